@@ -1,0 +1,121 @@
+"""Markdown of the accuracy table: one section a group of cases, one line a row, the bar beside each figure."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.analytic import bars
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    import numpy
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return {
+        "platform": platform.platform(),
+        "cpu": cpu,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+    }
+
+
+def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
+    """The whole report."""
+    about = record["machine"]
+    lines = [
+        "# Accuracy",
+        "",
+        f"{about['cpu']}, {about['platform']}, Python {about['python']}, NumPy {about['numpy']}; "
+        f"{record['wall_time']:.0f} s in all" + (", one second of each case (quick)" if record["quick"] else "") + ".",
+        "Greatest error over the run at the reference's own times; **bold** where a bar is not met.",
+    ]
+    for section in dict.fromkeys(job.section for job in jobs):
+        group = [job for job in jobs if job.section == section]
+        lines += ["", f"## {section}", ""]
+        lines += _order_table(group) if section == "Order" else _section_table(group)
+    if record["command_time"] is not None:
+        limit = bars.COMMAND_TIME
+        verdict = "" if record["command_time"] < limit else ", **not met**"
+        lines += ["", "## Command line", ""]
+        lines.append(
+            f"`gpusim run hydraulic_lift`, caches warm: {record['command_time']:.1f} s (bar {limit:g} s{verdict})."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _section_table(jobs: Sequence[Any]) -> list[str]:
+    columns = list(dict.fromkeys(job.column for job in jobs))
+    lines = [_line(["case", "bar", *columns]), _line(["---"] * (len(columns) + 2))]
+    for row in dict.fromkeys(job.row for job in jobs):
+        cells = {job.column: job for job in jobs if job.row == row}
+        first = next(iter(cells.values()))
+        lines.append(_line([row, _bar(first), *(_cell(cells[c]) if c in cells else "" for c in columns)]))
+    return lines
+
+
+def _bar(job: Any) -> str:
+    if not job.judged:
+        return ""
+    parts = [] if job.bar.error is None else [_with_unit(job.bar.error, job.result["unit"])]
+    parts += [] if job.bar.energy is None else [f"{job.bar.energy:g} J"]
+    parts += [f"{name} {limit:g}" for name, limit in job.bar.extra.items() if not name.startswith("steady")]
+    parts += ["steady 0.1 %"] * any(name.startswith("steady") for name in job.bar.extra)
+    return ", ".join(parts)
+
+
+def _cell(job: Any) -> str:
+    result = job.result
+    if not result["finished"]:
+        return f"**{result['failure'] or 'not finite'}**"
+    parts = [_with_unit(result["max_error"], result["unit"])]
+    if result["energy_error"] is not None:
+        parts.append(f"{_number(result['energy_error'])} J")
+    parts.append(f"gap {_number(result['joint_gap'])}")
+    parts += [f"{name} {_number(result['extra'][name])}" for name in job.bar.extra if not name.startswith("steady")]
+    steady = [value for name, value in result["extra"].items() if name.startswith("steady")]
+    parts += [f"steady {100.0 * max(steady):.2g} %"] if steady else []
+    text = ", ".join(parts)
+    return f"**{text}**" if job.broken else text
+
+
+def orders(jobs: Sequence[Any]) -> dict[str, float]:
+    """Order of convergence of every case of the section "Order"; NaN where a run failed or there is but one step."""
+    found = {}
+    for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
+        cells = [job for job in jobs if job.section == "Order" and job.case == case]
+        errors = [job.result["max_error"] for job in cells]
+        known = len(errors) > 1 and all(0.0 < error < math.inf for error in errors)
+        found[case] = bars.order(tuple(job.settings["dt"] for job in cells), errors) if known else math.nan
+    return found
+
+
+def _order_table(jobs: Sequence[Any]) -> list[str]:
+    columns = list(dict.fromkeys(job.column for job in jobs))
+    lines = [_line(["case", *columns, "order", "bar"]), _line(["---"] * (len(columns) + 3))]
+    for case, slope in orders(jobs).items():
+        cells = {job.column: job for job in jobs if job.case == case}
+        text = f"{slope:.2f}" if slope >= bars.LEAST_ORDER else f"**{slope:.2f}**"
+        figures = [_number(cells[c].result["max_error"]) if c in cells else "" for c in columns]
+        lines.append(_line([case, *figures, text, f"{bars.LEAST_ORDER}"]))
+    return lines
+
+
+def _with_unit(value: float, unit: str) -> str:
+    if unit.startswith("of "):
+        return f"{100.0 * value:.2g} % {unit}"
+    return f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,171 @@
+"""Measures the simulator against every reference solution and writes the table of figures.
+
+    python ci/accuracy_table.py [--quick] [--case A01 --case case1a] [--processes 2] [--out ci/bench]
+
+Prints markdown and writes ``accuracy.md`` and ``accuracy.json`` with the machine named. Exit code 1 where a bar of
+the "direct" column is not met. ``--quick`` follows every case for one second only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+# One thread a process: the table compares times, and the matrices are far too small for BLAS threads.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # the cases live in tests/, which no wheel holds
+
+from accuracy_report import machine, markdown, orders  # noqa: E402
+
+from tests.analytic import bars  # noqa: E402
+from tests.analytic.cases import run  # noqa: E402
+
+QUICK_HORIZON = 1.0
+
+
+@dataclass
+class Job:
+    """One run: where its figures go in the table, and its settings.
+
+    ``judged`` marks the runs whose bar decides the exit code; the others are reported beside them.
+    """
+
+    section: str
+    row: str
+    column: str
+    case: str
+    settings: dict[str, Any]
+    bar: bars.Bar
+    judged: bool
+    note: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+
+
+def all_jobs() -> list[Job]:
+    """Every run of the table."""
+    jobs = []
+    for section, rows in (("Hydraulics", bars.HYDRAULICS), ("Motors", bars.MOTORS), ("Springs", bars.SPRINGS)):
+        for row in rows:
+            title = f"{row.case}, {1e3 * row.settings['dt']:g} ms" + (f" ({row.note})" if row.note else "")
+            jobs += _beside(section, title, row.case, row.settings, row.bar, row.note)
+    for case in bars.MULTIBODY:
+        for substeps, table in ((1, bars.MULTIBODY), (8, bars.EIGHT_SUBSTEPS)):
+            settings = {"dt": 1e-3, "substeps": substeps}
+            bar = table[case]
+            title = f"{case}, 1 ms" + (f" x {substeps}" if substeps > 1 else "")
+            jobs.append(Job("Multibody", title, "direct", case, settings, bar, True))
+            jobs += [Job("Multibody", title, *other) for other in _others(case, substeps)]
+    jobs.append(Job("Energy", "free chain, 60 s", "direct", bars.CHAIN.case, bars.CHAIN.settings, bars.CHAIN.bar, True))
+    for case, (steps, horizon) in bars.ORDERS.items():
+        for dt in steps:
+            settings = {"dt": dt, "horizon": horizon}
+            jobs.append(Job("Order", case, f"{1e3 * dt:g} ms", case, settings, bars.Bar(gap=None), False))
+    return jobs
+
+
+def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
+    """One row of hydraulics, motors or springs: direct, and the other ways to solve at the same step."""
+    jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
+    other = {
+        "colored 20": {"joint_solver": "colored", "iterations": 20},
+        "float32": {"dtype": "float32"},
+        "papers": {"scheme": "papers"},
+    }
+    return jobs + [Job(section, row, name, case, settings | extra, bar, False, note) for name, extra in other.items()]
+
+
+def _others(case: str, substeps: int) -> list[tuple[str, str, dict[str, Any], bars.Bar, bool]]:
+    """Columns beside "direct" of a multibody row."""
+    loose = bars.Bar(gap=bars.GAP_COLORED)
+    chosen = []
+    for name, extra in bars.OTHERS.items():
+        if extra.get("substeps", 1) != substeps:
+            continue
+        bar = bars.Bar(gap=bars.GAP_FLOAT32) if "float32" in name else loose
+        if case == "B03" and name == "colored 8x4":
+            bar = bars.Bar(error=bars.B03_COLORED_STRETCH, gap=bars.GAP_COLORED)
+        chosen.append((name.removesuffix(" x8"), case, {"dt": 1e-3, **extra}, bar, False))
+    return chosen
+
+
+def measure(job: Job) -> Job:
+    """Run one job."""
+    result = run(job.case, **job.settings)
+    job.result = asdict(result)
+    job.broken = bars.failures(result, job.bar)
+    return job
+
+
+def run_all(jobs: list[Job], processes: int) -> list[Job]:
+    """Run all jobs over some processes, longest first, with a line of progress each."""
+    # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
+    jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
+    done = []
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for job in pool.imap_unordered(measure, jobs):
+            done.append(job)
+            verdict = "; ".join(job.broken) or "ok"
+            name = f"{job.row}, {job.column}"
+            print(f"[{len(done)}/{len(jobs)}] {name}: {job.result['max_error']:.3g}, {verdict}", file=sys.stderr)
+    return done
+
+
+def command_time() -> float:
+    """Wall time (s) of ``gpusim run hydraulic_lift`` as a user types it; the first run warms the caches."""
+    command = [sys.executable, "-m", "gpusim.cli.main", "run", "hydraulic_lift"]
+    for _ in range(2):
+        start = time.perf_counter()
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    """Command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="follow every case for one second only")
+    parser.add_argument("--case", action="append", default=[], help="only this case (may be repeated)")
+    parser.add_argument("--column", action="append", default=[], help="only this column (may be repeated)")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench")
+    options = parser.parse_args()
+    jobs = all_jobs()
+    known = {job.case for job in jobs}
+    if unknown := set(options.case) - known:
+        parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    jobs = [job for job in jobs if job.case in options.case or not options.case]
+    jobs = [job for job in jobs if job.column in options.column or not options.column]
+    if options.quick:
+        for job in jobs:
+            job.settings = {"horizon": QUICK_HORIZON} | job.settings
+    order = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
+    whole = not (options.case or options.column or options.quick)
+    seconds = command_time() if whole else None
+    start = time.perf_counter()
+    jobs = sorted(run_all(jobs, options.processes), key=lambda job: order[job.section, job.row, job.column])
+    wall_time = time.perf_counter() - start
+    record = {"machine": machine(), "quick": options.quick, "wall_time": wall_time, "command_time": seconds}
+    text = markdown(jobs, record)
+    print(text)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "accuracy.md").write_text(text, encoding="utf-8")
+    record["orders"] = orders(jobs)
+    record["runs"] = [asdict(job) for job in jobs]
+    (options.out / "accuracy.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    slow = seconds is not None and seconds >= bars.COMMAND_TIME
+    weak = any(not slope >= bars.LEAST_ORDER for slope in orders(jobs).values()) and whole
+    return 1 if slow or weak or any(job.broken for job in jobs if job.judged) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Lint, type-check and test this checkout in a virtual environment of its own. Stops at the first failure.
+#
+#   ci/run_tests.sh [--fresh] [PYTEST ARGUMENTS...]
+#
+#   --fresh           build the virtual environment anew instead of updating the one from the last run
+#
+# Environment: PYTHON (default python3) makes the virtual environment, GPUSIM_CI_VENV (default .venv-ci) says where,
+# GPUSIM_CI_WORKERS (default 2) is the number of test processes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+python="${PYTHON:-python3}"
+venv="${GPUSIM_CI_VENV:-.venv-ci}"
+workers="${GPUSIM_CI_WORKERS:-2}"
+# no screen here: matplotlib must draw into files
+export MPLBACKEND=Agg
+
+say() { printf '\n== %s\n' "$*"; }
+
+if [[ "${1:-}" == "--fresh" ]]; then
+    shift
+    say "remove $venv"
+    rm -rf -- "$venv"
+fi
+
+if [[ ! -x "$venv/bin/python" ]]; then
+    say "make the virtual environment $venv with $("$python" --version)"
+    "$python" -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --upgrade pip
+fi
+
+say "install gpusim[test] from this checkout (editable)"
+"$venv/bin/python" -m pip install --quiet --editable ".[test]"
+
+say "ruff check"
+"$venv/bin/python" -m ruff check .
+
+say "mypy"
+"$venv/bin/python" -m mypy
+
+say "pytest -n $workers"
+"$venv/bin/python" -m pytest -n "$workers" "$@"
+
+say "all passed"

@@ -1,0 +1,32 @@
+"""gpusim: a real-time multibody simulator for robots and heavy machines."""
+
+import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
+import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+from gpusim.actuators.hydraulics import orifice_gain
+from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
+from gpusim.geometry import Transform
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.sensors.signal import SignalInfo
+from gpusim.simulation import Simulation
+from gpusim.solver.assembly import AssemblyReport
+from gpusim.solver.config import SolverConfig
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AssemblyReport",
+    "GpusimError",
+    "Model",
+    "ModelBuilder",
+    "ModelError",
+    "SignalInfo",
+    "Simulation",
+    "SimulationError",
+    "SolverConfig",
+    "State",
+    "Transform",
+    "UnknownNameError",
+    "orifice_gain",
+]

@@ -1,0 +1,205 @@
+"""DC motor with gearbox on a joint coordinate (walking-robot paper eq. 13 to 18, wheels paper eq. 8).
+
+    T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
+
+M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio.
+The gears are rigid, so the rotor speed is w = r u+ and the rotor's inertia and torque go into the law
+of the joint's axis row. Torque and speed are taken implicitly (the explicit scheme is unstable for
+h > 2 t_m): over [t_(n-1), t_n]
+
+    T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
+    s = M_s (u - w/w_idle)
+
+with theta fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0;
+w_n as in actuators/base.py. A command that changes at t_n has acted for the second half of the kick only:
+it adds the mean of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.actuators.base import (
+    BEFORE_LAST,
+    LAST,
+    NEXT,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    StateVariable,
+    fitted_weight,
+    register,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def read_command(group: Group, work: Work) -> Array:
+    """Armature voltage over its greatest value."""
+    return work.control[:, group.control["command"]]
+
+
+def read_speed(group: Group, work: Work) -> Array:
+    """Rotor speed, rad/s."""
+    speed: Array = group.params["gear_ratio"] * work.axis_velocity_now()[:, group.axis]
+    return speed
+
+
+def read_torque(group: Group, work: Work) -> Array:
+    """Torque of the rotor at the last kick, N m."""
+    return _solved(group, work)[1]
+
+
+def _solved(group: Group, work: Work) -> tuple[Array, Array]:
+    """Rotor speed after the kick and torque at it."""
+    constant, slope, _, _ = work.scratch["motor.law"]
+    speed = group.params["gear_ratio"] * work.axis_velocity_next[:, group.axis]
+    return speed, constant - slope * speed
+
+
+@register
+class DcMotor(ActuatorType):
+    """Adds rotor inertia and torque to the joint's law."""
+
+    name: ClassVar[str] = "motor"
+    prefix: ClassVar[str] = "motor"
+    commands: ClassVar[tuple[str, ...]] = ("command",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stall_torque", "N m", "M_s, torque at rest with u = 1, rotor side"),
+        Parameter("no_load_speed", "rad/s", "w_idle, speed without load with u = 1, rotor side"),
+        Parameter("mechanical_time_constant", "s", "t_m of the rotor alone"),
+        Parameter("electrical_time_constant", "s", "T_e"),
+        Parameter("gear_ratio", "-", "r, rotor turns for each turn of the joint"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("torque", "N m", "tau at t_n"),
+        StateVariable("drive", "N m", "s = M_s (u - w/w_idle) at t_n"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("command", "-", "voltage over its greatest value, -1 to 1", read_command),
+        Reading("speed", "rad/s", "rotor speed", read_speed),
+        Reading("torque", "N m", "torque on the rotor", read_torque),
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+    def check(self, group: Group) -> None:
+        """Datasheet values are positive."""
+        for name in ("stall_torque", "no_load_speed", "mechanical_time_constant"):
+            if np.any(group.params[name] <= 0.0):
+                raise validate.fail("motor parameters", f"{name} must be above zero", f"write {name} > 0")
+        if np.any(group.params["electrical_time_constant"] < 0.0):
+            raise validate.fail("motor parameters", "electrical_time_constant is negative", "write a value >= 0")
+        if np.any(group.params["gear_ratio"] == 0.0):
+            raise validate.fail("motor parameters", "gear_ratio is zero", "write a ratio that is not zero")
+
+    def inertia(self, group: Group) -> Array | None:
+        """r^2 I_m."""
+        p = group.params
+        rotor = p["stall_torque"] * p["mechanical_time_constant"] / p["no_load_speed"]
+        return np.asarray(p["gear_ratio"] ** 2 * rotor)
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Linear in the row velocity, so no guess is needed."""
+        if velocity is not None:
+            return
+        p, kick = group.params, work.kick_time
+        ratio, stall, idle = p["gear_ratio"], p["stall_torque"], p["no_load_speed"]
+        electric = p["electrical_time_constant"]
+        before, after = work.command_before(group, "command"), work.command_now(group, "command")
+        second_order = work.scheme == "second_order"
+        # Share of the kick after t_n; the papers' scheme kicks over the whole coming step.
+        late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
+        interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
+        no_lag = electric <= 0.0
+        safe_electric = np.where(no_lag, 1.0, electric)
+        theta = fitted_weight(interval / safe_electric)
+        gain = np.where(no_lag, 1.0, interval * theta / (safe_electric + interval * theta))
+        torque, drive = group.state["torque"], group.state["drive"]
+        carried = np.where(
+            no_lag,
+            0.0,
+            (safe_electric * torque + interval * (1.0 - theta) * (drive - torque))
+            / (safe_electric + interval * theta),
+        )
+        z = np.where(no_lag, np.inf, 0.5 * work.h / safe_electric)
+        jump = late * np.where(no_lag, 1.0, 1.0 + np.expm1(-z) / np.where(no_lag, 1.0, z))
+        if not second_order:
+            before, jump = after, np.zeros_like(jump)
+
+        weights = (NEXT, LAST, BEFORE_LAST) if second_order else (1.0, 0.0, 0.0)
+        last, before_last = ratio * work.axis_velocity[:, group.axis], ratio * work.axis_velocity_old[:, group.axis]
+        known_speed = weights[1] * last + weights[2] * before_last
+        slope = gain * stall / idle * weights[0]
+        constant = carried + gain * stall * (before - known_speed / idle)
+        extra = jump * stall * (after - before)
+        inertia = stall * p["mechanical_time_constant"] / idle
+        work.scratch["motor.law"] = np.stack(np.broadcast_arrays(constant, slope, known_speed, after))
+        work.add_law(
+            group,
+            ratio * (kick * (constant + extra) + inertia * last),
+            ratio * ratio * (kick * slope + inertia),
+        )
+
+    def commit(self, group: Group, work: Work) -> None:
+        """Torque and drive at t_n from the solved rotor speed."""
+        p = group.params
+        _, _, known_speed, after = work.scratch["motor.law"]
+        speed, group.state["torque"] = _solved(group, work)
+        weight = NEXT if work.scheme == "second_order" else 1.0
+        speed_now = weight * speed + known_speed
+        group.state["drive"] = p["stall_torque"] * (after - speed_now / p["no_load_speed"])
+
+
+@builder_method
+def add_dc_motor(
+    self: ModelBuilder,
+    joint: int,
+    stall_torque: float,
+    no_load_speed: float,
+    mechanical_time_constant: float,
+    electrical_time_constant: float = 0.0,
+    gear_ratio: float = 1.0,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1.
+
+    Args:
+        joint: joint index.
+        stall_torque: M_s, N m, rotor side.
+        no_load_speed: w_idle, rad/s, rotor side.
+        mechanical_time_constant: t_m of the rotor alone, s; the rotor's inertia is M_s t_m/w_idle.
+        electrical_time_constant: T_e, s; 0 for none.
+        gear_ratio: r, rotor turns for each turn of the joint; on a travel, rad/m.
+        axis: which coordinate of the joint.
+        label: unique name; signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"motor '{label or f'motor{len(self.actuators)}'}'"
+    ratio = validate.number(element, "gear_ratio", gear_ratio)
+    if ratio == 0.0:
+        raise validate.fail(element, "gear_ratio = 0 transmits nothing", "give a ratio that is not zero")
+    params = {
+        "joint": self.check_joint(element, "joint", joint, axis),
+        "axis": axis,
+        "stall_torque": validate.positive(element, "stall_torque", stall_torque),
+        "no_load_speed": validate.positive(element, "no_load_speed", no_load_speed),
+        "mechanical_time_constant": validate.positive(element, "mechanical_time_constant", mechanical_time_constant),
+        "electrical_time_constant": validate.not_negative(
+            element, "electrical_time_constant", electrical_time_constant
+        ),
+        "gear_ratio": ratio,
+    }
+    return self.add_actuator("motor", label, params)

@@ -1,0 +1,153 @@
+"""Forces and torques applied to a body: constant, or driven by a signal that scales them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.actuators.base import ActuatorType, Group, Parameter, Reading, register
+from gpusim.geometry import rotations
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.typing import Array, Vector
+
+_XYZ = ("x", "y", "z")
+
+
+def _vector(group: Group, name: str) -> Array:
+    return np.stack([group.params[f"{name}_{c}"] for c in _XYZ], axis=-1)
+
+
+def _world_vector(group: Group, work: Work, name: str) -> Array:
+    """The force or torque in the world frame, scaled by the command, (num_worlds, n, 3)."""
+    bodies = group.axis
+    vector = _vector(group, name)
+    turned = rotations.matvec(work.rotation_real[:, bodies], vector)
+    in_world = np.where(group.params["in_body_frame"][..., None] > 0.5, turned, vector)
+    scaled: Array = work.command(group, "scale")[..., None] * in_world
+    return scaled
+
+
+def read_scale(group: Group, work: Work) -> Array:
+    """The command."""
+    return work.control[:, group.control["scale"]]
+
+
+@register
+class Force(ActuatorType):
+    """A force at a point of a body."""
+
+    name: ClassVar[str] = "force"
+    prefix: ClassVar[str] = "force"
+    commands: ClassVar[tuple[str, ...]] = ("scale",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        *(Parameter(f"force_{c}", "N", f"{c} component") for c in _XYZ),
+        *(Parameter(f"point_{c}", "m", f"{c} of the point, from the center of mass, body frame") for c in _XYZ),
+        Parameter("in_body_frame", "-", "1: the force turns with the body; 0: world frame"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (Reading("scale", "-", "factor on the force", read_scale),)
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """The whole force."""
+        return 1.0
+
+    def axis(self, spec: ActuatorSpec, maker: Any) -> int:
+        """The body takes the place of the axis row: a force is no row."""
+        return int(spec.params["body"])
+
+    def push(self, group: Group, work: Work) -> None:
+        """Force, and its torque about the center of mass."""
+        force = _world_vector(group, work, "force")
+        arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
+        np.add.at(work.force, (slice(None), group.axis), force)
+        np.add.at(work.torque, (slice(None), group.axis), rotations.cross(arm, force))
+
+
+@register
+class Torque(ActuatorType):
+    """A torque on a body."""
+
+    name: ClassVar[str] = "torque"
+    prefix: ClassVar[str] = "force"
+    commands: ClassVar[tuple[str, ...]] = ("scale",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        *(Parameter(f"torque_{c}", "N m", f"{c} component") for c in _XYZ),
+        Parameter("in_body_frame", "-", "1: the torque turns with the body; 0: world frame"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (Reading("scale", "-", "factor on the torque", read_scale),)
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """The whole torque."""
+        return 1.0
+
+    def axis(self, spec: ActuatorSpec, maker: Any) -> int:
+        """The body takes the place of the axis row: a torque is no row."""
+        return int(spec.params["body"])
+
+    def push(self, group: Group, work: Work) -> None:
+        """Torque in the world frame."""
+        np.add.at(work.torque, (slice(None), group.axis), _world_vector(group, work, "torque"))
+
+
+def _common(builder: ModelBuilder, element: str, body: int, frame: str) -> dict[str, Any]:
+    if frame not in ("world", "body"):
+        raise validate.fail(element, f"frame = {frame!r} is unknown", 'give frame="world" or frame="body"')
+    index = builder.check_body(element, "body", body)
+    if index < 0:
+        raise validate.fail(element, "body = -1 is the world, which does not move", "give a body")
+    return {"body": index, "in_body_frame": float(frame == "body")}
+
+
+@builder_method
+def add_force(
+    self: ModelBuilder,
+    body: int,
+    force: Vector,
+    point: Vector = (0.0, 0.0, 0.0),
+    frame: str = "world",
+    label: str | None = None,
+) -> int:
+    """Apply a force to a body; ``sim.control[label]`` scales it (1 until written).
+
+    Args:
+        body: body index.
+        force: N, in ``frame``.
+        point: where it acts, in the body frame, m.
+        frame: "world" or "body" (the force turns with the body).
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"force '{label or f'force{len(self.actuators)}'}'"
+    params = _common(self, element, body, frame)
+    # Kept from the center of mass, about which the solver takes torques.
+    arm = validate.numbers(element, "point", point, 3) - self.bodies[params["body"]].com
+    params.update(zip((f"force_{c}" for c in _XYZ), validate.numbers(element, "force", force, 3).tolist(), strict=True))
+    params.update(zip((f"point_{c}" for c in _XYZ), arm.tolist(), strict=True))
+    return self.add_actuator("force", label, params)
+
+
+@builder_method
+def add_torque(
+    self: ModelBuilder, body: int, torque: Vector, frame: str = "world", label: str | None = None
+) -> int:
+    """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written).
+
+    Args:
+        body: body index.
+        torque: N m, in ``frame``.
+        frame: "world" or "body" (the torque turns with the body).
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"torque '{label or f'torque{len(self.actuators)}'}'"
+    params = _common(self, element, body, frame)
+    values = validate.numbers(element, "torque", torque, 3).tolist()
+    params.update(zip((f"torque_{c}" for c in _XYZ), values, strict=True))
+    return self.add_actuator("torque", label, params)

@@ -1,0 +1,170 @@
+"""``ModelBuilder.add_hydraulic_cylinder``: the checks of a cylinder's many numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.actuators.spring import line_params
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+_POSITIVE = ("area_a", "area_b", "bulk_modulus", "flow_gain", "transition_pressure", "valve_gain")
+_NOT_NEGATIVE = (
+    "volume_a",
+    "volume_b",
+    "hose_volume_a",
+    "hose_volume_b",
+    "viscous_friction",
+    "dry_friction",
+    "brake_force",
+    "anticavitation_gain",
+    "piston_mass",
+    "cushion_stiffness",
+    "cushion_damping",
+    "cushion_length",
+    "supply_pressure",
+    "tank_pressure",
+)
+
+
+@builder_method
+def add_hydraulic_cylinder(
+    self: ModelBuilder,
+    body_a: int,
+    body_b: int,
+    point_a: Vector = (0.0, 0.0, 0.0),
+    point_b: Vector = (0.0, 0.0, 0.0),
+    *,
+    area_a: float,
+    area_b: float,
+    volume_a: float,
+    volume_b: float,
+    stroke_min: float,
+    stroke_max: float,
+    flow_gain: float,
+    length_offset: float = 0.0,
+    bulk_modulus: float = 1.5e9,
+    supply_pressure: float = 1e7,
+    tank_pressure: float = 1e5,
+    viscous_friction: float = 0.0,
+    dry_friction: float = 0.0,
+    brake_force: float = 0.0,
+    overlap_supply: float = 0.0,
+    overlap_drain: float = 0.0,
+    valve_gain: float = 1.0,
+    valve_order: int = 2,
+    valve_frequency: float = 157.0,
+    valve_damping: float = 0.8,
+    valve_time_constant: float = 0.005,
+    transition_pressure: float = 1e4,
+    orifice: str = "smooth",
+    anticavitation_gain: float = 0.0,
+    piston_mass: float = 0.0,
+    pressure_a: float | None = None,
+    pressure_b: float | None = None,
+    hose_volume_a: float = 0.0,
+    hose_volume_b: float = 0.0,
+    hose_bulk_modulus: float = float("inf"),
+    cushion_stiffness: float = 0.0,
+    cushion_damping: float = 0.0,
+    cushion_length: float = 0.0,
+    coupling: str = "implicit",
+    label: str | None = None,
+) -> int:
+    """Add a hydraulic cylinder with its spool valve between two pins.
+
+    ``sim.control[label]`` is the valve command (-1 to 1; above 0 extends), ``sim.control[label + ".brake"]`` the
+    brake (0 to 1). Signals: ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force``.
+
+    Args:
+        body_a, body_b: bodies, -1 for the world.
+        point_a, point_b: pins in the body frames, m.
+        area_a, area_b: piston areas, m2; A extends.
+        volume_a, volume_b: chamber volumes at zero stroke, dead volume included, m3.
+        stroke_min, stroke_max: stops, m.
+        flow_gain: K of a fully open edge, m3/s/sqrt(Pa); see :func:`gpusim.orifice_gain`.
+        length_offset: stroke x = distance of the pins - length_offset, m.
+        bulk_modulus: Pa.
+        supply_pressure, tank_pressure: Pa.
+        viscous_friction: N s/m.
+        dry_friction: N.
+        brake_force: further dry friction at brake command 1, N.
+        overlap_supply: c1, 0 to below 1, positive overlap of the supply edges.
+        overlap_drain: c2, above -1; below 0 for a closed center.
+        valve_gain: spool position at command 1.
+        valve_order: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1 (``valve_time_constant`` in s).
+        transition_pressure: pressure drop below which an edge is laminar, Pa.
+        orifice: "smooth" (d/(d^2 + p_tr^2)^(1/4)) or "linear" (square root, straight below p_tr).
+        anticavitation_gain: K of check valves from the tank, m3/s/sqrt(Pa).
+        piston_mass: piston and rod, felt along the axis; gravity does not act on it, kg.
+        pressure_a, pressure_b: at the start, Pa; the tank's if left out.
+        hose_volume_a, hose_volume_b: further volumes, m3.
+        hose_bulk_modulus: of hose and oil together, Pa.
+        cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
+        coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py; needs a piston mass).
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message says which.
+    """
+    given = dict(locals())
+    element = f"cylinder '{label or f'cylinder{len(self.actuators)}'}'"
+    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
+    for name in _POSITIVE:
+        params[name] = validate.positive(element, name, given[name])
+    for name in _NOT_NEGATIVE:
+        params[name] = validate.not_negative(element, name, given[name])
+    params["hose_bulk_modulus"] = validate.positive(element, "hose_bulk_modulus", hose_bulk_modulus, infinite=True)
+    for name in ("length_offset", "stroke_min", "stroke_max"):
+        params[name] = validate.number(element, name, given[name])
+    _check_stroke(element, params)
+    _check_valve(element, params, given)
+    for name, choice, known in (("orifice", orifice, ("smooth", "linear")), ("coupling", coupling, ("implicit", "papers"))):
+        if choice not in known:
+            raise validate.fail(element, f"{name} = {choice!r} is unknown", f"give one of {known}")
+    if coupling == "papers" and params["piston_mass"] == 0.0:
+        raise validate.fail(element, 'coupling="papers" moves the piston alone', "give a piston_mass above zero")
+    params["linear_orifice"] = float(orifice == "linear")
+    params["papers_coupling"] = float(coupling == "papers")
+    for chamber, pressure in (("a", pressure_a), ("b", pressure_b)):
+        value = params["tank_pressure"] if pressure is None else pressure
+        params[f"initial_pressure_{chamber}"] = validate.not_negative(element, f"pressure_{chamber}", value)
+    return self.add_actuator("cylinder", label, params)
+
+
+def _check_stroke(element: str, p: dict[str, Any]) -> None:
+    if p["stroke_min"] > p["stroke_max"]:
+        raise validate.fail(
+            element, f"stroke_min = {p['stroke_min']:g} is above stroke_max = {p['stroke_max']:g}", "swap them"
+        )
+    low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
+    high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]
+    for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):
+        if volume <= 0.0:
+            raise validate.fail(
+                element, f"chamber {name} has the volume {volume:.3g} m3", "give a larger volume or a shorter stroke"
+            )
+
+
+def _check_valve(element: str, p: dict[str, Any], given: dict[str, Any]) -> None:
+    if given["valve_order"] not in (1, 2):
+        raise validate.fail(element, f"valve_order = {given['valve_order']!r} is unknown", "give 1 or 2")
+    p["valve_order"] = float(given["valve_order"])
+    for name in ("valve_frequency", "valve_damping", "valve_time_constant"):
+        p[name] = validate.positive(element, name, given[name])
+    c1 = p["overlap_supply"] = validate.number(element, "overlap_supply", given["overlap_supply"])
+    c2 = p["overlap_drain"] = validate.number(element, "overlap_drain", given["overlap_drain"])
+    if not 0.0 <= c1 < 1.0:
+        raise validate.fail(element, f"overlap_supply = {c1:g} is out of range", "give 0 <= overlap_supply < 1")
+    if not -1.0 < c2 < 1.0:
+        raise validate.fail(element, f"overlap_drain = {c2:g} is out of range", "give -1 < overlap_drain < 1")
+    if p["tank_pressure"] >= p["supply_pressure"]:
+        raise validate.fail(
+            element,
+            f"tank_pressure = {p['tank_pressure']:g} is not below supply_pressure = {p['supply_pressure']:g}",
+            "give the supply the higher pressure",
+        )

@@ -1,0 +1,284 @@
+"""Hydraulic cylinder with spool valve, brake and stroke stops: one implicit composite row.
+
+Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stops (paper 2023, eq. 1 to 5).
+``coupling="implicit"``: the pressures after the step are lines in the piston velocity (hydraulics.py), so force,
+friction and stops form one row that is solved with the mechanism. ``coupling="papers"``: the piston is
+sub-stepped at 0.1 ms without its load and then coupled to it by an impulse (paper 2023, eq. 9), which
+charges the oil for motion that the load never makes; kept for comparison.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.actuators import hydraulics
+from gpusim.actuators.base import ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
+from gpusim.actuators.spring import spring_law
+from gpusim.model import validate
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+PAPERS_SUBSTEP = 1e-4
+# Share of the difference between the oil's and the geometry's stroke that is taken back each step.
+VOLUME_SYNC = 0.1
+
+
+def stroke(group: Group, work: Work) -> Array:
+    """Piston position x = distance - length_offset, m."""
+    position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
+    return position
+
+
+def _state_reader(name: str) -> Any:
+    def read(group: Group, work: Work) -> Array:
+        return work.broadcast(group.state[name])
+
+    return read
+
+
+def _command_reader(name: str) -> Any:
+    def read(group: Group, work: Work) -> Array:
+        return work.control[:, group.control[name]]
+
+    return read
+
+
+def read_velocity(group: Group, work: Work) -> Array:
+    """Rate of the stroke, m/s."""
+    return work.axis_velocity_now()[:, group.axis]
+
+
+def read_force(group: Group, work: Work) -> Array:
+    """S_A p_A - S_B p_B - k v, N."""
+    p, s = group.params, group.state
+    oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
+    force: Array = oil - p["viscous_friction"] * read_velocity(group, work)
+    return force
+
+
+_PARAMETERS = (
+    ("length_offset", "m", "stroke x = distance of the pins - length_offset"),
+    ("area_a", "m2", "piston area of chamber A, which extends"),
+    ("area_b", "m2", "piston area of chamber B"),
+    ("volume_a", "m3", "volume of chamber A at x = 0, dead volume included"),
+    ("volume_b", "m3", "volume of chamber B at x = 0"),
+    ("bulk_modulus", "Pa", "of the oil"),
+    ("hose_volume_a", "m3", "further volume at chamber A"),
+    ("hose_volume_b", "m3", "further volume at chamber B"),
+    ("hose_bulk_modulus", "Pa", "of oil and hose together"),
+    ("viscous_friction", "N s/m", "k"),
+    ("dry_friction", "N", "of seals"),
+    ("brake_force", "N", "further dry friction at brake command 1"),
+    ("stroke_min", "m", "lower stop"),
+    ("stroke_max", "m", "upper stop"),
+    ("supply_pressure", "Pa", "p_S"),
+    ("tank_pressure", "Pa", "p_T"),
+    ("flow_gain", "m3/s/sqrt(Pa)", "K of a fully open edge"),
+    ("overlap_supply", "-", "c1"),
+    ("overlap_drain", "-", "c2; below 0: closed center"),
+    ("valve_gain", "-", "spool position at command 1"),
+    ("valve_order", "-", "2 or 1"),
+    ("valve_frequency", "rad/s", "of a second-order valve"),
+    ("valve_damping", "-", "of a second-order valve"),
+    ("valve_time_constant", "s", "of a first-order valve"),
+    ("transition_pressure", "Pa", "pressure drop below which the orifice is laminar"),
+    ("linear_orifice", "-", "1: linear below the transition pressure; 0: smooth law"),
+    ("anticavitation_gain", "m3/s/sqrt(Pa)", "K of the check valves from the tank"),
+    ("piston_mass", "kg", "reduced mass along the axis"),
+    ("cushion_stiffness", "N/m", "end cushion"),
+    ("cushion_damping", "N s/m", "end cushion"),
+    ("cushion_length", "m", "length of the cushion at both ends"),
+    ("papers_coupling", "-", '1: coupling="papers"; 0: "implicit"'),
+)
+
+
+@register
+class HydraulicCylinder(ActuatorType):
+    """Adds oil force, friction and stops to the law of its line."""
+
+    name: ClassVar[str] = "cylinder"
+    prefix: ClassVar[str] = "cylinder"
+    commands: ClassVar[tuple[str, ...]] = ("command", "brake")
+    curved: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("pressure_a", "Pa", "pressure of chamber A", lambda p: p["initial_pressure_a"]),
+        StateVariable("pressure_b", "Pa", "pressure of chamber B", lambda p: p["initial_pressure_b"]),
+        StateVariable("spool", "-", "spool position, -1 to 1"),
+        StateVariable("spool_rate", "1/s", "rate of the spool"),
+        StateVariable("oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
+                      lambda p: float("nan")),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("command", "-", "valve command, -1 to 1", _command_reader("command")),
+        Reading("brake", "-", "brake command, 0 to 1", _command_reader("brake")),
+        Reading("position", "m", "stroke", stroke),
+        Reading("velocity", "m/s", "rate of the stroke", read_velocity),
+        Reading("pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a")),
+        Reading("pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b")),
+        Reading("spool", "-", "spool position", _state_reader("spool")),
+        Reading("force", "N", "S_A p_A - S_B p_B - k v", read_force),
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The line between the pins."""
+        p = spec.params
+        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+
+    def check(self, group: Group) -> None:
+        """Volumes stay positive over the stroke, and constants have their sign."""
+        p = group.params
+        for name in ("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure"):
+            if np.any(p[name] <= 0.0):
+                raise validate.fail("cylinder parameters", f"{name} must be above zero", f"write {name} > 0")
+        low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
+        high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]
+        for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):
+            if np.any(volume <= 0.0):
+                raise validate.fail(
+                    "cylinder parameters", f"chamber {name} has no volume left", "give a larger volume or a shorter stroke"
+                )
+        if np.any(p["stroke_min"] > p["stroke_max"]):
+            raise validate.fail("cylinder parameters", "stroke_min is above stroke_max", "swap them")
+
+    def inertia(self, group: Group) -> Array | None:
+        """The piston's mass."""
+        return group.params["piston_mass"]
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Valve once a step; the chords of the edges again with each better guess of the velocity."""
+        if velocity is None:
+            self._begin(group, work)
+        else:
+            lines = work.scratch["cylinder.lines"]
+            guess = np.stack([lines[0] - lines[1] * velocity, lines[2] - lines[3] * velocity])
+            # A world that is done keeps its chords, whatever its neighbors still do.
+            work.scratch["cylinder.guess"] = np.where(work.active, guess, work.scratch["cylinder.guess"])
+        self._implicit_law(group, work)
+
+    def _begin(self, group: Group, work: Work) -> None:
+        p, s = group.params, group.state
+        position, rate, mean = hydraulics.second_order_valve(
+            s["spool"], s["spool_rate"], work.command_now(group, "command"),
+            p["valve_gain"], p["valve_frequency"], p["valve_damping"], work.h,
+        )  # fmt: skip
+        slow_position, slow_mean = hydraulics.first_order_valve(
+            s["spool"], work.command_now(group, "command"), p["valve_gain"], p["valve_time_constant"], work.h
+        )
+        first = p["valve_order"] < 1.5
+        work.scratch["cylinder.spool"] = np.stack(
+            np.broadcast_arrays(np.where(first, slow_position, position), np.where(first, 0.0, rate))
+        )
+        openings = hydraulics.edge_openings(np.where(first, slow_mean, mean), p["overlap_supply"], p["overlap_drain"])
+        work.scratch["cylinder.openings"] = np.stack(openings)
+        x = stroke(group, work)
+        oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
+        work.scratch["cylinder.oil"] = oil
+        work.scratch["cylinder.compliance"] = np.stack(
+            [
+                (p["volume_a"] + p["area_a"] * oil) / p["bulk_modulus"] + p["hose_volume_a"] / p["hose_bulk_modulus"],
+                (p["volume_b"] - p["area_b"] * oil) / p["bulk_modulus"] + p["hose_volume_b"] / p["hose_bulk_modulus"],
+            ]
+        )
+        work.scratch["cylinder.guess"] = np.stack(np.broadcast_arrays(*(work.broadcast(s[k]) for k in PRESSURES)))
+        brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
+        work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
+        offset = p["length_offset"]
+        work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
+        work.scratch["cylinder.cushion"] = np.stack(self._cushions(group, work, x))
+        if np.any(p["papers_coupling"] > 0.5):
+            from gpusim.actuators.hydraulic_papers import free_piston
+
+            work.scratch["cylinder.free"] = free_piston(group, work, x)
+
+    def _cushions(self, group: Group, work: Work, x: Array) -> tuple[Array, Array]:
+        """One-sided springs in the last ``cushion_length`` of the stroke."""
+        p = group.params
+        into_low = x - (p["stroke_min"] + p["cushion_length"])
+        into_high = x - (p["stroke_max"] - p["cushion_length"])
+        impulse, slope = np.zeros_like(x), np.zeros_like(x)
+        if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
+            return impulse, slope
+        for depth, inside in ((into_low, into_low < 0.0), (into_high, into_high > 0.0)):
+            share = spring_law(work, group.axis, p["cushion_stiffness"], p["cushion_damping"], depth)
+            impulse += np.where(inside, share[0], 0.0)
+            slope += np.where(inside, share[1], 0.0)
+        return impulse, slope
+
+    def _implicit_law(self, group: Group, work: Work) -> None:
+        """Pressure lines from the chord conductances at the guessed pressures; then the law P - D u."""
+        p, s, scratch = group.params, group.state, work.scratch
+        lines = chamber_lines(
+            p, (s["pressure_a"], s["pressure_b"]), scratch["cylinder.guess"],
+            scratch["cylinder.openings"], scratch["cylinder.compliance"], work.h,
+        )  # fmt: skip
+        scratch["cylinder.lines"] = np.stack(np.broadcast_arrays(*lines))
+        a_a, b_a, a_b, b_b = lines
+        kick, mass = work.kick_time, p["piston_mass"]
+        constant = p["area_a"] * a_a - p["area_b"] * a_b
+        slope = p["area_a"] * b_a - p["area_b"] * b_b + p["viscous_friction"]
+        before = work.axis_velocity[:, group.axis]
+        impulse, drag = kick * constant + mass * before, kick * slope + mass
+        if "cylinder.free" in scratch:
+            papers = p["papers_coupling"] > 0.5
+            impulse = np.where(papers, mass * scratch["cylinder.free"][0], impulse)
+            drag = np.where(papers, mass, drag)
+        cushion = scratch["cylinder.cushion"]
+        work.add_law(group, impulse + cushion[0], drag + cushion[1])
+
+    def commit(self, group: Group, work: Work) -> None:
+        """Pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
+        s, scratch = group.state, work.scratch
+        oil = scratch["cylinder.oil"]
+        speed = work.axis_velocity_next[:, group.axis]
+        velocity = speed + VOLUME_SYNC * (stroke(group, work) - oil) / work.h
+        a_a, b_a, a_b, b_b = scratch["cylinder.lines"]
+        pressures = np.stack([a_a - b_a * velocity, a_b - b_b * velocity])
+        if "cylinder.free" in scratch:
+            papers = group.params["papers_coupling"] > 0.5
+            pressures = np.where(papers, scratch["cylinder.free"][1:3], pressures)
+        s["pressure_a"], s["pressure_b"] = pressures
+        s["spool"], s["spool_rate"] = scratch["cylinder.spool"]
+        s["oil_stroke"] = oil + work.h * velocity
+
+
+PRESSURES = ("pressure_a", "pressure_b")
+
+
+def chamber_lines(
+    p: dict[str, Array],
+    pressures: tuple[Array, Array],
+    guess: Array,
+    openings: Array,
+    compliance: Array,
+    h: float,
+) -> tuple[Array, Array, Array, Array]:
+    """Both chambers after a step of h as lines ``p_A+ = a_A - b_A v``, ``p_B+ = a_B - b_B v`` (b_B < 0).
+
+    Returns:
+        a_A, b_A, a_B, b_B in Pa and Pa s/m.
+    """
+    supply, tank = p["supply_pressure"], p["tank_pressure"]
+    linear = p["linear_orifice"] > 0.5
+    lines = []
+    for k, sign, area in ((0, 1.0, p["area_a"]), (1, -1.0, p["area_b"])):
+        edges = []
+        for opening, reference in ((openings[2 * k], supply), (openings[2 * k + 1], tank)):
+            drop = reference - guess[k]
+            edges.append(
+                (
+                    hydraulics.edge_conductance(p["flow_gain"], opening, drop, p["transition_pressure"], linear),
+                    reference,
+                )
+            )
+        below_tank = np.where(guess[k] < tank, 1.0, 0.0)
+        drop = tank - guess[k]
+        check_valve = hydraulics.edge_conductance(
+            p["anticavitation_gain"], below_tank, drop, p["transition_pressure"], linear
+        )
+        edges.append((check_valve, tank))
+        lines.append(hydraulics.chamber(pressures[k], compliance[k], sign * area, edges, h))
+    return lines[0][0], lines[0][1], lines[1][0], lines[1][1]

@@ -1,0 +1,136 @@
+"""The parts of a hydraulic circuit: valve, edge (orifice), chamber.
+
+Each is a function over arrays (1 or num_worlds, n), so that further edges and volumes can share them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+
+def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
+    """Flow gain K of a fully open spool edge: ``Q = K sqrt(dp)``, K = alpha pi d x sqrt(2/rho).
+
+    Args:
+        discharge_coefficient: alpha, 0.6 to 0.7 for sharp edges.
+        spool_diameter: m.
+        spool_travel: m, at full command.
+        density: of the oil, kg/m3.
+
+    Returns:
+        m3/s/sqrt(Pa).
+
+    Raises:
+        ModelError: a value is not positive.
+    """
+    for name, value in (
+        ("discharge_coefficient", discharge_coefficient),
+        ("spool_diameter", spool_diameter),
+        ("spool_travel", spool_travel),
+        ("density", density),
+    ):
+        if not value > 0.0:
+            raise ModelError(f"orifice_gain: {name} = {value} must be above zero; give a positive {name}")
+    return discharge_coefficient * math.pi * spool_diameter * spool_travel * math.sqrt(2.0 / density)
+
+
+def second_order_valve(
+    position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
+) -> tuple[Array, Array, Array]:
+    """Exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant u (matrix exponential).
+
+    Returns:
+        Position and rate at the end, and the mean position over the step (which is what the oil sees).
+    """
+    target = gain * command
+    decay = damping * frequency
+    under = frequency * frequency * (1.0 - damping * damping)
+    root = np.sqrt(np.abs(under))
+    angle = root * h
+    near_critical = angle < 1e-4
+    safe = np.where(near_critical, 1.0, root)
+    # Overdamped roots are combined with the decay first: cosh alone would overflow.
+    e = np.exp(-decay * h)
+    slow, fast = 0.5 * np.exp(-(decay - root) * h), 0.5 * np.exp(-(decay + root) * h)
+    c = np.where(under >= 0.0, e * np.cos(angle), slow + fast)
+    s = np.where(near_critical, e * h, np.where(under >= 0.0, e * np.sin(angle) / safe, (slow - fast) / safe))
+    offset = position - target
+    new_position = target + offset * (c + decay * s) + rate * s
+    new_rate = rate * (c - decay * s) - frequency * frequency * offset * s
+    # The mean follows from integrating the equation itself over the step.
+    change = (new_rate - rate) + 2.0 * decay * (new_position - position)
+    mean = target - change / (frequency * frequency * h)
+    return new_position, new_rate, mean
+
+
+def first_order_valve(position: Array, command: Array, gain: Array, time_constant: Array, h: float) -> tuple[Array, Array]:
+    """Exact step of ``T x' + x = K u`` with constant u: position at the end, mean position."""
+    target = gain * command
+    ratio = h / time_constant
+    offset = position - target
+    return target + offset * np.exp(-ratio), target - offset * np.expm1(-ratio) / ratio
+
+
+def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
+    """Openings 0 to 1 of the four edges: supply to A, A to tank, supply to B, B to tank.
+
+    Supply edges open behind a positive overlap c1, drain edges close behind a negative one c2
+    (c2 < 0: closed center): aP(x) = max(0, (x - c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
+    """
+    x = np.clip(spool, -1.0, 1.0)
+
+    def supply(y: Array) -> Array:
+        return np.maximum(0.0, (y - overlap_supply) / (1.0 - overlap_supply))
+
+    def drain(y: Array) -> Array:
+        return np.maximum(0.0, (y + overlap_drain) / (1.0 + overlap_drain))
+
+    return supply(x), drain(-x), supply(-x), drain(x)
+
+
+def edge_conductance(gain: Array, opening: Array, drop: Array, transition: Array, linear: Array) -> Array:
+    """Chord conductance G of an edge, flow = G * drop, at the pressure drop of the last guess.
+
+    Smooth law: Q = K a d/(d^2 + p_tr^2)^(1/4); ``linear`` True: Q = K a sign(d) sqrt(|d|), linear below p_tr.
+    """
+    square = drop * drop
+    smooth = 1.0 / np.sqrt(np.sqrt(square + transition * transition))
+    straight = 1.0 / np.sqrt(np.maximum(np.abs(drop), transition))
+    conductance: Array = gain * opening * np.where(linear, straight, smooth)
+    return conductance
+
+
+def chamber(
+    pressure: Array,
+    compliance: Array,
+    area: Array,
+    edges: list[tuple[Array, Array]],
+    h: float,
+) -> tuple[Array, Array]:
+    """Pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
+
+    ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
+
+    Args:
+        pressure: at the start, Pa.
+        compliance: V/beta, with hoses, m3/Pa.
+        area: S, m2; negative for the chamber that shrinks when the piston extends.
+        edges: conductance and reference pressure of each open edge.
+        h: s.
+
+    Returns:
+        a in Pa, b in Pa s/m.
+    """
+    rate = h / compliance
+    total = edges[0][0]
+    inflow = edges[0][0] * edges[0][1]
+    for conductance, reference in edges[1:]:
+        total = total + conductance
+        inflow = inflow + conductance * reference
+    divisor = 1.0 + rate * total
+    return (pressure + rate * inflow) / divisor, rate * area / divisor

@@ -1,0 +1,130 @@
+"""Position and velocity servos on a joint coordinate, with an effort limit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.actuators.base import (
+    BEFORE_LAST,
+    LAST,
+    NEXT,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    axis_force,
+    register,
+)
+from gpusim.actuators.spring import spring_law
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def read_target(group: Group, work: Work) -> Array:
+    """The command, m, rad, m/s or rad/s."""
+    return work.control[:, group.control["target"]]
+
+
+@register
+class Servo(ActuatorType):
+    """``effort = stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
+
+    Both parts are taken as soft rows (see spring.py), so any gain is stable at any step size.
+    """
+
+    name: ClassVar[str] = "servo"
+    prefix: ClassVar[str] = "servo"
+    commands: ClassVar[tuple[str, ...]] = ("target",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
+        Parameter("effort_limit", "N m", "greatest effort (N on a travel)"),
+        Parameter("follows_velocity", "-", "1: the target is a velocity; 0: a position"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("target", "rad", "commanded position or velocity", read_target),
+        Reading("force", "N m", "effort along the coordinate", axis_force),
+    )
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """The target given to the builder."""
+        return float(spec.params["target"])
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+    def check(self, group: Group) -> None:
+        """Gains and limit are not negative."""
+        for name in ("stiffness", "damping", "effort_limit"):
+            if np.any(group.params[name] < 0.0):
+                raise validate.fail("servo parameters", f"{name} must not be negative", f"write {name} >= 0")
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """A spring to the target, or a damper to the target velocity; clamped by the solver."""
+        if velocity is not None:
+            return
+        p = group.params
+        target = work.command(group, "target")
+        velocity_mode = p["follows_velocity"] > 0.5
+        stiffness = np.where(velocity_mode, 0.0, p["stiffness"])
+        elongation = work.axis_position[:, group.axis] - target
+        impulse, slope = spring_law(work, group.axis, stiffness, p["damping"], elongation)
+        # A velocity servo damps the difference to its target, so the target shifts the law.
+        impulse = impulse + np.where(velocity_mode, work.kick_time * p["damping"] * target, 0.0)
+        work.add_clamped_law(group, impulse, slope, work.kick_time * p["effort_limit"])
+
+
+assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it
+
+
+@builder_method
+def add_servo(
+    self: ModelBuilder,
+    joint: int,
+    mode: str = "position",
+    stiffness: float = 0.0,
+    damping: float = 0.0,
+    effort_limit: float = float("inf"),
+    target: float = 0.0,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a servo on a joint coordinate; ``sim.control[label]`` is its target.
+
+    Args:
+        joint: joint index.
+        mode: "position" (target in rad or m) or "velocity" (rad/s or m/s).
+        stiffness: position gain, N m/rad or N/m; not used by a velocity servo.
+        damping: velocity gain, N m s/rad or N s/m.
+        effort_limit: greatest effort, N m or N.
+        target: the first target.
+        axis: which coordinate of the joint.
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"servo '{label or f'servo{len(self.actuators)}'}'"
+    if mode not in ("position", "velocity"):
+        raise validate.fail(element, f"mode = {mode!r} is unknown", 'give mode="position" or mode="velocity"')
+    params = {
+        "joint": self.check_joint(element, "joint", joint, axis),
+        "axis": axis,
+        "stiffness": validate.not_negative(element, "stiffness", stiffness),
+        "damping": validate.not_negative(element, "damping", damping),
+        "effort_limit": validate.not_negative(element, "effort_limit", effort_limit, infinite=True),
+        "follows_velocity": float(mode == "velocity"),
+        "target": validate.number(element, "target", target),
+    }
+    if params["stiffness"] == 0.0 and params["damping"] == 0.0:
+        raise validate.fail(element, "stiffness and damping are both zero", "give at least one gain")
+    if mode == "velocity" and params["damping"] == 0.0:
+        raise validate.fail(element, "a velocity servo has no damping", "give the velocity gain as damping")
+    return self.add_actuator("servo", label, params)

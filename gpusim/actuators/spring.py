@@ -1,0 +1,205 @@
+"""Linear and torsion spring-dampers: soft rows, second order and stable for any stiffness.
+
+With the elongation G at t_n and row velocities u- (before) and u+ (after the kick), the force at t_n is
+
+    f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
+
+which is the average-acceleration rule for the spring (no energy lost, no bound on k), and u_n as in
+actuators/base.py. Step size may change between steps. ``scheme="papers"`` takes both implicitly:
+f = -k (G + h u+) - c u+.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.actuators.base import (
+    BEFORE_LAST,
+    LAST,
+    NEXT,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    axis_force,
+    register,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.typing import Array, Vector
+
+
+def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elongation: Array) -> tuple[Array, Array]:
+    """Impulse law ``p = P - D u+`` of a spring-damper over one kick.
+
+    Args:
+        work: the running step.
+        axis: axis rows, (n,).
+        stiffness, damping: (1 or num_worlds, n).
+        elongation: G at t_n, (num_worlds, n).
+
+    Returns:
+        P and D, (num_worlds, n).
+    """
+    kick = work.kick_time
+    if work.scheme == "papers":
+        return -kick * stiffness * elongation, kick * (damping + kick * stiffness)
+    before, before_last = work.axis_velocity[:, axis], work.axis_velocity_old[:, axis]
+    spring = stiffness * (elongation - 0.25 * work.h_prev * before)
+    damper = damping * (LAST * before + BEFORE_LAST * before_last)
+    return -kick * (spring + damper), kick * (0.25 * work.h * stiffness + NEXT * damping)
+
+
+def read_length(group: Group, work: Work) -> Array:
+    """Coordinate of the row: length in m, or angle in rad."""
+    return work.axis_position[:, group.axis]
+
+
+@register
+class Spring(ActuatorType):
+    """Spring-damper between two points."""
+
+    name: ClassVar[str] = "spring"
+    prefix: ClassVar[str] = "spring"
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "N/m", "spring constant"),
+        Parameter("damping", "N s/m", "viscous damping"),
+        Parameter("rest_length", "m", "length without force"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("length", "m", "distance of the two points", read_length),
+        Reading("force", "N", "force that pushes the points apart", axis_force),
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The line between the points."""
+        p = spec.params
+        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+
+    def check(self, group: Group) -> None:
+        """Neither constant is negative."""
+        for name in ("stiffness", "damping"):
+            if np.any(group.params[name] < 0.0):
+                raise validate.fail(f"{self.name} parameters", f"{name} must not be negative", f"write {name} >= 0")
+
+    def potential(self, group: Group, work: Work) -> Array | None:
+        """k G^2/2."""
+        elongation = work.axis_position[:, group.axis] - group.params["rest_length"]
+        return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Linear in the row velocity, so no guess is needed."""
+        if velocity is not None:
+            return
+        p = group.params
+        elongation = work.axis_position[:, group.axis] - p["rest_length"]
+        work.add_law(group, *spring_law(work, group.axis, p["stiffness"], p["damping"], elongation))
+
+
+@register
+class TorsionSpring(Spring):
+    """Spring-damper on a joint coordinate."""
+
+    name: ClassVar[str] = "torsion_spring"
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "N m/rad", "spring constant"),
+        Parameter("damping", "N m s/rad", "viscous damping"),
+        Parameter("rest_length", "rad", "angle without torque"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("length", "rad", "joint coordinate", read_length),
+        Reading("force", "N m", "torque along the coordinate", axis_force),
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+
+@builder_method
+def add_spring(
+    self: ModelBuilder,
+    body_a: int,
+    body_b: int,
+    point_a: Vector = (0.0, 0.0, 0.0),
+    point_b: Vector = (0.0, 0.0, 0.0),
+    stiffness: float = 0.0,
+    damping: float = 0.0,
+    rest_length: float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a spring-damper between two points.
+
+    Args:
+        body_a, body_b: bodies, -1 for the world.
+        point_a, point_b: attachment points in the body frames, m.
+        stiffness: N/m.
+        damping: N s/m.
+        rest_length: length without force, m.
+        label: unique name; signals ``spring.<label>.length`` and ``.force``.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"spring '{label or f'spring{len(self.actuators)}'}'"
+    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
+    params.update(
+        stiffness=validate.not_negative(element, "stiffness", stiffness),
+        damping=validate.not_negative(element, "damping", damping),
+        rest_length=validate.not_negative(element, "rest_length", rest_length),
+    )
+    return self.add_actuator("spring", label, params)
+
+
+@builder_method
+def add_torsion_spring(
+    self: ModelBuilder,
+    joint: int,
+    stiffness: float,
+    damping: float = 0.0,
+    rest_angle: float = 0.0,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel).
+
+    Args:
+        joint: joint index.
+        stiffness: N m/rad (N/m on a travel).
+        damping: N m s/rad (N s/m).
+        rest_angle: coordinate without torque, rad (m).
+        axis: which coordinate of the joint.
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+    """
+    element = f"torsion_spring '{label or f'torsion_spring{len(self.actuators)}'}'"
+    params = {
+        "joint": self.check_joint(element, "joint", joint, axis),
+        "axis": axis,
+        "stiffness": validate.not_negative(element, "stiffness", stiffness),
+        "damping": validate.not_negative(element, "damping", damping),
+        "rest_length": validate.number(element, "rest_angle", rest_angle),
+    }
+    return self.add_actuator("torsion_spring", label, params)
+
+
+def line_params(
+    builder: ModelBuilder, element: str, body_a: int, body_b: int, point_a: Vector, point_b: Vector
+) -> dict[str, Any]:
+    """Checked ends of an actuator between two points."""
+    params: dict[str, Any] = {
+        "body_a": builder.check_body(element, "body_a", body_a),
+        "body_b": builder.check_body(element, "body_b", body_b),
+        "point_a": validate.numbers(element, "point_a", point_a, 3),
+        "point_b": validate.numbers(element, "point_b", point_b, 3),
+    }
+    if params["body_a"] == params["body_b"]:
+        raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")
+    return params

@@ -1,0 +1,84 @@
+"""The NumPy backend: gpusim/reference/ over all worlds at once; always there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
+from gpusim.reference.work import Work
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+
+class NumpyBackend:
+    """Serves the stages of backends/base.py."""
+
+    name = "numpy"
+
+    def __init__(
+        self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+    ) -> None:
+        self.state = state
+        self.work = Work(model, state, parameters, config, real)
+        self._direct = config.joint_solver == "direct"
+        self._rows = model.topology.num_constraints > 0
+        self._displacement: Array | None = None
+
+    def prepare(self, h: float) -> None:
+        """Stage prepare."""
+        self._displacement = None
+        prepare.prepare(self.work, h)
+
+    def actuate(self) -> None:
+        """Stage actuate."""
+        actuate.actuate(self.work)
+
+    def kick(self) -> None:
+        """Stage kick."""
+        kick.kick(self.work)
+
+    def solve(self) -> None:
+        """Stage solve, by the chosen solver."""
+        w = self.work
+        if not self._rows:
+            w.mode = w.state.arrays["axis_mode"]
+            w.residual = np.zeros(w.num_worlds)
+            w.axis_velocity_next = w.axis_velocity
+        elif self._direct:
+            direct_solve.solve(w)
+        else:
+            colored_solve.solve(w)
+
+    def split_impulses(self) -> None:
+        """Stage positions of the papers' scheme."""
+        if self._rows:
+            stage = positions if self._direct else colored_solve
+            self._displacement = stage.papers_pseudo_velocity(self.work)
+
+    def commit(self) -> None:
+        """Stage actuate, second part."""
+        actuate.commit(self.work)
+
+    def drift(self) -> None:
+        """Stage drift."""
+        drift.drift(self.work)
+        if self._displacement is not None:
+            moved = self._displacement.astype(np.float64)
+            drift.move(self.work, moved[..., :3], moved[..., 3:])
+
+    def positions(self) -> None:
+        """Stage positions."""
+        if not self._rows:
+            return
+        if self._direct:
+            positions.correct_direct(self.work)
+        else:
+            colored_solve.correct_positions(self.work)
+
+    def sense(self) -> None:
+        """Stage sense."""
+        sense.sense(self.work)

@@ -1,0 +1,1 @@
+"""The command line: ``gpusim run``, ``gpusim list`` and ``gpusim doctor``."""

@@ -1,0 +1,81 @@
+"""``gpusim doctor``: what this computer offers and which backends work."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.cli.console import out_console
+from gpusim.cli.exit_codes import DONE, FAILED
+from gpusim.cli.probes import Finding, probe_computer
+from gpusim.cli.version import version
+from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BACKENDS = {
+    "cuda": "runs the CUDA kernels on an NVIDIA GPU",
+    "native": "runs the same kernels on the CPU, built by a C++ compiler",
+    "numpy": "runs the stages in NumPy on the CPU; needs no compiler and no GPU",
+}
+"""Backend and what it does, in the order in which ``--backend auto`` tries them."""
+
+
+def doctor() -> int:
+    """Print what was found here and try every backend on a falling body.
+
+    Returns:
+        Exit code: 0 if at least one backend works, otherwise 1.
+    """
+    console = out_console()
+    console.print(Text(f"gpusim {version()} on {platform.platform()}"))
+    _print_findings(console, "Computer", probe_computer())
+    backends = [try_backend(name) for name in BACKENDS]
+    _print_findings(console, "Backends", backends)
+    working = [finding.name for finding in backends if finding.good]
+    if not working:
+        console.print("No backend works: mend what is missing above.")
+        return FAILED
+    console.print(f"'gpusim run' works; --backend auto takes {working[0]!r}.")
+    return DONE
+
+
+def try_backend(name: str) -> Finding:
+    """Let a body fall for a tenth of a second on the backend ``name`` and compare with g t^2 / 2."""
+    try:
+        fallen = _fall(name)
+    except GpusimError as error:
+        return Finding(name, False, f"{BACKENDS[name]}: {error}")
+    except Exception as error:  # a broken installation can fail in any way: the doctor must name it, not crash on it
+        return Finding(name, False, f"{BACKENDS[name]}: {type(error).__name__}: {error}")
+    expected = 0.5 * 9.81 * 0.1**2
+    if not np.isclose(fallen, expected, rtol=1e-3):
+        return Finding(name, False, f"{BACKENDS[name]}: gives wrong results (fell {fallen:g} m, not {expected:g} m)")
+    return Finding(name, True, BACKENDS[name])
+
+
+def _fall(backend: str) -> float:
+    """How far a body falls in 0.1 s, m."""
+    import gpusim
+
+    builder = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    builder.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), label="ball")
+    sim = gpusim.Simulation(builder.finalize(), backend=backend, config=gpusim.SolverConfig(dt=0.01))
+    sim.step(10)
+    return -float(sim.read("body.ball.position", numpy=True)[0, 2])
+
+
+def _print_findings(console: Console, title: str, findings: list[Finding]) -> None:
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for finding in findings:
+        mark = Text("works", style="green") if finding.good else Text("missing", style="yellow")
+        table.add_row(finding.name, mark, Text(" ".join(finding.detail.split())))
+    console.print(table)

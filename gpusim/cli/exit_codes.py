@@ -1,0 +1,77 @@
+"""Exit codes and error sentences: 0 done, 1 the simulation failed, 2 bad input, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from gpusim.errors import GpusimError, SimulationError
+
+DONE = 0
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class OptionError(GpusimError, ValueError):
+    """A command-line option or argument breaks a rule."""
+
+
+class Interrupted(GpusimError):
+    """The user stopped the run with Ctrl-C."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code that ``error`` stands for."""
+    if isinstance(error, Interrupted | KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED
+    if isinstance(error, SimulationError | OSError):
+        return FAILED
+    return BAD_INPUT
+
+
+def sentence(error: BaseException) -> str:
+    """What went wrong, on one line, for people."""
+    if isinstance(error, MemoryError):
+        text = f"not enough memory ({error or 'the request is too large'}); use fewer worlds or fewer signals"
+    elif isinstance(error, KeyboardInterrupt | typer.Abort):
+        text = "interrupted"
+    elif hasattr(error, "format_message"):  # a usage error of typer's parser
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "gpusim"
+        text = f"{error.format_message().rstrip('.')}; see '{command} --help'"
+    else:
+        text = str(error)
+    return " ".join(text.split())
+
+
+class CommandGroup(TyperGroup):
+    """The commands of gpusim, with every foreseen error turned into one sentence on stderr and an exit code.
+
+    A traceback can then only mean a bug in gpusim: such errors pass through untouched.
+    """
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        """Run the command line ``args`` and leave by SystemExit."""
+        extra["standalone_mode"] = False
+        try:
+            result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
+        except (GpusimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort) as error:
+            _leave(error)
+        except Exception as error:
+            # the parser's own exceptions have moved between releases of typer: known by their method
+            if not hasattr(error, "format_message"):
+                raise
+            _leave(error)
+        sys.exit(result if isinstance(result, int) else DONE)
+
+
+def _leave(error: BaseException) -> None:
+    print(f"gpusim: {sentence(error)}", file=sys.stderr)
+    sys.exit(exit_code(error))

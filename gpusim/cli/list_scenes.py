@@ -1,0 +1,58 @@
+"""``gpusim list``: the scenes, or one scene's parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.cli.console import out_console
+from gpusim.scene import list_scenes, scene_parameters
+
+
+def show_scenes() -> None:
+    """Print every scene with its one-line description."""
+    table = Table(title="Scenes", title_justify="left")
+    table.add_column("scene", style="bold", no_wrap=True)
+    table.add_column("what it shows")
+    for name, description in list_scenes().items():
+        table.add_row(Text(name), Text(description))
+    console = out_console()
+    console.print(table)
+    console.print("Run one with 'gpusim run SCENE'; see its parameters with 'gpusim list SCENE'.")
+
+
+def show_parameters(scene: str) -> None:
+    """Print the parameters of ``scene`` with types, defaults and meanings.
+
+    Raises:
+        UnknownNameError: no such scene.
+    """
+    parameters = scene_parameters(scene)  # first, for its error on unknown names
+    console = out_console()
+    console.print(Text(f"{scene}: {list_scenes()[scene]}"))
+    if not parameters:
+        console.print("It has no parameters.")
+        return
+    table = Table()
+    table.add_column("parameter", style="bold", no_wrap=True)
+    table.add_column("default")
+    table.add_column("value")
+    table.add_column("meaning")
+    for parameter in parameters:
+        table.add_row(
+            Text(parameter.name), Text(_shown(parameter.default)), Text(parameter.type), Text(parameter.doc)
+        )
+    console.print(table)
+    console.print(f"Set them with 'gpusim run {scene} --set NAME=VALUE'.")
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return "-"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, float):
+        return f"{default:g}"
+    return str(default)

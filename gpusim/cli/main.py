@@ -1,0 +1,159 @@
+"""``gpusim``: the commands and their options. What they do is in the other files of this folder."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpusim.cli.exit_codes import CommandGroup
+
+# Heavy modules (numba, scipy, matplotlib) are imported inside the commands: help and errors must come at once.
+
+app = typer.Typer(
+    name="gpusim",
+    cls=CommandGroup,
+    help="Real-time multibody simulator for robots and heavy machines.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Backend(str, Enum):
+    """Where a simulation runs."""
+
+    auto = "auto"
+    numpy = "numpy"
+    native = "native"
+    cuda = "cuda"
+
+
+class Precision(str, Enum):
+    """Precision of everything but the poses, which are always float64."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class JointSolver(str, Enum):
+    """How the rows of the joints are solved."""
+
+    direct = "direct"
+    colored = "colored"
+
+
+class Scheme(str, Enum):
+    """The time-stepping scheme."""
+
+    second_order = "second_order"
+    papers = "papers"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from gpusim.cli.version import version
+
+        typer.echo(f"gpusim {version()}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("run")
+def _run(
+    target: Annotated[
+        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+    ] = None,
+    duration: Annotated[float | None, typer.Option(help="Time to simulate, s (default: the scene's).")] = None,
+    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
+    substeps: Annotated[int | None, typer.Option(help="Substeps in a step.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Greatest number of solver sweeps.")] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
+    joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
+    scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
+    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
+    signals: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="RUN.NPZ", help="Write time and one array per signal to this file.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
+    ] = None,
+    fixed_base: Annotated[
+        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+    ] = False,
+) -> None:
+    """Simulate a scene or a robot; show a summary, record signals, draw plots."""
+    from gpusim.cli.options import RunOptions
+    from gpusim.cli.run import run
+
+    run(
+        RunOptions(
+            target=target,
+            settings=tuple(settings or ()),
+            duration=duration,
+            dt=dt,
+            substeps=substeps,
+            iterations=iterations,
+            backend=backend.value,
+            dtype=dtype.value,
+            joint_solver=joint_solver.value if joint_solver else None,
+            scheme=scheme.value if scheme else None,
+            num_worlds=num_worlds,
+            seed=seed,
+            signals=tuple(signals) if signals is not None else None,
+            out=out,
+            plot=plot,
+            fixed_base=fixed_base,
+        )
+    )
+
+
+@app.command("list")
+def _list(
+    scene: Annotated[str | None, typer.Argument(help="Show the parameters of this scene.")] = None,
+) -> None:
+    """List the scenes, or the parameters of one scene."""
+    from gpusim.cli.list_scenes import show_parameters, show_scenes
+
+    if scene is None:
+        show_scenes()
+    else:
+        show_parameters(scene)
+
+
+@app.command("doctor")
+def _doctor() -> None:
+    """Check what this computer offers: Python packages, compiler, GPU, and which backends work."""
+    from gpusim.cli.doctor import doctor
+
+    raise typer.Exit(doctor())
+
+
+def main() -> None:
+    """Entry point of the ``gpusim`` command; leaves by SystemExit with the code of :mod:`gpusim.cli.exit_codes`."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The options of ``gpusim run``: what the user asked for, checked before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusim.cli.exit_codes import OptionError
+from gpusim.recording.files import check_output_file
+from gpusim.recording.plots import check_plot_file
+
+_MODEL_FILES = (".urdf",)
+_NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".json", ".yaml", ".yml", ".txt", ".zip")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """One ``gpusim run`` command line; None means: as the scene says."""
+
+    target: str
+    settings: tuple[str, ...] = ()
+    duration: float | None = None
+    dt: float | None = None
+    substeps: int | None = None
+    iterations: int | None = None
+    backend: str = "auto"
+    dtype: str = "float64"
+    joint_solver: str | None = None
+    scheme: str | None = None
+    num_worlds: int = 1
+    seed: int | None = None
+    signals: tuple[str, ...] | None = None
+    out: Path | None = None
+    plot: Path | None = None
+    fixed_base: bool = False
+
+    def is_file(self) -> bool:
+        """Whether the target names a robot file rather than a scene.
+
+        Raises:
+            OptionError: it names a file of a kind that cannot be read.
+        """
+        suffix = Path(self.target).suffix.lower()
+        if suffix in _MODEL_FILES:
+            return True
+        if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target:
+            raise OptionError(
+                f"SCENE|FILE {self.target!r} is neither a scene nor a file that can be read; "
+                f"give a scene of 'gpusim list' or a file that ends in {' or '.join(_MODEL_FILES)}"
+            )
+        return False
+
+    def parameters(self) -> dict[str, str]:
+        """The ``--set`` options as names and values.
+
+        Raises:
+            OptionError: one without "=", without a name, or given twice.
+        """
+        values: dict[str, str] = {}
+        for setting in self.settings:
+            name, equals, value = setting.partition("=")
+            name = name.strip()
+            if not equals or not name:
+                raise OptionError(f"--set {setting!r} must have the form name=value; give e.g. --set mass=100")
+            if name in values:
+                raise OptionError(f"--set {name!r} is given twice; keep one of {values[name]!r} and {value.strip()!r}")
+            values[name] = value.strip()
+        return values
+
+    def config_changes(self) -> dict[str, Any]:
+        """The solver settings that the command line changes, by their names in ``SolverConfig``."""
+        names = ("dt", "substeps", "iterations", "joint_solver", "scheme")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def signal_patterns(self) -> list[str] | None:
+        """Signal names and patterns of ``--signals``; None if the option is not given.
+
+        Raises:
+            OptionError: an empty list.
+        """
+        if self.signals is None:
+            return None
+        patterns = [name.strip() for text in self.signals for name in text.split(",") if name.strip()]
+        if not patterns:
+            raise OptionError("--signals is empty; name at least one signal, e.g. --signals sim.kinetic_energy")
+        return patterns
+
+
+def check(options: RunOptions) -> None:
+    """Check every option that can be checked without the model.
+
+    Raises:
+        OptionError: an option breaks a rule; the message names the option, the rule and the mend.
+        ModelError: an output file cannot be written.
+    """
+    _positive("--duration", options.duration, "4")
+    _positive("--dt", options.dt, "0.001")
+    _at_least("--substeps", options.substeps, 1)
+    _at_least("--iterations", options.iterations, 1)
+    _at_least("--num-worlds", options.num_worlds, 1)
+    _at_least("--seed", options.seed, 0)
+    parameters = options.parameters()
+    options.signal_patterns()
+    _check_target(options, parameters)
+    if options.out is not None:
+        check_output_file(options.out, (".npz",), "--out")
+    if options.plot is not None:
+        check_plot_file(options.plot, "--plot")
+
+
+def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
+    if options.is_file():
+        if parameters:
+            names = ", ".join(map(repr, parameters))
+            raise OptionError(f"--set: a robot file has no parameters ({names} given); drop the option")
+        if not Path(options.target).is_file():
+            raise OptionError(f"FILE {options.target!r} does not exist; check the path")
+    elif options.fixed_base:
+        raise OptionError(f"--fixed-base is for robot files, and {options.target!r} is a scene; drop the option")
+
+
+def _positive(option: str, value: float | None, example: str) -> None:
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        rule = f"must be a finite number of seconds above 0, got {value:g}"
+        raise OptionError(f"{option} {rule}; give e.g. {option} {example}")
+
+
+def _at_least(option: str, value: int | None, least: int) -> None:
+    if value is not None and value < least:
+        raise OptionError(f"{option} must be at least {least}, got {value}; give e.g. {option} {max(least, 1)}")

@@ -1,0 +1,177 @@
+"""``gpusim run``: build, simulate, record, plot, summarize."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.cli.console import note
+from gpusim.cli.exit_codes import Interrupted, OptionError
+from gpusim.cli.loop import Outcome, simulate
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.summary import show_summary
+from gpusim.errors import SimulationError, unknown_name
+from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
+from gpusim.recording.recorder import Recorder
+from gpusim.scene import Plot, Scene, load_scene, scene_parameters
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def run(options: RunOptions) -> None:
+    """Do what one ``gpusim run`` command line asks for.
+
+    Raises:
+        GpusimError: bad input, found before the first step; SimulationError and Interrupted only after everything
+            that was recorded has been written.
+    """
+    check(options)
+    scene = _load(options)
+    config = dataclasses.replace(scene.config, **options.config_changes())
+    steps = _count_steps(options, scene.duration, config.dt)
+    sim = _simulation(options, scene, config)
+    plots = _plots(options, scene, sim)
+    check_plots(plots, sim.signals())
+    if options.plot is not None:
+        _require_matplotlib()
+    recorder = _recorder(options, plots, sim, steps)
+
+    outcome = simulate(sim, scene, steps, recorder)
+
+    _write(options, scene, plots, recorder)
+    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
+    _raise_failure(sim, outcome)
+
+
+def _load(options: RunOptions) -> Scene:
+    if options.is_file():
+        from gpusim.cli.robot import robot_scene
+
+        return robot_scene(options.target, hold=not options.fixed_base)
+    parameters: dict[str, Any] = options.parameters()
+    if options.seed is not None:
+        if "seed" not in {parameter.name for parameter in scene_parameters(options.target)}:
+            note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")
+        elif "seed" in parameters:
+            raise OptionError("--seed and --set seed=... both give the seed; keep one of them")
+        else:
+            parameters["seed"] = options.seed
+    return load_scene(options.target, **parameters)
+
+
+def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
+    duration = scene_duration if options.duration is None else options.duration
+    if duration < 0.5 * dt:
+        raise OptionError(f"--duration {duration:g} s is shorter than one step of {dt:g} s; give at least {dt:g}")
+    return round(duration / dt)
+
+
+def _simulation(options: RunOptions, scene: Scene, config: Any) -> Simulation:
+    # only now, after the cheap checks: the solver and its compiled loops take a while to load
+    from gpusim.simulation import Simulation
+
+    return Simulation(
+        scene.builder.finalize(),
+        num_worlds=options.num_worlds,
+        backend=options.backend,
+        dtype=options.dtype,
+        config=config,
+    )
+
+
+def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
+    """The panels: the scene's own, or those for ``--signals``, one for each kind of signal and unit."""
+    patterns = options.signal_patterns()
+    if patterns is None:
+        if not scene.plots and (options.out is not None or options.plot is not None):
+            raise OptionError(f"{scene.name!r} names no signals to record; name some with --signals")
+        return scene.plots
+    known = sim.signals()
+    panels: dict[tuple[str, str], list[str]] = {}
+    for name in _match(patterns, known):
+        panels.setdefault((name.rpartition(".")[2], known[name].unit), []).append(name)
+    return [Plot(title=kind.replace("_", " "), unit=unit, signals=names) for (kind, unit), names in panels.items()]
+
+
+def _match(patterns: Sequence[str], known: Iterable[str]) -> list[str]:
+    names = list(known)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        if pattern in names:
+            found[pattern] = None
+            continue
+        # "[" is an ordinary character of a label, so only * and ? are patterns
+        matches = fnmatch.filter(names, pattern.replace("[", "[[]")) if set(pattern) & set("*?") else []
+        if not matches:
+            raise unknown_name("signal in --signals:", pattern, names)
+        found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise OptionError(f"--plot needs matplotlib ({error}); install it or drop the option") from error
+
+
+def _recorder(options: RunOptions, plots: Sequence[Plot], sim: Simulation, steps: int) -> Recorder | None:
+    """A recorder with room for the whole run; None when nobody wants the samples."""
+    if options.out is None and options.plot is None and options.signals is None:
+        return None
+    names = plot_signals(plots)
+    per_sample = 8 * options.num_worlds * sum(math.prod(sim.signals()[name].shape) for name in names)
+    if (steps + 1) * per_sample > _memory_limit():
+        raise OptionError(
+            f"--signals: {len(names)} signals of {options.num_worlds} worlds over {steps} steps need "
+            f"{(steps + 1) * per_sample / 2**30:.1f} GiB of memory, more than half of this computer's; "
+            "record fewer signals, fewer worlds or a shorter time"
+        )
+    return Recorder(sim, names, capacity=steps + 1)
+
+
+def _memory_limit() -> float:
+    """Half of this computer's memory in bytes; 4 GiB where it can't be asked."""
+    try:
+        return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 4.0 * 2**30
+
+
+def _write(options: RunOptions, scene: Scene, plots: Sequence[Plot], recorder: Recorder | None) -> None:
+    if recorder is None:
+        return
+    recording = recorder.recording()
+    if options.out is not None:  # the data first: a picture can be drawn again
+        recording.save(options.out)
+    if options.plot is not None:
+        save_figure(draw(plots, recording, f"{scene.name}: {scene.description}"), options.plot)
+
+
+def _written(options: RunOptions) -> list[str]:
+    return [str(path) for path in (options.out, options.plot) if path is not None]
+
+
+def _last_values(options: RunOptions, recorder: Recorder | None) -> dict[str, np.ndarray]:
+    """Last sample of world 0 of every signal that was asked for by name."""
+    if options.signals is None or recorder is None:
+        return {}
+    recording = recorder.recording()
+    return {name: samples[-1, 0] for name, samples in recording.signals.items() if len(samples)}
+
+
+def _raise_failure(sim: Simulation, outcome: Outcome) -> None:
+    if outcome.failure is not None:
+        raise outcome.failure
+    if outcome.interrupted:
+        raise Interrupted(f"interrupted at {outcome.simulated:g} s of simulated time")
+    sick = int(np.count_nonzero(~np.asarray(sim.health())))
+    if sick:
+        raise SimulationError(f"{sick} of {sim.num_worlds} worlds failed: {sim.health_report()}")

@@ -1,0 +1,73 @@
+"""The table that ends a ``gpusim run``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.cli.console import out_console
+
+if TYPE_CHECKING:
+    from gpusim.cli.loop import Outcome
+    from gpusim.scene import Scene
+    from gpusim.simulation import Simulation
+
+
+def show_summary(
+    scene: Scene, sim: Simulation, outcome: Outcome, files: Sequence[str], values: Mapping[str, np.ndarray]
+) -> None:
+    """Print what a run came to.
+
+    Args:
+        scene: what was run.
+        sim: the simulation, at its end.
+        outcome: times, energies and drift.
+        files: the files that were written.
+        values: last values of signals (world 0) that the user asked for by name.
+    """
+    table = Table(title=Text(scene.name), show_header=False, title_justify="left")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, text in _rows(sim, outcome):
+        table.add_row(name, Text(text))
+    signals = sim.signals()
+    for name, value in values.items():
+        table.add_row(Text(name), Text(f"{_number(value)} {signals[name].unit}"))
+    for file in files:
+        table.add_row("written", Text(file, overflow="fold"))
+    out_console().print(table)
+
+
+def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
+    world = " (world 0)" if sim.num_worlds > 1 else ""
+    rows = [
+        ("simulated time", f"{outcome.simulated:.6g} s in {outcome.steps} steps"),
+        ("wall time", f"{outcome.wall:.3g} s"),
+        ("real-time factor", f"{outcome.simulated / outcome.wall:.3g}" if outcome.wall > 0.0 else "-"),
+    ]
+    if sim.num_worlds > 1 and outcome.wall > 0.0:
+        rows.append(("world-steps per second", f"{sim.num_worlds * outcome.steps / outcome.wall:.3g}"))
+    rows += [
+        ("energy at start" + world, f"{outcome.energy_start:.6g} J"),
+        ("energy at end" + world, f"{outcome.energy_end:.6g} J"),
+        ("greatest joint drift", f"{outcome.drift:.3g} m"),
+        ("health", _health(sim, outcome)),
+    ]
+    return rows
+
+
+def _health(sim: Simulation, outcome: Outcome) -> str:
+    good = int(np.count_nonzero(sim.health()))
+    if outcome.failure is not None:
+        return "failed"
+    if good == sim.num_worlds:
+        return "good" if good == 1 else f"good in all {good} worlds"
+    return f"{good} of {sim.num_worlds} worlds good"
+
+
+def _number(value: np.ndarray) -> str:
+    return " ".join(f"{x:.6g}" for x in np.ravel(value))

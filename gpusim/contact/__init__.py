@@ -1,0 +1,1 @@
+"""Contacts between shapes: geometry, normal, damping and friction laws, surface tracking, materials."""

@@ -1,0 +1,1 @@
+"""Block diagrams ("functional schemes") that drive the commands of a simulation."""

@@ -1,0 +1,174 @@
+"""Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
+
+Everything is vectorized over leading axes and sums in an order that does not depend on how many
+worlds there are, so that a world gives the same bits alone and among others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.typing import Array
+
+
+def _quaternion_to_matrix_table() -> Array:
+    """Linear map from the 16 products q_i q_j (xyzw) to the 9 entries of R, so that one matmul does it."""
+    table = np.zeros((4, 4, 3, 3))
+    x, y, z, w = range(4)
+    for (i, j), terms in {
+        (0, 0): ((x, x, 1), (y, y, -1), (z, z, -1), (w, w, 1)),
+        (1, 1): ((x, x, -1), (y, y, 1), (z, z, -1), (w, w, 1)),
+        (2, 2): ((x, x, -1), (y, y, -1), (z, z, 1), (w, w, 1)),
+        (0, 1): ((x, y, 2), (z, w, -2)),
+        (1, 0): ((x, y, 2), (z, w, 2)),
+        (0, 2): ((x, z, 2), (y, w, 2)),
+        (2, 0): ((x, z, 2), (y, w, -2)),
+        (1, 2): ((y, z, 2), (x, w, -2)),
+        (2, 1): ((y, z, 2), (x, w, 2)),
+    }.items():
+        for a, b, factor in terms:
+            table[a, b, i, j] = factor
+    return table.reshape(16, 9)
+
+
+_QUATERNION_TO_MATRIX = _quaternion_to_matrix_table()
+
+# v @ _SKEW is the flattened matrix [v]x with [v]x u = v x u.
+_SKEW = np.zeros((3, 9))
+for _k, _i, _j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+    _SKEW[_k, 3 * _j + _i] = 1.0
+    _SKEW[_k, 3 * _i + _j] = -1.0
+_SKEWS = {np.dtype(np.float64): _SKEW, np.dtype(np.float32): _SKEW.astype(np.float32)}
+
+
+def _quaternion_product_table() -> Array:
+    """Linear map from the 16 products a_i b_j to the four components of a * b (Hamilton product, xyzw)."""
+    table = np.zeros((4, 4, 4))
+    x, y, z, w = range(4)
+    for i in (x, y, z):
+        table[w, i, i] = 1.0
+        table[i, w, i] = 1.0
+        table[i, i, w] = -1.0
+    for i, j, k in ((x, y, z), (y, z, x), (z, x, y)):
+        table[i, j, k] = 1.0
+        table[j, i, k] = -1.0
+    table[w, w, w] = 1.0
+    return table.reshape(16, 4)
+
+
+_QUATERNION_PRODUCT = _quaternion_product_table()
+
+
+def matvec(matrix: Array, vector: Array) -> Array:
+    """Matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
+    product: Array = np.matmul(matrix, vector[..., None])[..., 0]
+    return product
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar product over the last axis, (..., 3) and (..., 3) to (...)."""
+    product: Array = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+    return product
+
+
+def norm(a: Array) -> Array:
+    """Euclidean length over the last axis, (..., 3) to (...)."""
+    length: Array = np.sqrt(dot(a, a))
+    return length
+
+
+def skew(v: Array) -> Array:
+    """Cross-product matrix, (..., 3) to (..., 3, 3): ``skew(v) @ u == cross(v, u)``."""
+    matrix: Array = np.matmul(v, _SKEWS[v.dtype]).reshape(v.shape + (3,))
+    return matrix
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Vector product over the last axis."""
+    return matvec(skew(a), b)
+
+
+def matrix_from_quaternion(q: Array) -> Array:
+    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4), body to world."""
+    products = (q[..., :, None] * q[..., None, :]).reshape(q.shape[:-1] + (16,))
+    matrix: Array = np.matmul(products, _QUATERNION_TO_MATRIX).reshape(q.shape[:-1] + (3, 3))
+    return matrix
+
+
+def quaternion_product(a: Array, b: Array) -> Array:
+    """Hamilton product a * b of quaternions (..., 4): the rotation b followed by a."""
+    products = a[..., :, None] * b[..., None, :]
+    product: Array = np.matmul(products.reshape(products.shape[:-2] + (16,)), _QUATERNION_PRODUCT)
+    return product
+
+
+def quaternion_conjugate(q: Array) -> Array:
+    """Inverse rotation of unit quaternions (..., 4)."""
+    conjugate: Array = q * np.array([-1.0, -1.0, -1.0, 1.0])
+    return conjugate
+
+
+def normalized(q: Array) -> Array:
+    """Quaternions (..., 4) scaled to unit length."""
+    squares = q * q
+    length = np.sqrt(squares[..., 0] + squares[..., 1] + squares[..., 2] + squares[..., 3])
+    unit: Array = q / length[..., None]
+    return unit
+
+
+def quaternion_from_rotation_vector(rotation: Array) -> Array:
+    """Quaternions (..., 4) of rotation vectors (..., 3), angle in rad times unit axis."""
+    half = 0.5 * norm(rotation)
+    q = np.empty(rotation.shape[:-1] + (4,))
+    q[..., :3] = (0.5 * sinc(half * half))[..., None] * rotation
+    q[..., 3] = np.cos(half)
+    return q
+
+
+def rotation_vector_from_quaternion(q: Array) -> Array:
+    """Rotation vectors (..., 3) of unit quaternions (..., 4), angle at most pi."""
+    q = np.where(q[..., 3:] < 0.0, -q, q)
+    sine = norm(q)
+    angle = 2.0 * np.arctan2(sine, q[..., 3])
+    small = sine < 1e-12
+    factor = np.where(small, 2.0, angle / np.where(small, 1.0, sine))
+    vector: Array = factor[..., None] * q[..., :3]
+    return vector
+
+
+# Below this angle squared the power series replaces the quotient, which would divide 0 by 0.
+_SERIES_BELOW = 1e-2
+
+
+def sinc(angle_squared: Array) -> Array:
+    """sin(x)/x as a function of x squared; the value 1 at 0."""
+    s = angle_squared
+    series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
+    if not np.any(s > _SERIES_BELOW):
+        return series
+    x = np.sqrt(np.where(s > _SERIES_BELOW, s, 1.0))
+    value: Array = np.where(s > _SERIES_BELOW, np.sin(x) / x, series)
+    return value
+
+
+def sinc_minus_one(angle_squared: Array) -> Array:
+    """sin(x)/x - 1 as a function of x squared, without cancellation for small x."""
+    s = angle_squared
+    series = -s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0 * (1.0 - s / 110.0))))
+    if not np.any(s > _SERIES_BELOW):
+        return series
+    x = np.sqrt(np.where(s > _SERIES_BELOW, s, 1.0))
+    value: Array = np.where(s > _SERIES_BELOW, np.sin(x) / x - 1.0, series)
+    return value
+
+
+def cosc(angle_squared: Array) -> Array:
+    """(1 - cos(x))/x^2 as a function of x squared; the value 1/2 at 0."""
+    s = angle_squared
+    series = 0.5 - s / 24.0 * (1.0 - s / 30.0 * (1.0 - s / 56.0 * (1.0 - s / 90.0)))
+    if not np.any(s > _SERIES_BELOW):
+        return series
+    x2 = np.where(s > _SERIES_BELOW, s, 1.0)
+    sine = np.sin(0.5 * np.sqrt(x2))
+    value: Array = np.where(s > _SERIES_BELOW, 2.0 * sine * sine / x2, series)
+    return value

@@ -1,0 +1,143 @@
+"""Rigid transform: where a frame sits in another one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.geometry import rotations
+from gpusim.typing import Array, Vector
+
+
+class Transform:
+    """Pose of a frame in a parent frame: ``x_parent = R x_frame + position``.
+
+    Args:
+        position: origin of the frame in the parent frame, m.
+        rotation: unit quaternion (x, y, z, w); normalized here.
+
+    Raises:
+        ModelError: not three (four) finite numbers, or a zero quaternion.
+    """
+
+    __slots__ = ("position", "rotation")
+    position: Array
+    rotation: Array
+
+    def __init__(self, position: Vector = (0.0, 0.0, 0.0), rotation: Vector = (0.0, 0.0, 0.0, 1.0)) -> None:
+        p = _numbers("position", position, 3)
+        q = _numbers("rotation", rotation, 4)
+        length = math.sqrt(float(np.sum(q * q)))
+        if length < 1e-12:
+            raise ModelError(
+                "Transform: rotation is the zero quaternion; give a unit quaternion (x, y, z, w), (0, 0, 0, 1) for none"
+            )
+        # A quaternion that is a unit one to rounding keeps its bits: files that are read and written stay equal.
+        if abs(length - 1.0) > 1e-15:
+            q = q / length
+        p.setflags(write=False)
+        q.setflags(write=False)
+        object.__setattr__(self, "position", p)
+        object.__setattr__(self, "rotation", q)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Transform does not change; make a new one")
+
+    @classmethod
+    def from_axis_angle(cls, position: Vector, axis: Vector, angle: float) -> Transform:
+        """Rotation by ``angle`` (rad) about ``axis`` (any length but zero)."""
+        a = _numbers("axis", axis, 3)
+        length = float(np.linalg.norm(a))
+        if length < 1e-12:
+            raise ModelError("Transform: the rotation axis is zero; give a vector with a direction")
+        half = 0.5 * float(angle)
+        return cls(position, (*(a / length * math.sin(half)), math.cos(half)))
+
+    @classmethod
+    def from_rpy(cls, position: Vector, rpy: Vector) -> Transform:
+        """Roll, pitch, yaw (rad) about the fixed axes x, y, z in turn, as in URDF."""
+        r, p, y = (0.5 * float(v) for v in _numbers("rpy", rpy, 3))
+        cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
+        q = (
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+            cr * cp * cy + sr * sp * sy,
+        )
+        return cls(position, q)
+
+    @classmethod
+    def from_matrix(cls, matrix: Vector | Array) -> Transform:
+        """From a 4x4 homogeneous matrix or a 3x3 rotation matrix (proper and orthonormal within 1e-6)."""
+        m = np.asarray(matrix, dtype=float)
+        if m.shape not in ((4, 4), (3, 3)):
+            raise ModelError(f"Transform.from_matrix: shape {m.shape}; give a 4x4 homogeneous or a 3x3 rotation matrix")
+        r = m[:3, :3]
+        if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0.0:
+            raise ModelError(
+                "Transform.from_matrix: the 3x3 part is no rotation; give an orthonormal matrix with det = +1"
+            )
+        return cls(m[:3, 3] if m.shape == (4, 4) else (0.0, 0.0, 0.0), _quaternion_from_matrix(r))
+
+    def matrix(self) -> Array:
+        """Rotation matrix (3, 3)."""
+        return rotations.matrix_from_quaternion(self.rotation)
+
+    def apply(self, points: Vector | Array) -> Array:
+        """Points (..., 3) given in the frame, in the parent frame, m."""
+        return self.rotate(points) + self.position
+
+    def rotate(self, vectors: Vector | Array) -> Array:
+        """Vectors (..., 3) given in the frame, in the parent frame."""
+        return rotations.matvec(self.matrix(), np.asarray(vectors, dtype=float))
+
+    def inverse(self) -> Transform:
+        """The parent's pose in the frame."""
+        q = rotations.quaternion_conjugate(self.rotation)
+        return Transform(rotations.matvec(rotations.matrix_from_quaternion(q), -self.position), q)
+
+    def __mul__(self, other: Transform) -> Transform:
+        """``(a * b).apply(x) == a.apply(b.apply(x))``."""
+        return Transform(self.apply(other.position), rotations.quaternion_product(self.rotation, other.rotation))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Transform):
+            return NotImplemented
+        return bool(np.array_equal(self.position, other.position) and np.array_equal(self.rotation, other.rotation))
+
+    def __hash__(self) -> int:
+        return hash((self.position.tobytes(), self.rotation.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Transform({tuple(map(float, self.position))}, {tuple(map(float, self.rotation))})"
+
+
+def _numbers(what: str, value: Vector, count: int) -> Array:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"Transform: {what} {value!r} is not {count} numbers; give {count} numbers") from None
+    if array.shape != (count,) or not np.all(np.isfinite(array)):
+        raise ModelError(f"Transform: {what} {value!r} is not {count} finite numbers; give {count} finite numbers")
+    return array
+
+
+def _quaternion_from_matrix(r: Array) -> Array:
+    """Shepperd's method: divide by the largest of the four components, so no small divisor appears."""
+    trace = float(np.trace(r))
+    candidates = np.array([r[0, 0], r[1, 1], r[2, 2], trace])
+    k = int(np.argmax(candidates))
+    q = np.empty(4)
+    if k == 3:
+        q[:] = (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], 1.0 + trace)
+    else:
+        i, j, m = k, (k + 1) % 3, (k + 2) % 3
+        q[i] = 1.0 + r[i, i] - r[j, j] - r[m, m]
+        q[j] = r[j, i] + r[i, j]
+        q[m] = r[m, i] + r[i, m]
+        q[3] = r[m, j] - r[j, m]
+    unit: Array = q / np.linalg.norm(q)
+    return unit

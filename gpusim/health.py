@@ -1,0 +1,85 @@
+"""Quarantine: a world that goes NaN stays at its last good state; its neighbors go on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+# Velocities that no machine has; beyond them float32 squares overflow soon.
+GREATEST_SPEED = 1e9
+
+
+class Quarantine:
+    """Watches the state after every step."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self.stopped: Array = np.zeros(sim.num_worlds, dtype=bool)
+        self._reasons: dict[int, str] = {}
+        self._good = sim.state.copy()
+
+    def check(self) -> None:
+        """Put failed worlds back to their last good state, and keep stopped ones there."""
+        failed = ~self._fine() & ~self.stopped
+        for world in np.flatnonzero(failed):
+            self._reasons[int(world)] = self._culprit(int(world))
+            warnings.warn(f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=3)
+        self.stopped |= failed
+        if self.stopped.any():
+            self._sim.state.restore(self._good, np.flatnonzero(self.stopped))
+        self._remember()
+
+    def release(self, worlds: Array) -> None:
+        """Worlds that were reset run again."""
+        self.stopped[worlds] = False
+        for world in worlds:
+            self._reasons.pop(int(world), None)
+        self._remember()
+
+    def report(self) -> str:
+        """One line a stopped world."""
+        if not self._reasons:
+            return "all worlds are fine"
+        return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
+
+    def _remember(self) -> None:
+        good = self._good.variables()
+        for name, array in self._sim.state.variables().items():
+            if good[name].shape == array.shape:
+                good[name][:] = array
+
+    def _fine(self) -> Array:
+        state = self._sim.state.arrays
+        fine = np.ones(self._sim.num_worlds, dtype=bool)
+        for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
+            array = state[name]
+            # The comparison is False for NaN.
+            fine &= np.all(np.abs(array) < GREATEST_SPEED, axis=(1, 2))
+        for group in self._sim.state.groups:
+            for name, array in group.state.items():
+                if name != "oil_stroke":
+                    fine &= np.all(np.isfinite(array), axis=1)
+        return fine
+
+    def _culprit(self, world: int) -> str:
+        """The first body or actuator whose numbers are bad."""
+        sim, state = self._sim, self._sim.state.arrays
+        time = float(self._good.arrays["time"][world])
+        for group in sim.state.groups:
+            for name, array in group.state.items():
+                bad = np.flatnonzero(~np.isfinite(array[world]))
+                if bad.size and name != "oil_stroke":
+                    return f"{group.specs[bad[0]].element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
+        for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
+            bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < GREATEST_SPEED, axis=1))
+            if bad.size:
+                body = sim.model.bodies[bad[0]].element if bad[0] < len(sim.model.bodies) else "the world"
+                return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
+        return f"unknown cause after t = {time:.6g} s"

@@ -1,0 +1,118 @@
+"""Inertia tensors from files: are they possible, what is the nearest possible one, what do several parts add up to.
+
+A tensor ``I`` (about the center of mass) belongs to some body exactly when its principal moments are positive and the
+largest is not greater than the sum of the two others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+# A flat plate meets the triangle rule with equality, so a file may break it by its last digit. Less than what the
+# builder allows, so that no tensor passes here and fails there.
+TRIANGLE_TOLERANCE = 5e-7
+# A principal moment below this share of the largest one is zero for every practical purpose.
+POSITIVE_TOLERANCE = 1e-12
+# What a repair puts for a vanishing principal moment: a rod about 80 times as long as it is thick.
+REPAIRED_SHARE = 1e-3
+# A repair stops this far (relative) inside the triangle rule, so that no later check is decided by round-off.
+TRIANGLE_MARGIN = 1e-6
+# Below this (kg m2) a tensor is zero: its products would underflow.
+TINY = 1e-200
+WATER_DENSITY = 1000.0
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """Mass (kg), center of mass (m, (3,)) and inertia about it (kg m2, (3, 3)), all in one frame."""
+
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+    def moved(self, frame: np.ndarray) -> MassProperties:
+        """The same body seen from the frame in which ``frame`` (4, 4) is the pose of the present one."""
+        rotation = frame[:3, :3]
+        return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
+
+
+def inertia_fault(inertia: np.ndarray, *, allow_zero: bool = False) -> str | None:
+    """What is wrong with ``inertia`` (3, 3), in a few words; None if a body can have it.
+
+    Args:
+        inertia: tensor about the center of mass (kg m2).
+        allow_zero: accept vanishing principal moments (a point or a line, as a part of a larger body).
+    """
+    if not np.all(np.isfinite(inertia)):
+        return "not finite"
+    if np.abs(inertia).max() < TINY:
+        return None if allow_zero else "zero"
+    moments = np.linalg.eigvalsh(inertia)
+    smallest, middle, largest = (float(moment) for moment in moments)
+    threshold = (-1.0 if allow_zero else 1.0) * POSITIVE_TOLERANCE * largest
+    if largest <= 0.0 or smallest < threshold:
+        return f"not positive definite (principal moments {_numbers(moments)})"
+    if largest > (smallest + middle) * (1.0 + TRIANGLE_TOLERANCE):
+        return f"breaks the triangle rule (principal moments {_numbers(moments)}, the largest exceeds the others' sum)"
+    return None
+
+
+def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
+    """The possible tensor nearest to ``inertia`` (3, 3): principal axes and largest moment stay, others are raised.
+
+    A tensor that a body can have comes back unchanged, bit by bit. One without any positive moment, or not finite,
+    becomes that of a sphere of water with ``mass`` (kg).
+    """
+    if inertia_fault(inertia) is None:
+        return inertia
+    scale = float(np.abs(inertia).max())
+    if not TINY <= scale < math.inf:  # NaN is neither
+        return sphere_inertia(mass)
+    moments, axes = np.linalg.eigh(inertia / scale)
+    if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < 10.0 * TINY:
+        return sphere_inertia(mass)
+    moments = np.maximum(moments, REPAIRED_SHARE * moments[2])
+    lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
+    if lacking > 0.0:
+        moments[:2] += 0.5 * lacking
+    repaired = (axes * moments) @ axes.T * scale
+    return 0.5 * (repaired + repaired.T)
+
+
+def sphere_inertia(mass: float) -> np.ndarray:
+    """Inertia (3, 3) of a sphere of water with ``mass`` (kg)."""
+    radius = (3.0 * mass / (4.0 * math.pi * WATER_DENSITY)) ** (1.0 / 3.0)
+    return np.eye(3) * (0.4 * mass * radius * radius)
+
+
+def combine(parts: Iterable[MassProperties]) -> MassProperties:
+    """Mass properties of rigidly connected ``parts`` (same frame), by the parallel axis theorem.
+
+    A part without mass and inertia leaves the sum bit-identical.
+    """
+    everything = list(parts)
+    weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
+    if len(weighty) == 1:
+        return weighty[0]
+    mass = math.fsum(part.mass for part in weighty)
+    if mass == 0.0:
+        first = everything[0].com if everything else np.zeros(3)
+        return MassProperties(0.0, first, sum((part.inertia for part in weighty), np.zeros((3, 3))))
+    com = sum((part.mass * part.com for part in weighty), np.zeros(3)) / mass
+    inertia = np.zeros((3, 3))
+    for part in weighty:
+        inertia += part.inertia + part.mass * parallel_axis(part.com - com)
+    return MassProperties(mass, com, inertia)
+
+
+def parallel_axis(offset: np.ndarray) -> np.ndarray:
+    """Inertia (3, 3) of a unit mass at ``offset`` (3,) about the origin: ``|d|^2 1 - d d^T``."""
+    return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
+
+
+def _numbers(values: np.ndarray) -> str:
+    return ", ".join(f"{value:.4g}" for value in values)

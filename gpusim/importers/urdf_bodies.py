@@ -1,0 +1,133 @@
+"""Links -> bodies: which links are one rigid body, what it weighs, and what had to be repaired."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia
+from gpusim.importers.urdf_tree import Joint, Tree
+
+# A massless link that moves gets this share of the mean mass of the robot's bodies: too little to change how the
+# robot moves, enough for a well-conditioned solve.
+MASSLESS_SHARE = 0.01
+
+
+@dataclass
+class Body:
+    """One rigid body: a link and the links that merged into it; its frame is the frame of link ``name``.
+
+    Attributes:
+        name: of the link that carries the others.
+        pose: (4, 4) of the body's frame in the frame of the root link.
+        frames: link name -> (4, 4) pose of its frame in the body's frame.
+        mass: mass properties in the body's frame, possible ones.
+        added_mass: the part of the mass (kg) that a repair put in.
+    """
+
+    name: str
+    pose: np.ndarray
+    frames: dict[str, np.ndarray] = field(default_factory=dict)
+    mass: MassProperties = field(default_factory=lambda: MassProperties(0.0, np.zeros(3), np.zeros((3, 3))))
+    added_mass: float = 0.0
+
+
+@dataclass
+class Bodies:
+    """All bodies in depth-first order, and for each link the name of its body.
+
+    ``joints`` are those that are left; ``world`` is the name of the root link if it stands for the world, else None.
+    """
+
+    bodies: dict[str, Body]
+    body_of: dict[str, str]
+    joints: dict[str, Joint]
+    world: str | None
+
+
+def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool) -> Bodies:
+    """Merge links along fixed joints, add up their masses and repair what no body can have.
+
+    A root link "world" without mass is the world itself when the base is fixed, as ROS and Gazebo have it.
+    """
+    world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
+    result = Bodies({}, {}, {}, world)
+    if world is None:
+        _new_body(tree, result, tree.root)
+    for name, joint in tree.joints.items():
+        if merge_fixed and joint.kind == "fixed" and joint.parent != world:
+            body = result.bodies[result.body_of[joint.parent]]
+            body.frames[joint.child] = body.frames[joint.parent] @ joint.origin
+            result.body_of[joint.child] = body.name
+        else:
+            _new_body(tree, result, joint.child)
+            result.joints[name] = joint
+    _weigh(tree, result)
+    return result
+
+
+def _is_massless(tree: Tree, link: str) -> bool:
+    mass = tree.links[link].mass
+    return mass is None or mass.mass == 0.0
+
+
+def _new_body(tree: Tree, result: Bodies, link: str) -> None:
+    result.bodies[link] = Body(link, tree.poses[link], {link: np.eye(4)})
+    result.body_of[link] = link
+
+
+def _weigh(tree: Tree, result: Bodies) -> None:
+    for body in result.bodies.values():
+        body.mass = combine(_part(tree, name, frame) for name, frame in body.frames.items())
+    masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
+    substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
+    for body in result.bodies.values():
+        _repair_body(tree, body, substitute)
+
+
+def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
+    """A link's mass properties in the frame of its body; as a part it may be a point or a rod."""
+    own = tree.links[name].mass
+    if own is None:
+        return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
+    if not math.isfinite(own.mass):
+        tree.warnings.append(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead")
+        own = MassProperties(0.0, own.com, own.inertia)
+    fault = inertia_fault(own.inertia, allow_zero=True)
+    if fault is not None:
+        # without a mass there is no sphere to fall back on; the whole body is looked at again later
+        inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
+        tree.warnings.append(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead")
+        own = MassProperties(own.mass, own.com, inertia)
+    return own if np.array_equal(frame, np.eye(4)) else own.moved(frame)
+
+
+def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
+    """Give a massless body the ``substitute`` mass (kg), and a body without a possible inertia the nearest one."""
+    title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
+    if mass == 0.0:
+        mass = body.added_mass = substitute
+        inertia = repair_inertia(inertia, mass)
+        reason = "missing <inertial>" if tree.links[body.name].mass is None else "mass 0"
+        kept = inertia is body.mass.inertia
+        text = f"{mass:.3g} kg" + (", its inertia kept," if kept else f" and {_describe(inertia)}")
+        tree.warnings.append(f"{title}: {reason}, but every body needs a mass; {text} put instead")
+    elif (fault := inertia_fault(inertia)) is not None:
+        inertia = repair_inertia(inertia, mass)
+        tree.warnings.append(f"{title}: inertia {fault}; {_describe(inertia)} put instead")
+    body.mass = MassProperties(mass, body.mass.com, inertia)
+
+
+def _title(tree: Tree, body: Body) -> str:
+    others = [name for name in body.frames if name != body.name]
+    if not others:
+        return f"link {body.name!r}"
+    names = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
+    return f"link {body.name!r} (with {names})"
+
+
+def _describe(inertia: np.ndarray) -> str:
+    moments = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+    return f"principal moments ({moments}) kg m2"

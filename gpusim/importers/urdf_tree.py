@@ -1,0 +1,239 @@
+"""A checked document -> links and joints as a tree, in depth-first order, with the pose of every link.
+
+Frames follow URDF: a joint's frame is its child link's frame; ``origin`` is that frame's pose in the parent link's
+frame at joint position 0.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.importers.inertia import MassProperties
+from gpusim.importers.report import JointLimits, Mimic
+from gpusim.importers.urdf_check import SINGLE_AXIS
+from gpusim.importers.urdf_xml import Document, Source
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link: its mass properties in its own frame, None without <inertial>."""
+
+    name: str
+    mass: MassProperties | None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint as the file gives it; ``axis`` (3,) has unit length, ``origin`` is (4, 4)."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: np.ndarray
+    axis: np.ndarray
+    lower: float = -math.inf
+    upper: float = math.inf
+    limits: JointLimits = JointLimits()
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+
+
+@dataclass
+class Tree:
+    """The robot: ``joints`` in depth-first order, a parent always before its children.
+
+    Attributes:
+        name: of the robot.
+        root: name of the root link.
+        links: by name.
+        joints: by name.
+        positions: joint name -> position in the zero configuration (0 but for followers with an offset).
+        poses: link name -> (4, 4) pose in the frame of the root link, in the zero configuration.
+        warnings: one sentence each.
+    """
+
+    name: str
+    root: str
+    links: dict[str, Link]
+    joints: dict[str, Joint]
+    positions: dict[str, float]
+    poses: dict[str, np.ndarray] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_tree(document: Document, yourdfpy: Any) -> Tree:
+    """Read a checked document with ``yourdfpy`` (the module) and order it.
+
+    Raises:
+        ModelError: no root, several roots, a link with two parents, a cycle, mimics in a circle.
+    """
+    robot = _parse(document, yourdfpy)
+    links = {link.name: Link(link.name, _mass_properties(link.inertial)) for link in robot.links}
+    joints = {joint.name: _joint(joint) for joint in robot.joints}
+    root = _root(document.source, links, joints.values())
+    ordered = _depth_first(document.source, root, links, joints.values())
+    tree = Tree(robot.name, root, links, ordered, {})
+    _resolve_mimics(document.source, tree)
+    _place_links(tree)
+    return tree
+
+
+def _parse(document: Document, yourdfpy: Any) -> Any:
+    from lxml import etree
+
+    text = io.BytesIO(etree.tostring(document.robot, encoding="utf-8"))
+    try:
+        model = yourdfpy.URDF.load(text, build_scene_graph=False, load_meshes=False)
+    except Exception as error:  # yourdfpy raises whatever its numbers and lookups raise
+        raise document.source.error(f"yourdfpy cannot read it ({type(error).__name__}: {error})") from None
+    return model.robot
+
+
+def _mass_properties(inertial: Any) -> MassProperties | None:
+    """Mass properties in the link's frame: <origin> is the pose of the inertial frame in it."""
+    if inertial is None:
+        return None
+    mass = 0.0 if inertial.mass is None else float(inertial.mass)
+    inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
+    own = MassProperties(mass, np.zeros(3), inertia)
+    # products with an infinite entry are NaN, and both mean "broken" to the repair
+    with np.errstate(invalid="ignore"):
+        return own if inertial.origin is None else own.moved(np.asarray(inertial.origin, dtype=float))
+
+
+def _joint(joint: Any) -> Joint:
+    limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
+    axis = np.asarray(joint.axis, dtype=float)
+    length = float(np.linalg.norm(axis))
+    values: dict[str, Any] = {}
+    if limit is not None:
+        values["lower"] = -math.inf if limit.lower is None else limit.lower
+        values["upper"] = math.inf if limit.upper is None else limit.upper
+        values["limits"] = JointLimits(limit.effort, limit.velocity)
+    if dynamics is not None:
+        values["damping"] = float(dynamics.damping or 0.0)
+        values["friction"] = float(dynamics.friction or 0.0)
+    if mimic is not None:
+        values["mimic"] = Mimic(mimic.joint, float(mimic.multiplier), float(mimic.offset))
+    origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=float)
+    # dividing (1, 0, 0) by 1.0 keeps its bits; any other length is only rounded
+    return Joint(joint.name, joint.type, joint.parent, joint.child, origin, axis / length, **values)
+
+
+def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
+    carrier: dict[str, Joint] = {}
+    for joint in joints:
+        first = carrier.setdefault(joint.child, joint)
+        if first is not joint:
+            raise source.error(
+                f"link {joint.child!r} is the child of two joints, {first.name!r} and {joint.name!r}; URDF is a tree, "
+                "remove one and close the loop with the builder"
+            )
+    roots = [name for name in links if name not in carrier]
+    if not roots:
+        raise source.error(f"{_cycle(carrier)}; the tree needs one root link, remove a joint")
+    if len(roots) > 1:
+        names = ", ".join(map(repr, roots[:5])) + (", ..." if len(roots) > 5 else "")
+        raise source.error(
+            f"{len(roots)} root links ({names}); a URDF is one tree, add a joint from the base to each of the others"
+        )
+    return roots[0]
+
+
+def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
+    """Words for the circle of links that the parents of ``start`` end in."""
+    link = next(iter(carrier)) if start is None else start
+    seen: list[str] = []
+    while link not in seen:
+        seen.append(link)
+        link = carrier[link].parent
+    circle = seen[seen.index(link) :][::-1]
+    return f"links {', '.join(map(repr, circle))} carry each other in a circle"
+
+
+def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterable[Joint]) -> dict[str, Joint]:
+    children: dict[str, list[Joint]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint)
+    ordered: dict[str, Joint] = {}
+    reached, waiting = {root}, list(reversed(children.get(root, [])))
+    while waiting:
+        joint = waiting.pop()
+        ordered[joint.name] = joint
+        reached.add(joint.child)
+        waiting.extend(reversed(children.get(joint.child, [])))
+    lost = [name for name in links if name not in reached]
+    if lost:
+        carrier = {joint.child: joint for joint in joints}
+        raise source.error(f"{_cycle(carrier, lost[0])}, apart from root {root!r}; remove a joint and join them to it")
+    return ordered
+
+
+def _resolve_mimics(source: Source, tree: Tree) -> None:
+    """Positions in the zero configuration; a joint whose leader cannot move it is fixed, at its offset."""
+    for name in tree.joints:
+        for member in reversed(_leaders(source, tree.joints, name)):
+            if member not in tree.positions:
+                tree.positions[member] = _zero_position(tree, tree.joints[member])
+    for name, joint in tree.joints.items():
+        _warn_outside(tree, joint, tree.positions[name])
+
+
+def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
+    """``name``, its leader, the leader of that, ..."""
+    chain = [name]
+    while (mimic := joints[chain[-1]].mimic) is not None:
+        if mimic.leader in chain:
+            circle = ", ".join(map(repr, chain[chain.index(mimic.leader) :]))
+            raise source.error(f"joint {name!r}: <mimic> runs in a circle through {circle}; let one of them lead")
+        chain.append(mimic.leader)
+    return chain
+
+
+def _zero_position(tree: Tree, joint: Joint) -> float:
+    if joint.mimic is None:
+        return 0.0
+    leader, (_, multiplier, offset) = tree.joints[joint.mimic.leader], joint.mimic
+    if leader.kind != "fixed" and multiplier != 0.0:
+        return multiplier * tree.positions[leader.name] + offset
+    reason = f"it mimics the fixed joint {leader.name!r}" if multiplier else "its <mimic> has multiplier 0"
+    tree.warnings.append(f"joint {joint.name!r}: {reason}; fixed at position {offset:g}")
+    fixed = replace(joint, kind="fixed", origin=joint.origin @ motion(joint, offset), mimic=None)
+    tree.joints[joint.name] = fixed
+    return 0.0
+
+
+def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
+    if joint.kind != "fixed" and not joint.lower <= position <= joint.upper:
+        tree.warnings.append(
+            f"joint {joint.name!r}: it starts at {position:g}, outside its limits {joint.lower:g} to {joint.upper:g}; "
+            "the limit will push it back"
+        )
+
+
+def motion(joint: Joint, position: float) -> np.ndarray:
+    """(4, 4) displacement of the child's frame, in its own frame at position 0, by ``position`` (rad or m)."""
+    result = np.eye(4)
+    if joint.kind == "prismatic":
+        result[:3, 3] = position * joint.axis
+    elif joint.kind in SINGLE_AXIS:
+        x, y, z = joint.axis
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        result[:3, :3] += math.sin(position) * cross + (1.0 - math.cos(position)) * (cross @ cross)
+    return result
+
+
+def _place_links(tree: Tree) -> None:
+    tree.poses[tree.root] = np.eye(4)
+    for name, joint in tree.joints.items():
+        pose = tree.poses[joint.parent] @ joint.origin
+        position = tree.positions[name]
+        tree.poses[joint.child] = pose @ motion(joint, position) if position else pose

@@ -1,0 +1,170 @@
+"""URDF text -> a checked and reduced XML tree: every name and number that the importer uses is present and sound.
+
+yourdfpy fills gaps with guesses (an inertia of 1 kg m2, for example) and answers the rest with tracebacks, so what the
+URDF specification asks for is checked here, with the line of the file, before yourdfpy sees the text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import ModelError
+
+Element = Any  # lxml.etree._Element; lxml comes with yourdfpy, an optional dependency
+
+
+@dataclass
+class Source:
+    """Where the text came from: the first words of every message."""
+
+    name: str
+
+    def error(self, text: str, element: Element | None = None) -> ModelError:
+        """The error to raise: file, line, then ``text``."""
+        line = f" line {element.sourceline}" if element is not None and element.sourceline else ""
+        # one line, whatever a name, a value or the XML parser's own message holds
+        return ModelError(" ".join(f"URDF {self.name}{line}: {text}".split()))
+
+
+@dataclass
+class Document:
+    """A checked document.
+
+    Attributes:
+        source: where it came from.
+        robot: the <robot> element, reduced to what the importer reads.
+        warnings: one sentence for every gap that was filled.
+        ignored: element name -> number of elements dropped.
+    """
+
+    source: Source
+    robot: Element
+    warnings: list[str] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+
+
+def read_document(path_or_text: str | os.PathLike[str]) -> Document:
+    """Read a URDF file, or URDF text (a string that starts with "<"), and reduce it to <link> and <joint> elements.
+
+    Raises:
+        ModelError: no such file, not XML, a xacro template, or no <robot> with links.
+    """
+    root, source = _parse(path_or_text)
+    _refuse_templates(root, source)
+    tag = _local(root)
+    if tag != "robot":
+        hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
+        raise source.error(f"the outermost element is <{tag}>, but a URDF file holds one <robot>; {hint}", root)
+    document = Document(source, root)
+    _reduce(document)
+    if root.find("link") is None:
+        raise source.error('<robot> has no <link>; add at least one, such as <link name="base"/>', root)
+    if not root.get("name"):
+        document.warnings.append("<robot> has no name; 'robot' put instead")
+        root.set("name", "robot")
+    return document
+
+
+def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source]:
+    from lxml import etree
+
+    text = path_or_text.lstrip("\ufeff \t\r\n") if isinstance(path_or_text, str) else ""
+    # no entities, no network: a robot file needs neither
+    options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "remove_comments": True}
+    if text.startswith("<"):
+        source = Source("text")
+        # a declared encoding no longer holds for text that is already decoded
+        content, parser = text.encode("utf-8", "surrogatepass"), etree.XMLParser(encoding="utf-8", **options)
+    else:
+        source = Source(f"file {os.fspath(path_or_text)!r}")
+        content, parser = _read_file(path_or_text, source), etree.XMLParser(**options)
+    try:
+        return etree.fromstring(content, parser), source
+    except etree.XMLSyntaxError as error:
+        raise source.error(f"not well-formed XML ({error.msg}); mend the text there") from None
+
+
+def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise source.error("no such file; check the path, or give URDF text that starts with '<'") from None
+    except IsADirectoryError:
+        raise source.error("this is a folder; give the .urdf file in it") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        reason = getattr(error, "strerror", None) or error
+        raise source.error(f"cannot be read ({reason}); check the path and its permissions") from None
+
+
+def _local(element: Element) -> str:
+    """The element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def _refuse_templates(root: Element, source: Source) -> None:
+    for element in root.iter():
+        if not isinstance(element.tag, str):
+            continue
+        if "xacro" in element.tag.partition("}")[0] or any("${" in str(value) for value in element.attrib.values()):
+            raise source.error(
+                f"<{_local(element)}> belongs to a xacro template; expand it first: xacro robot.xacro > robot.urdf",
+                element,
+            )
+
+
+# What each kept element may hold; shapes, materials, sensors and plugins are no business of the dynamics.
+_KEPT: dict[str, tuple[str, ...]] = {
+    "robot": ("link", "joint"),
+    "link": ("inertial",),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+}
+# Known parts of URDF whose loss is no news to anyone.
+_SILENT = {"material", "calibration", "safety_controller"}
+
+
+def _reduce(document: Document) -> None:
+    from lxml import etree
+
+    # a document-wide xmlns puts every tag into that namespace; names from other ones are extensions
+    space = str(document.robot.tag).rpartition("}")[0]
+
+    def visit(element: Element) -> None:
+        element.tag = _local(element)
+        kept = _KEPT.get(element.tag, ())
+        for child in list(element):
+            if not isinstance(child.tag, str):  # a processing instruction or an entity
+                element.remove(child)
+                continue
+            name = _local(child)
+            if name in kept and child.tag.rpartition("}")[0] == space:
+                visit(child)
+                continue
+            element.remove(child)
+            if name not in _SILENT and element.tag in _KEPT:
+                document.ignored[name] += 1
+
+    visit(document.robot)
+    etree.cleanup_namespaces(document.robot)  # or the text would put the plain names back into that namespace
+    _refuse_doubles(document)
+
+
+def _refuse_doubles(document: Document) -> None:
+    single = {"inertial", "origin", "mass", "inertia", "parent", "child", "axis", "limit", "dynamics", "mimic"}
+    for element in document.robot.iter():
+        for name, number in Counter(child.tag for child in element).items():
+            if name in single and number > 1:
+                raise document.source.error(f"{title(element)} has {number} <{name}>; keep one", element)
+
+
+def title(element: Element) -> str:
+    """How messages call an element: ``joint 'elbow'``, or the tag for one without a name of its own."""
+    if element.get("name"):
+        return f"{element.tag} {element.get('name')!r}"
+    parent = element.getparent()
+    inside = f" of {title(parent)}" if parent is not None and parent.tag != "robot" else ""
+    return f"<{element.tag}>{inside}"

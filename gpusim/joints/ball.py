@@ -1,0 +1,81 @@
+"""Ball joint: three turns about a point."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import (
+    ROTATION,
+    TOTAL_ROTATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+
+@register
+class Ball(JointType):
+    """Three point rows; the coordinates are the rotation vector's components and its length."""
+
+    name: ClassVar[str] = "ball"
+    coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION)
+    position_is: ClassVar[str] = "quaternion"
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Three locked motions."""
+        return [*frames.point_rows()]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Rotation vector in the parent's axes, and its length."""
+        return [*(frames.rotation(k) for k in range(3)), frames.total_rotation()]
+
+
+@builder_method
+def add_joint_ball(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    limit: float = float("inf"),
+    damping: Vector | float = 0.0,
+    friction: Vector | float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a ball joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        limit: greatest angle of the whole relative rotation, rad (as MuJoCo's ball range).
+        damping: viscous, about the parent's axes, N m s/rad.
+        friction: dry, about the parent's axes, N m.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    greatest = validate.positive(element, "limit", limit, infinite=True)
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            4,
+            limit_upper=(np.inf, np.inf, np.inf, greatest),
+            damping=(*validate.per_axis(element, "damping", damping, 3), 0.0),
+            friction=(*validate.per_axis(element, "friction", friction, 3), 0.0),
+        )
+    )
+    return self.add_joint("ball", parent, child, parent_xform, child_xform, label, **params)

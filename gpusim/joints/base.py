@@ -1,0 +1,230 @@
+"""What a joint is made of: rows that lock motions, and coordinates for the motions that are left.
+
+Every locked motion of every joint is one *dot row*: ``C = u . w - c0 = 0`` with u fixed in the parent
+and w either a vector fixed in the child (``linear`` False: an angle stays right) or the vector
+from the parent's point to the child's point (``linear`` True: a distance along u stays zero).
+The one other row is the *line row* ``C = |w| - length``. A file of this package states the rows of one
+joint; the solver knows rows only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.specs import JointSpec
+from gpusim.typing import Array
+
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION = (
+    "translation",
+    "angle",
+    "distance",
+    "rotation",
+    "total_rotation",
+)
+UNITS = {TRANSLATION: "m", DISTANCE: "m", ANGLE: "rad", ROTATION: "rad", TOTAL_ROTATION: "rad"}
+
+
+@dataclass(frozen=True)
+class DotRow:
+    """``u . w - c0`` with ``u`` in the parent's axes.
+
+    Linear: ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is
+    a direction in the child's axes and ``point_a`` is not used.
+    """
+
+    u: Array
+    point_a: Array
+    vector_b: Array
+    linear: bool
+    c0: float = 0.0
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """``|w| - length`` with w from ``point_a`` to ``point_b`` (points in the body frames, m)."""
+
+    point_a: Array
+    point_b: Array
+    length: float
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
+
+    translation: along ``axis`` (parent's axes) from point_a to point_b.
+    angle: about ``axis``, which is fixed in the child if ``axis_on_child``; from ref_a (parent's axes)
+        to ref_b (child's axes), counted over full turns.
+    distance: from point_a to point_b.
+    rotation: component of the rotation vector along ``axis`` (parent's axes); ``frame_a``, ``frame_b``
+        are the joint's axes in the bodies, 3x3.
+    total_rotation: length of the rotation vector.
+    """
+
+    kind: str
+    axis: Array
+    point_a: Array
+    point_b: Array
+    ref_a: Array
+    ref_b: Array
+    axis_on_child: bool = False
+    frame_a: Array | None = None
+    frame_b: Array | None = None
+
+
+@dataclass(frozen=True)
+class JointFrames:
+    """The joint's point and axes in both bodies; columns of ``axes_*`` are (t1, t2, axis)."""
+
+    point_a: Array
+    point_b: Array
+    axes_a: Array
+    axes_b: Array
+
+    def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
+        """The points coincide along the given axes of the parent."""
+        return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
+
+    def perpendicular_row(self, a: int, b: int) -> DotRow:
+        """Parent's axis a stays perpendicular to the child's axis b."""
+        return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
+
+    def parallel_axis_rows(self) -> list[DotRow]:
+        """The child's third axis stays parallel to the parent's."""
+        return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
+
+    def locked_rotation_rows(self) -> list[DotRow]:
+        """No relative rotation: one right angle for each axis."""
+        return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
+
+    def translation(self, k: int) -> Coordinate:
+        """Motion of the child's point along axis k of the parent."""
+        return self._coordinate(TRANSLATION, self.axes_a[:, k])
+
+    def angle(self) -> Coordinate:
+        """Turn about the common third axis."""
+        return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
+
+    def distance(self) -> Coordinate:
+        """Distance between the two points."""
+        return self._coordinate(DISTANCE, self.axes_a[:, 2])
+
+    def rotation(self, k: int) -> Coordinate:
+        """Component k of the rotation vector of the child's axes in the parent's."""
+        return self._coordinate(ROTATION, self.axes_a[:, k])
+
+    def total_rotation(self) -> Coordinate:
+        """Angle of the whole relative rotation."""
+        return self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2])
+
+    def _coordinate(self, kind: str, axis: Array, ref_a: Array | None = None, ref_b: Array | None = None) -> Coordinate:
+        none = np.zeros(3)
+        return Coordinate(
+            kind=kind,
+            axis=axis,
+            point_a=self.point_a,
+            point_b=self.point_b,
+            ref_a=none if ref_a is None else ref_a,
+            ref_b=none if ref_b is None else ref_b,
+            frame_a=self.axes_a,
+            frame_b=self.axes_b,
+        )
+
+
+class JointType:
+    """Base of a joint kind: states its rows and coordinates; registered by its ``name``."""
+
+    name: ClassVar[str]
+    coordinates: ClassVar[tuple[str, ...]] = ()
+    """Kinds of the coordinates that ``coordinate_list`` returns, in order."""
+    position_is: ClassVar[str] = "coordinates"
+    """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """The locked motions."""
+        raise NotImplementedError(f"{type(self).__name__} states no rows")
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The free motions, one for each entry of ``coordinates``."""
+        return []
+
+
+_TYPES: dict[str, JointType] = {}
+
+
+def register(cls: type[JointType]) -> type[JointType]:
+    """Class decorator: make a joint kind known by its name."""
+    _TYPES[cls.name] = cls()
+    return cls
+
+
+def joint_type(kind: str) -> JointType:
+    """The registered joint kind.
+
+    Raises:
+        ModelError: unknown kind.
+    """
+    if kind not in _TYPES:
+        raise validate.fail(f"joint kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
+    return _TYPES[kind]
+
+
+def discover(package: str, path: Sequence[str]) -> None:
+    """Import every module of a package, so that what it registers is known."""
+    for module in pkgutil.iter_modules(path):
+        importlib.import_module(f"{package}.{module.name}")
+
+
+def triad(axis: Array) -> Array:
+    """Right-handed orthonormal columns (t1, t2, axis); the identity for the z axis."""
+    helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 0.0, 1.0])
+    t2 = np.cross(axis, helper)
+    t2 /= np.linalg.norm(t2)
+    return np.stack([np.cross(t2, axis), t2, axis], axis=1)
+
+
+def joint_frames(joint: JointSpec) -> JointFrames:
+    """Points and axes of a joint in its two body frames."""
+    columns = joint.params.get("columns")
+    if columns is None:
+        columns = np.eye(3)
+    return JointFrames(
+        point_a=joint.parent_xform.position,
+        point_b=joint.child_xform.position,
+        axes_a=joint.parent_xform.matrix() @ columns,
+        axes_b=joint.child_xform.matrix() @ columns,
+    )
+
+
+def axis_params(
+    element: str,
+    count: int,
+    *,
+    limit_lower: Any = -np.inf,
+    limit_upper: Any = np.inf,
+    damping: Any = 0.0,
+    friction: Any = 0.0,
+    armature: Any = 0.0,
+) -> dict[str, Array]:
+    """Checked parameters that every joint coordinate has, each (count,).
+
+    limits in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m, armature (inertia of a
+    geared rotor, felt at the coordinate) in kg or kg m2.
+    """
+    lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
+    upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)
+    validate.limits(element, lower, upper)
+    result = {"limit_lower": lower, "limit_upper": upper}
+    for name, value in (("damping", damping), ("friction", friction), ("armature", armature)):
+        array = validate.per_axis(element, name, value, count)
+        if np.any(array < 0.0):
+            raise validate.fail(element, f"{name} = {float(array.min()):g} must not be negative", f"give {name} >= 0")
+        result[name] = array
+    return result

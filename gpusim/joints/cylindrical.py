@@ -1,0 +1,76 @@
+"""Cylindrical joint: travel along an axis and turn about it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import (
+    ANGLE,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+    triad,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+
+@register
+class Cylindrical(JointType):
+    """Two point rows across the axis and two axis rows."""
+
+    name: ClassVar[str] = "cylindrical"
+    coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Four locked motions."""
+        return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Travel and angle."""
+        return [frames.translation(2), frames.angle()]
+
+
+@builder_method
+def add_joint_cylindrical(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    axis: Vector = (0.0, 0.0, 1.0),
+    limit_lower: Vector | float = float("-inf"),
+    limit_upper: Vector | float = float("inf"),
+    damping: Vector | float = 0.0,
+    friction: Vector | float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a cylindrical joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        axis: common axis in the joint frame.
+        limit_lower, limit_upper: (travel, angle), m and rad; one number serves both.
+        damping: viscous, (N s/m, N m s/rad).
+        friction: dry, (N, N m).
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    params: dict[str, Any] = dict(
+        axis_params(element, 2, limit_lower=limit_lower, limit_upper=limit_upper, damping=damping, friction=friction),
+        columns=triad(validate.direction(element, "axis", axis)),
+    )
+    return self.add_joint("cylindrical", parent, child, parent_xform, child_xform, label, **params)

@@ -1,0 +1,74 @@
+"""Distance joint: a rod (fixed distance between two points) or a rope (a greatest one)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import DISTANCE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+
+
+@register
+class Distance(JointType):
+    """A rod is one line row; a rope has no row but a limit on the distance."""
+
+    name: ClassVar[str] = "distance"
+    coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """One line row for a rod."""
+        return [LineRow(frames.point_a, frames.point_b, params["rod"])] if params["rod"] is not None else []
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The distance of the two points."""
+        return [frames.distance()]
+
+
+@builder_method
+def add_joint_distance(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    min_distance: float = 0.0,
+    max_distance: float = float("inf"),
+    damping: float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a distance joint between the origins of the two joint frames.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: its origin is the first point, in the parent's body frame.
+        child_xform: its origin is the second point, in the child's body frame.
+        min_distance: least distance, m; 0 for a rope.
+        max_distance: greatest distance, m; equal to min_distance for a rod.
+        damping: viscous along the line, N s/m.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+
+    Raises:
+        ModelError: min above max, a rod of no length, or neither limit given.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    least = validate.not_negative(element, "min_distance", min_distance)
+    greatest = validate.number(element, "max_distance", max_distance, infinite=True)
+    if least > greatest:
+        raise validate.fail(
+            element, f"min_distance = {least:g} is above max_distance = {greatest:g}", "swap them, or make them equal"
+        )
+    if greatest <= 0.0:
+        raise validate.fail(element, "max_distance = 0 gives a rod of no length", "use a ball joint for one point")
+    rod = least if least == greatest else None
+    unbounded = float("-inf"), float("inf")
+    limits = unbounded if rod is not None else (least if least > 0.0 else unbounded[0], greatest)
+    params: dict[str, Any] = dict(
+        axis_params(element, 1, limit_lower=limits[0], limit_upper=limits[1], damping=damping), rod=rod
+    )
+    return self.add_joint("distance", parent, child, parent_xform, child_xform, label, **params)

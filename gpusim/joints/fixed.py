@@ -1,0 +1,45 @@
+"""Fixed joint (weld): nothing moves."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import DotRow, JointFrames, JointType, LineRow, register
+from gpusim.model.builder import ModelBuilder, builder_method
+
+
+@register
+class Fixed(JointType):
+    """Three point rows and three rotation rows."""
+
+    name: ClassVar[str] = "fixed"
+    coordinates: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Six locked motions."""
+        return [*frames.point_rows(), *frames.locked_rotation_rows()]
+
+
+@builder_method
+def add_joint_fixed(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    label: str | None = None,
+) -> int:
+    """Add a fixed joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    return self.add_joint("fixed", parent, child, parent_xform, child_xform, label)

@@ -1,0 +1,85 @@
+"""Prismatic joint (slider): one travel along an axis."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import (
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+    triad,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+
+@register
+class Prismatic(JointType):
+    """Two point rows across the axis and three rotation rows."""
+
+    name: ClassVar[str] = "prismatic"
+    coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Five locked motions."""
+        return [*frames.point_rows((0, 1)), *frames.locked_rotation_rows()]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The travel along the axis."""
+        return [frames.translation(2)]
+
+
+@builder_method
+def add_joint_prismatic(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    axis: Vector = (0.0, 0.0, 1.0),
+    limit_lower: float = float("-inf"),
+    limit_upper: float = float("inf"),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    armature: float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a prismatic joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        axis: direction of travel in the joint frame.
+        limit_lower, limit_upper: range of the coordinate, m.
+        damping: viscous, N s/m.
+        friction: dry, N.
+        armature: inertia felt at the coordinate, kg.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            1,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+        ),
+        columns=triad(validate.direction(element, "axis", axis)),
+    )
+    return self.add_joint("prismatic", parent, child, parent_xform, child_xform, label, **params)

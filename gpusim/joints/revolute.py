@@ -1,0 +1,75 @@
+"""Revolute joint (hinge): one turn about an axis, counted over full turns."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register, triad
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+
+@register
+class Revolute(JointType):
+    """Three point rows and two axis rows."""
+
+    name: ClassVar[str] = "revolute"
+    coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Five locked motions."""
+        return [*frames.point_rows(), *frames.parallel_axis_rows()]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The angle about the axis."""
+        return [frames.angle()]
+
+
+@builder_method
+def add_joint_revolute(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    axis: Vector = (0.0, 0.0, 1.0),
+    limit_lower: float = float("-inf"),
+    limit_upper: float = float("inf"),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    armature: float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a revolute joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        axis: axis of rotation in the joint frame.
+        limit_lower, limit_upper: range of the coordinate, rad.
+        damping: viscous, N m s/rad.
+        friction: dry, N m.
+        armature: inertia felt at the coordinate, kg m2.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            1,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+        ),
+        columns=triad(validate.direction(element, "axis", axis)),
+    )
+    return self.add_joint("revolute", parent, child, parent_xform, child_xform, label, **params)

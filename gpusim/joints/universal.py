@@ -1,0 +1,81 @@
+"""Universal joint (Cardan, Hooke): two turns about crossed axes, one in each body."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.geometry import Transform
+from gpusim.joints.base import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+
+@register
+class Universal(JointType):
+    """Three point rows and one right angle between the parent's first and the child's second axis.
+
+    With the cross in place the relative rate is q1' a1 + q2' a2, a1 in the parent and a2 in the child.
+    """
+
+    name: ClassVar[str] = "universal"
+    coordinates: ClassVar[tuple[str, ...]] = (ANGLE, ANGLE)
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Four locked motions."""
+        return [*frames.point_rows(), frames.perpendicular_row(0, 1)]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Turn about the parent's first axis, then about the child's second one."""
+        a, b = frames.axes_a, frames.axes_b
+        none = np.zeros(3)
+        return [
+            Coordinate(ANGLE, a[:, 0], none, none, a[:, 1], b[:, 1]),
+            Coordinate(ANGLE, b[:, 1], none, none, a[:, 0], b[:, 0], axis_on_child=True),
+        ]
+
+
+@builder_method
+def add_joint_universal(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    axis: Vector = (1.0, 0.0, 0.0),
+    axis2: Vector = (0.0, 1.0, 0.0),
+    limit_lower: Vector | float = float("-inf"),
+    limit_upper: Vector | float = float("inf"),
+    damping: Vector | float = 0.0,
+    friction: Vector | float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a universal joint.
+
+    Args:
+        parent: body index, -1 for the world.
+        child: body index.
+        parent_xform: joint frame in the parent's body frame.
+        child_xform: joint frame in the child's body frame.
+        axis: first axis, fixed in the parent, in the joint frame.
+        axis2: second axis, fixed in the child, in the joint frame; perpendicular to the first.
+        limit_lower, limit_upper: (first, second), rad; one number serves both.
+        damping: viscous, N m s/rad.
+        friction: dry, N m.
+        label: unique name.
+
+    Returns:
+        The joint's index.
+    """
+    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    first = validate.direction(element, "axis", axis)
+    second = validate.direction(element, "axis2", axis2)
+    if abs(float(first @ second)) > 1e-6:
+        raise validate.fail(element, "axis and axis2 are not perpendicular", "give two axes at a right angle")
+    params: dict[str, Any] = dict(
+        axis_params(element, 2, limit_lower=limit_lower, limit_upper=limit_upper, damping=damping, friction=friction),
+        columns=np.stack([first, second, np.cross(first, second)], axis=1),
+    )
+    return self.add_joint("universal", parent, child, parent_xform, child_xform, label, **params)

@@ -1,0 +1,1 @@
+"""Machine parts as macros over the model builder: suspensions, wheels, tracks."""

@@ -1,0 +1,1 @@
+"""What is simulated: builder, checks, tables, model and state."""

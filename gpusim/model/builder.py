@@ -1,0 +1,289 @@
+"""ModelBuilder: bodies, joints, couplings and actuators, checked as they are added."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.geometry import Transform
+from gpusim.model import validate
+from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.typing import Array, Vector
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def builder_method(function: F) -> F:
+    """Make a function of a joint's or actuator's own file a method of ModelBuilder.
+
+    So a new joint or actuator touches one file, and users still write ``builder.add_joint_revolute(...)``.
+    """
+    setattr(ModelBuilder, function.__name__, function)
+    return function
+
+
+class ModelBuilder:
+    """Collects one world's bodies, joints and actuators; :meth:`finalize` makes a :class:`Model`.
+
+    Args:
+        gravity: acceleration of free fall in the world frame, m/s2.
+    """
+
+    def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
+        self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
+        self.bodies: list[BodySpec] = []
+        self.joints: list[JointSpec] = []
+        self.couplings: list[CouplingSpec] = []
+        self.actuators: list[ActuatorSpec] = []
+        self.num_worlds = 1
+        self._labels: dict[str, dict[str, int]] = {"body": {}, "joint": {}, "coupling": {}, "actuator": {}}
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., int]:
+            """Methods that joints/ and actuators/ attach."""
+
+    def add_body(
+        self,
+        mass: float,
+        inertia: Any,
+        com: Vector = (0.0, 0.0, 0.0),
+        xform: Transform | None = None,
+        label: str | None = None,
+        linear_velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+        kinematic: bool = False,
+    ) -> int:
+        """Add a rigid body.
+
+        Args:
+            mass: kg, above zero.
+            inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
+                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3.
+            com: center of mass in the body frame, m.
+            xform: pose of the body frame in the world.
+            label: unique name; ``body<index>`` if left out.
+            linear_velocity: of the center of mass, world frame, m/s.
+            angular_velocity: world frame, rad/s.
+            kinematic: moves with its velocities only; no force changes them.
+
+        Returns:
+            The body's index, for ``parent=``, ``child=``, ``body=``.
+
+        Raises:
+            ModelError: a value breaks a rule; the message says which.
+        """
+        name = self._new_label("body", label, len(self.bodies))
+        element = f"body '{name}'"
+        if not isinstance(xform, Transform | None):
+            raise validate.fail(
+                element, f"xform {xform!r} is no Transform", "give gpusim.Transform(position, rotation)"
+            )
+        self.bodies.append(
+            BodySpec(
+                label=name,
+                mass=validate.positive(element, "mass", mass),
+                inertia=validate.inertia(element, inertia),
+                com=validate.numbers(element, "com", com, 3),
+                xform=xform or Transform(),
+                linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
+                angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
+                kinematic=bool(kinematic),
+            )
+        )
+        self._labels["body"][name] = len(self.bodies) - 1
+        return len(self.bodies) - 1
+
+    def add_joint(
+        self,
+        kind: str,
+        parent: int,
+        child: int,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        **params: Any,
+    ) -> int:
+        """Add a joint of a registered kind; the named methods ``add_joint_<kind>`` check their parameters first.
+
+        Args:
+            kind: registered name, such as "revolute".
+            parent: body index, -1 for the world.
+            child: body index, not the parent.
+            parent_xform: joint frame in the parent's body frame.
+            child_xform: joint frame in the child's body frame.
+            label: unique name; ``joint<index>`` if left out.
+            params: the kind's own parameters.
+
+        Returns:
+            The joint's index.
+        """
+        name = self._new_label("joint", label, len(self.joints))
+        element = f"joint '{name}'"
+        self.check_body(element, "parent", parent)
+        self.check_body(element, "child", child)
+        if parent == child:
+            raise validate.fail(
+                element,
+                f"parent and child are the same body ({self.body_label(child)})",
+                "join two different bodies, or use parent = -1 for the world",
+            )
+        for what, frame in (("parent_xform", parent_xform), ("child_xform", child_xform)):
+            if not isinstance(frame, Transform | None):
+                raise validate.fail(element, f"{what} {frame!r} is no Transform", "give gpusim.Transform(...)")
+        self.joints.append(
+            JointSpec(kind, name, parent, child, parent_xform or Transform(), child_xform or Transform(), params)
+        )
+        self._labels["joint"][name] = len(self.joints) - 1
+        return len(self.joints) - 1
+
+    def add_coupling(self, spec: CouplingSpec) -> int:
+        """Write down a checked coupling (``add_gear`` and ``add_mimic`` make them)."""
+        spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
+        self.couplings.append(spec)
+        self._labels["coupling"][spec.label] = len(self.couplings) - 1
+        return len(self.couplings) - 1
+
+    def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
+        """Write down a checked actuator (the methods of actuators/ make them)."""
+        name = self._new_label("actuator", label, len(self.actuators), prefix=kind)
+        self.actuators.append(ActuatorSpec(kind, name, params))
+        self._labels["actuator"][name] = len(self.actuators) - 1
+        return len(self.actuators) - 1
+
+    def add_builder(self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "") -> None:
+        """Copy another builder's content into this world, moved by ``xform``, labels behind ``label_prefix``.
+
+        Joints of ``other`` to the world keep their frames moved by ``xform``. Labels must stay unique,
+        so adding the same builder twice needs two prefixes.
+        """
+        pose = xform or Transform()
+        body0, joint0 = len(self.bodies), len(self.joints)
+        for body in other.bodies:
+            new = copy.deepcopy(body)
+            new.label = self._new_label("body", label_prefix + body.label, len(self.bodies))
+            new.xform = pose * body.xform
+            new.linear_velocity = pose.rotate(body.linear_velocity)
+            new.angular_velocity = pose.rotate(body.angular_velocity)
+            self._labels["body"][new.label] = len(self.bodies)
+            self.bodies.append(new)
+        for joint in other.joints:
+            new_joint = copy.deepcopy(joint)
+            new_joint.label = self._new_label("joint", label_prefix + joint.label, len(self.joints))
+            for side, frame in (("parent", "parent_xform"), ("child", "child_xform")):
+                index = getattr(joint, side)
+                if index == WORLD:
+                    setattr(new_joint, frame, pose * getattr(joint, frame))
+                else:
+                    setattr(new_joint, side, index + body0)
+            self._labels["joint"][new_joint.label] = len(self.joints)
+            self.joints.append(new_joint)
+        for coupling in other.couplings:
+            new_coupling = copy.deepcopy(coupling)
+            new_coupling.label = label_prefix + coupling.label
+            new_coupling.leader += joint0
+            new_coupling.follower += joint0
+            self.add_coupling(new_coupling)
+        for actuator in other.actuators:
+            params = copy.deepcopy(actuator.params)
+            for key in ("body", "body_a", "body_b"):
+                if params.get(key, WORLD) != WORLD:
+                    params[key] += body0
+            for key in ("point_a", "point_b"):
+                if params.get("body" + key[-2:]) == WORLD:
+                    params[key] = pose.apply(params[key])
+            if "joint" in params:
+                params["joint"] += joint0
+            self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
+
+    def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
+        """Make this builder ``num_worlds`` separate copies of ``template``, simulated side by side.
+
+        All worlds share one topology; poses, velocities and parameters may then differ per world
+        (``sim.write(..., world=...)``).
+
+        Raises:
+            ModelError: the builder holds something else already, or num_worlds < 1.
+        """
+        if self.bodies or self.joints or self.actuators:
+            raise ModelError(
+                "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
+                "call it on a new ModelBuilder(), or put everything into the template with add_builder"
+            )
+        self.gravity = template.gravity.copy()
+        self.add_builder(template)
+        self.num_worlds = world_count("ModelBuilder.replicate", num_worlds)
+
+    def finalize(self) -> Model:
+        """Check the whole model and turn it into arrays.
+
+        Raises:
+            ModelError: naming the element, the rule that it breaks and the mend.
+        """
+        from gpusim.model.finalize import finalize
+
+        return finalize(self)
+
+    # Names and checks that the files of joints/ and actuators/ share.
+
+    def body_label(self, index: int) -> str:
+        """Label of a body; "world" for -1."""
+        return "world" if index == WORLD else self.bodies[index].label
+
+    def check_body(self, element: str, name: str, index: Any) -> int:
+        """``index`` if it is a body of this builder or -1."""
+        if not isinstance(index, int | np.integer) or isinstance(index, bool):
+            raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
+        if not WORLD <= index < len(self.bodies):
+            raise validate.fail(
+                element,
+                f"{name} = {index} is unknown: there are {len(self.bodies)} bodies",
+                "give what add_body returned, or -1 for the world",
+            )
+        return int(index)
+
+    def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
+        """``index`` if it is a joint of this builder that has coordinate ``axis``."""
+        if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
+            raise validate.fail(
+                element,
+                f"{name} = {index!r} is unknown: there are {len(self.joints)} joints",
+                "give what add_joint_... returned",
+            )
+        from gpusim.joints.base import joint_type
+
+        joint = self.joints[index]
+        count = len(joint_type(joint.kind).coordinates)
+        if not 0 <= axis < count:
+            raise validate.fail(
+                element,
+                f"{name}: {joint.kind} joint '{joint.label}' has {count} coordinates, no coordinate {axis}",
+                "drive a joint that has one" if count == 0 else f"give axis = 0 to {count - 1}",
+            )
+        return int(index)
+
+    def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
+        if label is None:
+            label = f"{prefix or space}{index}"
+        if not isinstance(label, str) or not label or "." in label or any(c.isspace() for c in label):
+            raise ModelError(
+                f"{space}: label {label!r} must be a word without dots and spaces, since signals are named by it; "
+                "give such a label"
+            )
+        if label in self._labels[space]:
+            raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")
+        return label
+
+
+def world_count(element: str, value: Any) -> int:
+    """A number of worlds, at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise validate.fail(element, f"num_worlds = {value!r} must be a whole number of at least 1", "give 1 or more")
+    return int(value)

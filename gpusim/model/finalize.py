@@ -1,0 +1,227 @@
+"""From the builder's records to a Model: checks of the whole, elements, rows, constraints, parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.actuators.base import Group, actuator_type
+from gpusim.joints.base import joint_type
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.model import Model
+from gpusim.model.rows import RowCollector
+from gpusim.model.specs import ActuatorSpec
+from gpusim.model.topology import CouplingTable, Topology
+from gpusim.typing import Array
+
+
+def finalize(builder: ModelBuilder) -> Model:
+    """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`."""
+    if not builder.bodies:
+        raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
+    _check_joints(builder)
+    collector = RowCollector(builder)
+    specs = _by_kind(builder.actuators)
+    axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
+    collector.collect()
+    controls = _controls(builder.actuators)
+    groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
+    return Model(
+        bodies=list(builder.bodies),
+        joints=list(builder.joints),
+        couplings=list(builder.couplings),
+        actuators=list(builder.actuators),
+        num_worlds=builder.num_worlds,
+        topology=_topology(builder, collector),
+        axes=collector.axes,
+        coordinates=collector.coordinates,
+        angle_of=collector.angle_of,
+        groups=groups,
+        controls=controls,
+        default_controls=_default_controls(builder.actuators),
+        parameters=_parameters(builder, collector),
+    )
+
+
+def _check_joints(builder: ModelBuilder) -> None:
+    """Every joint can move something; a body hangs on at most one free joint."""
+    fixed = [b.kinematic for b in builder.bodies]
+    free: dict[int, str] = {}
+    for joint in builder.joints:
+        joint_type(joint.kind)
+        ends = [joint.parent, joint.child]
+        if all(e < 0 or fixed[e] for e in ends):
+            names = " and ".join(builder.body_label(e) for e in ends)
+            raise validate.fail(
+                joint.element,
+                f"neither {names} can be moved by a force (world or kinematic), so nothing can hold the joint",
+                "join a body that is not kinematic",
+            )
+        if joint.kind == "free":
+            if joint.child in free:
+                raise validate.fail(
+                    joint.element,
+                    f"body '{builder.body_label(joint.child)}' has the free joint '{free[joint.child]}' already",
+                    "remove one of them",
+                )
+            free[joint.child] = joint.label
+
+
+def _by_kind(actuators: list[ActuatorSpec]) -> dict[str, list[ActuatorSpec]]:
+    kinds: dict[str, list[ActuatorSpec]] = {}
+    for spec in actuators:
+        kinds.setdefault(spec.kind, []).append(spec)
+    return kinds
+
+
+def _control_name(spec: ActuatorSpec, number: int, command: str) -> str:
+    return spec.label if number == 0 else f"{spec.label}.{command}"
+
+
+def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
+    """Column of every command: the label for an actuator's first, ``label.command`` for a further one."""
+    columns: dict[str, int] = {}
+    for spec in actuators:
+        for number, command in enumerate(actuator_type(spec.kind).commands):
+            columns[_control_name(spec, number, command)] = len(columns)
+    return columns
+
+
+def _default_controls(actuators: list[ActuatorSpec]) -> Array:
+    values = [
+        actuator_type(spec.kind).default_command(spec, command)
+        for spec in actuators
+        for command in actuator_type(spec.kind).commands
+    ]
+    return np.array(values, dtype=np.float64)
+
+
+def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict[str, int]) -> Group:
+    kind_type = actuator_type(kind)
+    group = Group(
+        type=kind_type,
+        specs=specs,
+        axis=np.array(axes, dtype=np.int64),
+        control={
+            command: np.array([controls[_control_name(s, n, command)] for s in specs], dtype=np.int64)
+            for n, command in enumerate(kind_type.commands)
+        },
+        params={p.name: np.array([[float(s.params[p.name]) for s in specs]]) for p in kind_type.parameters},
+        state={v.name: np.array([[v.initial(s.params) for s in specs]]) for v in kind_type.variables},
+        unique_axes=len(set(axes)) == len(axes),
+    )
+    kind_type.check(group)
+    return group
+
+
+def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Array]:
+    """Arrays of fields.PARAMETER_FIELDS, with one world."""
+    # The world is the last body; its mass and inertia only have to be invertible.
+    inertia = np.stack([b.inertia for b in builder.bodies] + [np.eye(3)])
+    parameters = {
+        "gravity": builder.gravity[None].copy(),
+        "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
+        "inertia": inertia[None],
+    }
+    for name in ("limit_lower", "limit_upper", "damping", "friction", "armature"):
+        parameters[name] = np.array([[a.params[name] for a in collector.axes]], dtype=np.float64).reshape(1, -1)
+    return parameters
+
+
+def _topology(builder: ModelBuilder, collector: RowCollector) -> Topology:
+    constraints = collector.constraints
+    world, count = len(builder.bodies), len(constraints)
+    block = max((len(c.rigid) + len(c.axes) + (c.coupling >= 0) for c in constraints), default=1)
+    slots = max((len(c.bodies) for c in constraints), default=2)
+    bodies = np.full((count, slots), world, dtype=np.int64)
+    used = np.zeros((count, block), dtype=bool)
+    rigid: list[tuple[int, int]] = []
+    axis_row = np.zeros(len(collector.axes), dtype=np.int64)
+    coupling_rows: list[tuple[int, int, int]] = []
+    for c, constraint in enumerate(constraints):
+        bodies[c, : len(constraint.bodies)] = [world if b < 0 else b for b in constraint.bodies]
+        row = c * block
+        for element in constraint.rigid:
+            rigid.append((collector.flat(element), row))
+            row += 1
+        for axis in constraint.axes:
+            axis_row[axis] = row
+            row += 1
+        if constraint.coupling >= 0:
+            coupling_rows.append((constraint.coupling, c, row))
+            row += 1
+        used[c, : row - c * block] = True
+    dot, spin, line, angle = collector.tables()
+    axis_element = np.array([collector.flat(a.element) for a in collector.axes], dtype=np.int64)
+    rigid_array = np.array(rigid, dtype=np.int64).reshape(-1, 2)
+    element_row = np.concatenate([rigid_array[:, 0], axis_element])
+    element_row_index = np.concatenate([rigid_array[:, 1], axis_row])
+    dynamic = np.array([not b.kinematic for b in builder.bodies] + [False])
+    element_bodies = [np.concatenate([getattr(t, k) for t in (dot, spin, line)]) for k in ("body_a", "body_b")]
+    return Topology(
+        num_bodies=world,
+        num_constraints=count,
+        block=block,
+        slots=slots,
+        num_elements=len(element_bodies[0]),
+        dot=dot,
+        spin=spin,
+        line=line,
+        angle=angle,
+        coupling=_coupling_table(builder, collector, coupling_rows, bodies),
+        element_body_a=element_bodies[0],
+        element_body_b=element_bodies[1],
+        rigid_element=rigid_array[:, 0],
+        rigid_row=rigid_array[:, 1],
+        axis_element=axis_element,
+        axis_row=axis_row,
+        element_row=element_row,
+        element_row_index=element_row_index,
+        constraint_bodies=bodies,
+        constraint_labels=[c.label for c in constraints],
+        row_used=used,
+        body_sides=_body_sides(bodies, dynamic),
+        dynamic=dynamic,
+    )
+
+
+def _coupling_table(
+    builder: ModelBuilder, collector: RowCollector, rows: list[tuple[int, int, int]], bodies: Array
+) -> CouplingTable:
+    table: dict[str, list[float]] = {"row": [], "leader": [], "follower": [], "multiplier": [], "offset": []}
+    slot = np.zeros((len(rows), 4), dtype=np.int64)
+    world = len(builder.bodies)
+    for n, (index, c, row) in enumerate(rows):
+        spec = builder.couplings[index]
+        table["row"].append(row)
+        table["leader"].append(collector.flat(collector.coordinate_element(spec.leader, spec.leader_axis)))
+        table["follower"].append(collector.flat(collector.coordinate_element(spec.follower, spec.follower_axis)))
+        table["multiplier"].append(spec.multiplier)
+        table["offset"].append(np.nan if spec.offset is None else spec.offset)
+        places = [int(b) for b in bodies[c]]
+        joints = builder.joints[spec.leader], builder.joints[spec.follower]
+        for k, body in enumerate(b for j in joints for b in (j.parent, j.child)):
+            slot[n, k] = places.index(world if body < 0 else body)
+    return CouplingTable(
+        row=np.array(table["row"], dtype=np.int64),
+        leader=np.array(table["leader"], dtype=np.int64),
+        follower=np.array(table["follower"], dtype=np.int64),
+        multiplier=np.array(table["multiplier"], dtype=np.float64),
+        offset=np.array(table["offset"], dtype=np.float64),
+        slot=slot,
+    )
+
+
+def _body_sides(bodies: Array, dynamic: Array) -> Array:
+    """Sides that act on each body, padded with the number of sides (an empty one)."""
+    count, slots = bodies.shape
+    sides: list[list[int]] = [[] for _ in dynamic]
+    for c in range(count):
+        for s in range(slots):
+            if dynamic[bodies[c, s]]:
+                sides[bodies[c, s]].append(c * slots + s)
+    most = max((len(s) for s in sides), default=0)
+    table = np.full((len(sides), most), count * slots, dtype=np.int64)
+    for b, own in enumerate(sides):
+        table[b, : len(own)] = own
+    return table

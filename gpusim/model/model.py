@@ -1,0 +1,59 @@
+"""Model: a finalized builder, shared by every simulation that runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.actuators.base import Group
+from gpusim.errors import unknown_name
+from gpusim.joints.base import Coordinate
+from gpusim.model.rows import Axis
+from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.model.topology import Topology
+from gpusim.typing import Array
+
+
+@dataclass
+class Model:
+    """One world's topology and default parameters, plus how many worlds the builder asked for.
+
+    ``parameters`` holds the arrays of fields.PARAMETER_FIELDS with one world; ``groups`` the actuators by
+    kind; ``controls`` the column of every command in the control array.
+    """
+
+    bodies: list[BodySpec]
+    joints: list[JointSpec]
+    couplings: list[CouplingSpec]
+    actuators: list[ActuatorSpec]
+    num_worlds: int
+    topology: Topology
+    axes: list[Axis]
+    coordinates: list[list[Coordinate]]
+    angle_of: dict[tuple[int, int], int]
+    groups: list[Group]
+    controls: dict[str, int]
+    default_controls: Array
+    parameters: dict[str, Array]
+
+    def labels(self, kind: str) -> list[str]:
+        """Labels of all bodies, joints, couplings or actuators ("body", "joint", ...), in index order."""
+        lists = {
+            "body": self.bodies,
+            "joint": self.joints,
+            "coupling": self.couplings,
+            "actuator": self.actuators,
+        }
+        if kind not in lists:
+            raise unknown_name("element kind", kind, lists)
+        return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
+
+    def index(self, kind: str, label: str) -> int:
+        """Index of the element with a label.
+
+        Raises:
+            UnknownNameError: no such label; names the nearest known ones.
+        """
+        labels = self.labels(kind)
+        if label not in labels:
+            raise unknown_name(kind, label, labels)
+        return labels.index(label)

@@ -1,0 +1,241 @@
+"""Collects the elements and rows of a model while it is finalized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.geometry.transform import Transform
+from gpusim.joints.base import (
+    ANGLE,
+    DISTANCE,
+    TOTAL_ROTATION,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    LineRow,
+    joint_frames,
+    joint_type,
+)
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.specs import JointSpec
+from gpusim.model.topology import AngleTable, DotTable, LineTable, SpinTable
+from gpusim.typing import Array
+
+
+@dataclass
+class Axis:
+    """An axis row before it has an index: whose it is and its element."""
+
+    element: tuple[str, int]
+    label: str
+    joint: int
+    coordinate: int
+    params: dict[str, float]
+
+
+@dataclass
+class Constraint:
+    """Rows that one thread solves together: a joint, a line or a coupling."""
+
+    label: str
+    bodies: list[int]
+    rigid: list[tuple[str, int]] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    coupling: int = -1
+
+
+class RowCollector:
+    """Turns joints and actuators into elements, axes and constraints; actuators ask it for their axis."""
+
+    def __init__(self, builder: ModelBuilder) -> None:
+        self.builder = builder
+        self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
+        self.angles: list[dict[str, Any]] = []
+        self.axes: list[Axis] = []
+        self.constraints: list[Constraint] = []
+        self._joint_axes: dict[tuple[int, int], int] = {}
+        self._coordinates: dict[tuple[int, int], tuple[str, int]] = {}
+        self.angle_of: dict[tuple[int, int], int] = {}
+        self.frames: list[JointFrames] = [joint_frames(j) for j in builder.joints]
+        self.coordinates: list[list[Coordinate]] = [
+            joint_type(j.kind).coordinate_list(f, j.params) for j, f in zip(builder.joints, self.frames, strict=True)
+        ]
+        self._line_constraints: list[Constraint] = []
+        for index, joint in enumerate(builder.joints):
+            self._track_angles(index, joint)
+
+    # What actuators call (AxisMaker).
+
+    def joint_axis(self, joint: int, coordinate: int) -> int:
+        """Axis row of a joint coordinate, made at the first call."""
+        key = (joint, coordinate)
+        if key not in self._joint_axes:
+            spec = self.builder.joints[joint]
+            params = {
+                name: float(spec.params[name][coordinate])
+                for name in ("limit_lower", "limit_upper", "damping", "friction", "armature")
+            }
+            self._joint_axes[key] = len(self.axes)
+            self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
+        return self._joint_axes[key]
+
+    def line_axis(self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array) -> int:
+        """Axis row of a line between two points; always a new constraint."""
+        element = self._line(body_a, point_a, body_b, point_b, 0.0)
+        free = {"limit_lower": -np.inf, "limit_upper": np.inf, "damping": 0.0, "friction": 0.0, "armature": 0.0}
+        self.axes.append(Axis(element, label, -1, 0, free))
+        constraint = Constraint(label, [body_a, body_b])
+        constraint.axes.append(len(self.axes) - 1)
+        self._line_constraints.append(constraint)
+        return len(self.axes) - 1
+
+    # What finalize calls.
+
+    def collect(self) -> None:
+        """Constraints of all joints, then lines, then couplings; call after the actuators asked for axes."""
+        for index, joint in enumerate(self.builder.joints):
+            for k in range(len(self.coordinates[index])):
+                if _needs_row(joint, k):
+                    self.joint_axis(index, k)
+        for index, joint in enumerate(self.builder.joints):
+            constraint = Constraint(joint.label, [joint.parent, joint.child])
+            for row in joint_type(joint.kind).rows(self.frames[index], joint.params):
+                constraint.rigid.append(self._rigid(joint, row))
+            coordinates = range(len(self.coordinates[index]))
+            constraint.axes = [self._joint_axes[index, k] for k in coordinates if (index, k) in self._joint_axes]
+            if constraint.rigid or constraint.axes:
+                self.constraints.append(constraint)
+        self.constraints += self._line_constraints
+        for number, coupling in enumerate(self.builder.couplings):
+            leader, follower = self.builder.joints[coupling.leader], self.builder.joints[coupling.follower]
+            bodies: list[int] = []
+            for body in (leader.parent, leader.child, follower.parent, follower.child):
+                if body not in bodies:
+                    bodies.append(body)
+            self.coordinate_element(coupling.leader, coupling.leader_axis)
+            self.coordinate_element(coupling.follower, coupling.follower_axis)
+            self.constraints.append(Constraint(coupling.label, bodies, coupling=number))
+
+    def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
+        """Element of a joint coordinate, made at the first call."""
+        key = (joint, coordinate)
+        if key not in self._coordinates:
+            self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
+        return self._coordinates[key]
+
+    def _coordinate(self, joint: JointSpec, key: tuple[int, int]) -> tuple[str, int]:
+        c = self.coordinates[key[0]][key[1]]
+        if c.kind == TRANSLATION:
+            return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
+        if c.kind == DISTANCE:
+            return self._line(joint.parent, c.point_a, joint.child, c.point_b, 0.0)
+        tracked = c.kind == ANGLE
+        assert c.frame_a is not None or tracked
+        rows = self.elements["spin"]
+        rows.append(
+            dict(
+                body_a=joint.parent,
+                body_b=joint.child,
+                owner=joint.child if c.axis_on_child else joint.parent,
+                u=c.axis,
+                angle=self.angle_of[key] if tracked else -1,
+                component=-1 if tracked else (3 if c.kind == TOTAL_ROTATION else key[1]),
+                frame_a=_quaternion(c.frame_a),
+                frame_b=_quaternion(c.frame_b),
+            )
+        )
+        return "spin", len(rows) - 1
+
+    def _track_angles(self, index: int, joint: JointSpec) -> None:
+        for k, c in enumerate(self.coordinates[index]):
+            if c.kind == ANGLE:
+                self.angle_of[index, k] = len(self.angles)
+                owner = joint.child if c.axis_on_child else joint.parent
+                self.angles.append(
+                    dict(body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b)
+                )
+
+    def _rigid(self, joint: JointSpec, row: DotRow | LineRow) -> tuple[str, int]:
+        if isinstance(row, LineRow):
+            return self._line(joint.parent, row.point_a, joint.child, row.point_b, row.length)
+        return self._dot(joint, row)
+
+    def _dot(self, joint: JointSpec, row: DotRow) -> tuple[str, int]:
+        rows = self.elements["dot"]
+        rows.append(
+            dict(
+                body_a=joint.parent,
+                body_b=joint.child,
+                u=row.u,
+                vector_a=self._arm(joint.parent, row.point_a) if row.linear else np.zeros(3),
+                vector_b=self._arm(joint.child, row.vector_b) if row.linear else row.vector_b,
+                linear=float(row.linear),
+                c0=row.c0,
+            )
+        )
+        return "dot", len(rows) - 1
+
+    def _line(self, body_a: int, point_a: Array, body_b: int, point_b: Array, length: float) -> tuple[str, int]:
+        rows = self.elements["line"]
+        arms = self._arm(body_a, point_a), self._arm(body_b, point_b)
+        rows.append(dict(body_a=body_a, body_b=body_b, vector_a=arms[0], vector_b=arms[1], length=length))
+        return "line", len(rows) - 1
+
+    def _arm(self, body: int, point: Array) -> Array:
+        """Point from the center of mass, body axes."""
+        return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
+
+    # Tables.
+
+    def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
+        """The element tables, with the world as body ``num_bodies``."""
+        world = len(self.builder.bodies)
+        dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
+        return DotTable(**dot), SpinTable(**spin), LineTable(**line), AngleTable(**_columns(self.angles, _SHAPES["angle"], world))
+
+    def flat(self, element: tuple[str, int]) -> int:
+        """Index of an element in the concatenation dot, spin, line."""
+        kind, index = element
+        before = {"dot": 0, "spin": len(self.elements["dot"])}
+        before["line"] = before["spin"] + len(self.elements["spin"])
+        return before[kind] + index
+
+
+_BODY_COLUMNS = {"body_a", "body_b", "owner"}
+_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component"}
+_SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
+    "dot": {"body_a": (), "body_b": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": ()},
+    "spin": {
+        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "frame_a": (4,), "frame_b": (4,),
+    },
+    "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": ()},
+    "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,)},
+}  # fmt: skip
+
+
+def _columns(rows: list[dict[str, Any]], shapes: dict[str, tuple[int, ...]], world: int) -> dict[str, Array]:
+    columns: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        dtype = np.int64 if name in _INT_COLUMNS else np.float64
+        column = np.array([r[name] for r in rows], dtype=dtype).reshape((len(rows), *shape))
+        if name in _BODY_COLUMNS:
+            column = np.where(column < 0, world, column)
+        columns[name] = column
+    return columns
+
+
+def _needs_row(joint: JointSpec, k: int) -> bool:
+    p = joint.params
+    limited = np.isfinite(p["limit_lower"][k]) or np.isfinite(p["limit_upper"][k])
+    return bool(limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0)
+
+
+def _quaternion(frame: Array | None) -> Array:
+    if frame is None:
+        return rotations.normalized(np.array([0.0, 0.0, 0.0, 1.0]))
+    return Transform.from_matrix(frame).rotation

@@ -1,0 +1,94 @@
+"""State: everything that changes from step to step, as arrays over worlds."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.base import Group
+from gpusim.geometry import rotations
+from gpusim.model import fields
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+
+@dataclass
+class State:
+    """Arrays of fields.STATE_FIELDS by name, and the actuators' own variables in ``groups``."""
+
+    num_worlds: int
+    arrays: dict[str, Array]
+    groups: list[Group]
+
+    @classmethod
+    def initial(cls, model: Model, num_worlds: int, real: Any) -> State:
+        """The builder's poses and velocities, in every world."""
+        t = model.topology
+        sizes = {
+            "worlds": num_worlds,
+            "bodies": t.num_bodies + 1,
+            "constraints": t.num_constraints,
+            "block": t.block,
+            "axes": t.axis_row.shape[0],
+            "angles": t.angle.axis.shape[0],
+            "couplings": t.coupling.row.size,
+            "controls": len(model.controls),
+        }
+        arrays = fields.allocate(fields.STATE_FIELDS, sizes, np.dtype(real))
+        arrays["orientation"][..., 3] = 1.0
+        arrays["coupling_offset"][:] = t.coupling.offset
+        for k, body in enumerate(model.bodies):
+            arrays["position"][:, k] = body.xform.apply(body.com)
+            arrays["orientation"][:, k] = body.xform.rotation
+            arrays["linear_velocity"][:, k] = body.linear_velocity
+            r = body.xform.matrix()
+            arrays["angular_momentum"][:, k] = r @ (body.inertia @ (r.T @ body.angular_velocity))
+        state = cls(num_worlds, arrays, [copy.copy(g) for g in model.groups])
+        for group in state.groups:
+            group.params = {k: v.copy() for k, v in group.params.items()}
+            group.state = {
+                k: np.repeat(v, num_worlds, axis=0).astype(real) for k, v in group.state.items()
+            }
+        state.reset_angles(model)
+        return state
+
+    def reset_angles(self, model: Model, worlds: Any = slice(None)) -> None:
+        """Take joint angles from the poses, within half a turn."""
+        r = rotations.matrix_from_quaternion(self.arrays["orientation"])
+        self.arrays["angle"][worlds] = wrapped_angles(model, r)[worlds]
+
+    def variables(self) -> dict[str, Array]:
+        """Every array of the state by name; actuators' variables as ``kind.name``."""
+        named = dict(self.arrays)
+        for group in self.groups:
+            named.update({f"{group.type.name}.{k}": v for k, v in group.state.items()})
+        return named
+
+    def copy(self) -> State:
+        """An independent copy of all variables (parameters are shared)."""
+        groups = []
+        for group in self.groups:
+            new = copy.copy(group)
+            new.state = {k: v.copy() for k, v in group.state.items()}
+            groups.append(new)
+        return State(self.num_worlds, {k: v.copy() for k, v in self.arrays.items()}, groups)
+
+    def restore(self, other: State, worlds: Array) -> None:
+        """Take the given worlds from another state of the same model."""
+        mine, theirs = self.variables(), other.variables()
+        for name, array in mine.items():
+            array[worlds] = theirs[name][worlds]
+
+
+def wrapped_angles(model: Model, rotation: Array) -> Array:
+    """Joint angles within half a turn, (num_worlds, angles), from the bodies' rotation matrices."""
+    t = model.topology.angle
+    axis = rotations.matvec(rotation[:, t.owner], t.axis)
+    ref_a = rotations.matvec(rotation[:, t.body_a], t.ref_a)
+    ref_b = rotations.matvec(rotation[:, t.body_b], t.ref_b)
+    sine = rotations.dot(axis, rotations.cross(ref_a, ref_b))
+    angles: Array = np.arctan2(sine, rotations.dot(ref_a, ref_b))
+    return angles

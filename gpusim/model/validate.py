@@ -1,0 +1,131 @@
+"""Checks of what users give: every message names the element, the rule, the value and the mend."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+
+def fail(element: str, rule: str, mend: str) -> ModelError:
+    """The error ``element: rule; mend``."""
+    return ModelError(f"{element}: {rule}; {mend}")
+
+
+def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
+    """A float that is not NaN, and finite unless ``infinite``."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise fail(element, f"{name} = {value!r} is not a number", f"give a number for {name}") from None
+    if math.isnan(result) or (math.isinf(result) and not infinite):
+        raise fail(element, f"{name} = {result} is not finite", f"give a finite {name}")
+    return result
+
+
+def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
+    """A number above zero."""
+    result = number(element, name, value, infinite=infinite)
+    if result <= 0.0:
+        raise fail(element, f"{name} = {result:g} must be above zero", f"give a positive {name}")
+    return result
+
+
+def not_negative(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
+    """A number of at least zero."""
+    result = number(element, name, value, infinite=infinite)
+    if result < 0.0:
+        raise fail(element, f"{name} = {result:g} must not be negative", f"give {name} >= 0")
+    return result
+
+
+def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
+    """Exactly ``count`` numbers, none NaN, as a float64 array."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise fail(element, f"{name} = {value!r} is not {count} numbers", f"give {count} numbers") from None
+    if array.shape != (count,):
+        raise fail(element, f"{name} has shape {array.shape}, not ({count},)", f"give {count} numbers for {name}")
+    if np.any(np.isnan(array)) or (not infinite and not np.all(np.isfinite(array))):
+        raise fail(element, f"{name} = {value!r} is not finite", f"give finite numbers for {name}")
+    return array
+
+
+def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
+    """One number for each of ``count`` axes; a single number serves all of them."""
+    if np.ndim(value) == 0:
+        return np.full(count, number(element, name, value, infinite=infinite))
+    return numbers(element, name, value, count, infinite=infinite)
+
+
+def direction(element: str, name: str, value: Any) -> Array:
+    """A unit vector along ``value``."""
+    vector = numbers(element, name, value, 3)
+    length = float(np.linalg.norm(vector))
+    if length < 1e-9:
+        raise fail(element, f"{name} = {tuple(vector.tolist())} has no direction", "give a vector that is not zero")
+    unit: Array = vector / length
+    return unit
+
+
+def limits(element: str, lower: Array, upper: Array) -> None:
+    """Lower limits do not lie above upper ones."""
+    if np.any(lower > upper):
+        k = int(np.argmax(lower > upper))
+        raise fail(
+            element,
+            f"limit_lower = {lower[k]:g} is above limit_upper = {upper[k]:g}",
+            "swap them, or leave one out for none",
+        )
+
+
+def inertia(element: str, value: Any) -> Array:
+    """Full 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
+
+    Raises:
+        ModelError: wrong shape, NaN, not symmetric, not positive definite, or the triangle rule broken
+            (no mass distribution has one principal moment above the sum of the other two).
+    """
+    try:
+        given = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise fail(element, f"inertia {value!r} is not numbers", "give 3, 6 or 3x3 numbers in kg m2") from None
+    if given.shape == (3,):
+        tensor = np.diag(given)
+    elif given.shape == (6,):
+        xx, yy, zz, xy, xz, yz = given
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    elif given.shape == (3, 3):
+        tensor = given
+    else:
+        raise fail(
+            element,
+            f"inertia has shape {given.shape}",
+            "give (ixx, iyy, izz), (ixx, iyy, izz, ixy, ixz, iyz) or a 3x3 tensor",
+        )
+    if not np.all(np.isfinite(tensor)):
+        raise fail(element, f"inertia {given.tolist()} is not finite", "give finite numbers in kg m2")
+    scale = float(np.max(np.abs(tensor)))
+    if float(np.max(np.abs(tensor - tensor.T))) > 1e-9 * scale:
+        raise fail(element, "inertia is not symmetric", "give ixy = iyx, ixz = izx, iyz = izy")
+    tensor = 0.5 * (tensor + tensor.T)
+    moments = np.linalg.eigvalsh(tensor)
+    if moments[0] <= 0.0:
+        raise fail(
+            element,
+            f"inertia has the principal moment {moments[0]:.3g}, which must be above zero",
+            "give a positive definite tensor (a point mass gets a small isotropic one, such as 1e-6 m)",
+        )
+    if moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
+        a, b, c = (f"{m:.4g}" for m in moments)
+        raise fail(
+            element,
+            f"inertia with principal moments ({a}, {b}, {c}) breaks the triangle rule {a} + {b} >= {c}",
+            "check the tensor: its axes, its reference point (the center of mass) and its products",
+        )
+    return tensor

@@ -1,0 +1,1 @@
+"""Recordings of signals over time: sampling, NPZ files and plots."""

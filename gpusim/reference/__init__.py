@@ -1,0 +1,1 @@
+"""The stages in NumPy, one file each: the readable statement of the algorithm, mirrored by cuda_kernels/."""

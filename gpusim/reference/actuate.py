@@ -1,0 +1,33 @@
+"""Stage actuate: applied forces, and the law of every axis row."""
+
+from __future__ import annotations
+
+from gpusim.reference.laws import AxisLaw
+from gpusim.reference.work import Work
+
+
+def actuate(w: Work) -> None:
+    """Let every actuator add its force or its share of the law."""
+    w.force[:] = 0.0
+    w.torque[:] = 0.0
+    w.law = AxisLaw(w)
+    for group in w.groups.values():
+        group.type.push(group, w)
+        group.type.contribute(group, w, None)
+    w.law.sum(w)
+
+
+def refresh(w: Work, axis_velocity: object) -> None:
+    """Let actuators with a curved law fit it to a better guess of the row velocities, (num_worlds, axes)."""
+    curved = [g for g in w.groups.values() if g.type.curved]
+    for group in curved:
+        group.type.contribute(group, w, axis_velocity[:, group.axis])  # type: ignore[index]
+    if curved:
+        w.law.sum(w)
+
+
+def commit(w: Work) -> None:
+    """Update the actuators' own variables after the solve."""
+    for group in w.groups.values():
+        group.type.commit(group, w)
+    w.state.arrays["command_before"][:] = w.control

@@ -1,0 +1,213 @@
+"""Stage solve, colored: sequential impulses by color, warm started; and nonlinear position sweeps.
+
+Within a color no two constraints share a dynamic body, so all of them are solved together; colors follow one
+another (Gauss-Seidel). In a constraint the rigid rows are solved as one block, then each axis row by
+its law in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.geometry.rotations import matvec
+from gpusim.reference import actuate
+from gpusim.reference.curvature import curvature
+from gpusim.reference.drift import move
+from gpusim.reference.factor import REGULARIZATION, inverse
+from gpusim.reference.laws import solve_row
+from gpusim.reference.positions import PAPERS_SHARE, row_errors
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+# Curved laws are refitted in the first sweeps and then frozen.
+REFITS = 2
+POSITION_SWEEPS = 2
+LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
+
+
+@dataclass
+class ColorBatch:
+    """One color of the running substep: bodies (n, slots), Jacobians (worlds, n, block, slots * 6)."""
+
+    constraints: Array
+    bodies: Array
+    jacobian: Array
+    mass_jacobian: Array
+    inverse: Array
+    rigid: Array
+    axes: list[tuple[Array, Array, Array, Array]]
+    """Steps of (place in the color, place in the block, axis, response)."""
+
+
+def solve(w: Work) -> None:
+    """Fill ``impulse``, ``twist``, ``axis_velocity_next``; bias from the kicked velocities, before warm starting."""
+    curvature(w)
+    batches = _batches(w)
+    w.batches = batches
+    w.active = np.ones((w.num_worlds, 1), bool)
+    state = w.state.arrays
+    before = state["kick_before"][:, None]
+    ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
+    w.impulse = (state["impulse"] * ratio[:, :, None]).astype(w.real)
+    w.twist = w.twist + w.apply_impulse(w.impulse)
+    mode = np.zeros(state["axis_mode"].shape, np.int32)
+    done = np.zeros(w.num_worlds, bool)
+    for sweep in range(w.config.iterations):
+        if 0 < sweep <= REFITS:
+            _axis_velocity_next(w)
+            actuate.refresh(w, w.axis_velocity_next)
+        before_sweep = w.impulse, w.twist
+        w.impulse, w.twist = w.impulse.copy(), w.twist.copy()
+        change = np.zeros(w.num_worlds, w.real)
+        for batch in batches:
+            np.maximum(change, _sweep_color(w, batch, mode), out=change)
+        # A world that has converged keeps its bits while its neighbors go on.
+        w.impulse = np.where(done[:, None, None], before_sweep[0], w.impulse)
+        w.twist = np.where(done[:, None, None], before_sweep[1], w.twist)
+        done |= change <= w.config.epsilon
+        w.active = ~done[:, None]
+        if done.all():
+            break
+    _axis_velocity_next(w)
+    w.mode = mode
+    error = w.row_velocity(w.twist) + w.bias.reshape(w.impulse.shape)
+    w.residual = np.max(np.abs(np.where(_rigid_mask(w), error, 0.0)), axis=(1, 2), initial=0.0)
+
+
+def _rigid_mask(w: Work) -> Array:
+    mask = w.topology.row_used.copy()
+    mask.reshape(-1)[w.topology.axis_row] = False
+    return mask
+
+
+def _batches(w: Work) -> list[ColorBatch]:
+    t = w.topology
+    shape = (w.num_worlds, t.num_constraints, t.slots, t.block, 6)
+    rigid = _rigid_mask(w)
+    jacobian, mass_jacobian = w.jacobian.reshape(shape), w.mass_jacobian.reshape(shape)
+    batches = []
+    for members in t.coloring.colors:
+        wide = _wide(jacobian[:, members]), _wide(mass_jacobian[:, members])
+        product = np.matmul(wide[0], wide[1].swapaxes(-1, -2))
+        mask = rigid[members]
+        both = mask[:, :, None] & mask[:, None, :]
+        block = np.where(both, product, 0.0).astype(w.real)
+        place = np.arange(t.block)
+        own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
+        block[..., place, place] = np.where(own > 0.0, own, 1.0)
+        batches.append(
+            ColorBatch(
+                constraints=members,
+                bodies=t.constraint_bodies[members],
+                jacobian=wide[0],
+                mass_jacobian=wide[1],
+                inverse=inverse(block),
+                rigid=mask,
+                axes=_axis_steps(w, members, product),
+            )
+        )
+    return batches
+
+
+def _wide(blocks: Array) -> Array:
+    """(worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
+    worlds, n, slots, block, _ = blocks.shape
+    return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
+
+
+def _axis_steps(w: Work, members: Array, product: Array) -> list[tuple[Array, Array, Array, Array]]:
+    """First axis rows of all members together, then the second ones, and so on."""
+    layout = w.layout
+    position = {int(c): k for k, c in enumerate(members)}
+    steps: list[list[tuple[int, int, int]]] = []
+    count: dict[int, int] = {}
+    for axis in np.flatnonzero(np.isin(layout.axis_constraint, members)):
+        k = position[int(layout.axis_constraint[axis])]
+        number = count.get(k, 0)
+        count[k] = number + 1
+        if number == len(steps):
+            steps.append([])
+        steps[number].append((k, int(layout.axis_place[axis]), int(axis)))
+    result = []
+    for step in steps:
+        k, place, axis = np.array(step, dtype=np.int64).T
+        response = np.maximum(product[:, k, place, place], np.finfo(w.real).tiny * 1e6)
+        result.append((k, place, axis, response))
+    return result
+
+
+def _sweep_color(w: Work, batch: ColorBatch, mode: Array) -> Array:
+    """Solve all constraints of a color; greatest change of an impulse in each world."""
+    t = w.topology
+    n = batch.constraints.size
+    shape = (w.num_worlds, n, t.slots * 6)
+    velocity = w.twist[:, batch.bodies].reshape(shape)
+    bias = w.bias.reshape(w.impulse.shape)[:, batch.constraints]
+    error = np.where(batch.rigid, -(matvec(batch.jacobian, velocity) + bias), 0.0)
+    change = matvec(batch.inverse, error)
+    impulse = w.impulse[:, batch.constraints] + change
+    velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
+    most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
+    for k, place, axis, response in batch.axes:
+        row = batch.jacobian[:, k, place]
+        speed = np.matmul(row[:, :, None, :], velocity[:, k, :, None])[..., 0, 0] + bias[:, k, place]
+        old = impulse[:, k, place]
+        free = speed - response * old
+        solved, modes = solve_row(w.law, free, response, axis)
+        difference = (solved - speed) / response
+        impulse[:, k, place] = old + difference
+        velocity[:, k] += difference[..., None] * batch.mass_jacobian[:, k, place]
+        mode[:, axis] = np.where(w.active, modes, mode[:, axis])
+        most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
+    w.impulse[:, batch.constraints] = impulse
+    w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, n * t.slots, 6)
+    return np.asarray(most)
+
+
+def _axis_velocity_next(w: Work) -> None:
+    rows = w.topology.axis_row
+    w.axis_velocity_next = w.row_velocity(w.twist).reshape(w.num_worlds, -1)[:, rows] + w.bias[:, rows]
+
+
+def correct_positions(w: Work) -> None:
+    """Nonlinear Gauss-Seidel on positions after the drift: errors anew for every color, old Jacobians turned along.
+
+    Each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error: nearly all of a small one, little of a
+    large one, which a linear step would overshoot.
+    """
+    t = w.topology
+    world = t.num_bodies
+    for _ in range(POSITION_SWEEPS):
+        for batch in w.batches:
+            if not batch.rigid.any():
+                continue
+            error = row_errors(w)[:, batch.constraints].astype(w.real)
+            share = np.maximum(LEAST_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
+            change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
+            moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
+            shift = np.zeros((w.num_worlds, world + 1, 6))
+            shift[:, batch.bodies.ravel()] = moved.reshape(w.num_worlds, -1, 6)
+            shift[:, world] = 0.0
+            move(w, shift[..., :3], shift[..., 3:])
+
+
+def papers_pseudo_velocity(w: Work) -> Array:
+    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors, before the drift."""
+    t = w.topology
+    flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+    flat[:, t.coupling.row] = w.coupling_value
+    errors = (PAPERS_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
+    moved = np.zeros_like(w.twist)
+    for _ in range(w.config.iterations):
+        for batch in w.batches:
+            shape = (w.num_worlds, batch.constraints.size, t.slots * 6)
+            current = moved[:, batch.bodies].reshape(shape)
+            error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)
+            current = current + matvec(batch.mass_jacobian.swapaxes(-1, -2), matvec(batch.inverse, error))
+            moved[:, batch.bodies.ravel()] = current.reshape(w.num_worlds, -1, 6)
+    return moved
+
+

@@ -1,0 +1,90 @@
+"""Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that solver/elimination.py listed, level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.geometry.rotations import matvec
+from gpusim.model.topology import Topology
+from gpusim.typing import Array
+
+# Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
+REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+
+
+def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
+    """Blocks of J M^-1 J^T on the factor's pattern, (worlds, blocks, block, block)."""
+    blocks = np.zeros((jacobian.shape[0], t.elimination.num_blocks, t.block, t.block), jacobian.dtype)
+    for target, side_i, side_j in t.assembly.rounds:
+        blocks[:, target] += np.matmul(jacobian[:, side_i], mass_jacobian[:, side_j].swapaxes(-1, -2))
+    return blocks
+
+
+def diagonal(t: Topology, blocks: Array) -> Array:
+    """Diagonal of A without gamma, (worlds, constraints, block); 1 for rows that do not exist."""
+    own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
+    return np.where(t.row_used, own, own.dtype.type(1.0))
+
+
+class Factor:
+    """A = L D L^T in blocks; solves for any right side of the same worlds.
+
+    Args:
+        t: topology with the list of operations.
+        blocks: from :func:`products`; copied.
+        gamma: compliance added to the diagonal, (worlds, constraints, block).
+        own: from :func:`diagonal`.
+    """
+
+    def __init__(self, t: Topology, blocks: Array, gamma: Array, own: Array) -> None:
+        self.levels = t.elimination.levels
+        blocks = blocks.copy()
+        count = t.num_constraints
+        pivots = blocks[:, :count]
+        place = np.arange(t.block)
+        dtype = blocks.dtype
+        # A row that does not exist, or a body that nothing moves, still has to be divided by.
+        shown = own * dtype.type(1.0 + REGULARIZATION[dtype]) + gamma
+        pivots[..., place, place] = np.where(shown > 0.0, shown, dtype.type(1.0))
+        self.inverse = np.empty((blocks.shape[0], count, t.block, t.block), dtype)
+        self.lower: list[Array] = []
+        for level in self.levels:
+            self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
+            column = blocks[:, level.edge]
+            lower = np.matmul(column, self.inverse[:, level.edge_pivot])
+            self.lower.append(lower)
+            for target, left, right in level.updates:
+                blocks[:, target] -= np.matmul(lower[:, left], column[:, right].swapaxes(-1, -2))
+
+    def solve(self, right: Array) -> Array:
+        """A^-1 times (worlds, constraints, block)."""
+        y = right.copy()
+        for level, lower in zip(self.levels, self.lower, strict=True):
+            for row, edge, pivot in level.forward:
+                y[:, row] -= matvec(lower[:, edge], y[:, pivot])
+        y = matvec(self.inverse, y)
+        for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
+            for pivot, edge, row in level.backward:
+                y[:, pivot] -= matvec(lower[:, edge].swapaxes(-1, -2), y[:, row])
+        return y
+
+    def replace(self, other: Factor, worlds: Array) -> None:
+        """Take the factor of some worlds from another one."""
+        self.inverse[worlds] = other.inverse
+        for mine, theirs in zip(self.lower, other.lower, strict=True):
+            mine[worlds] = theirs
+
+
+def inverse(matrices: Array) -> Array:
+    """Inverses (..., n, n); NaN where a matrix is singular, so that one failed world does not stop the others."""
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        result = np.full_like(matrices, np.nan)
+        flat, out = matrices.reshape(-1, *matrices.shape[-2:]), result.reshape(-1, *matrices.shape[-2:])
+        for k, matrix in enumerate(flat):
+            try:
+                out[k] = np.linalg.inv(matrix)
+            except np.linalg.LinAlgError:
+                continue
+        return result

@@ -1,0 +1,57 @@
+"""Stage prepare, second part: geometric stiffness of light bodies under tension.
+
+A body pulled at a lever r by a force F turns back with the stiffness (r.F) 1 - sym(r F^T). Explicit steps explode
+when this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints, so the inertia
+that impulses see becomes
+
+    I_eff = I + 1.05 h^2/4 sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+
+for bodies with h^2 sum(r.F)/(4 I_max) > 0.3 and at least two loaded sides. F comes from the last impulses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+FACTOR, THRESHOLD = 1.05, 0.3
+
+
+def stiffened(w: Work, mobility: Array) -> Array:
+    """The inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
+    kick = w.state.arrays["kick_before"].astype(w.real)
+    if not w.layout.num_sides or not np.any(kick > 0.0):
+        return mobility
+    force, arm = side_forces(w, kick)
+    pull = np.maximum(rotations.dot(arm, force), 0.0)
+    worlds = w.num_worlds
+    columns = np.zeros((worlds, w.layout.num_sides + 1, 2), w.real)
+    columns[:, :-1, 0] = pull
+    columns[:, :-1, 1] = pull > 0.0
+    sums = w.layout.sum_sides(columns)
+    quarter = w.real.type(0.25 * w.h * w.h)
+    needed = (quarter * sums[..., 0] > THRESHOLD * w.inertia_largest) & (sums[..., 1] > 1.5) & w.topology.dynamic
+    if not needed.any():
+        return mobility
+    outer = arm[..., :, None] * force[..., None, :]
+    symmetric = 0.5 * (outer + outer.swapaxes(-1, -2))
+    stiffness = np.zeros((worlds, w.layout.num_sides + 1, 9), w.real)
+    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - symmetric
+    stiffness[:, :-1] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
+    total = w.layout.sum_sides(stiffness).reshape(worlds, -1, 3, 3)
+    turned = np.matmul(w.rotation_real, w.inertia)
+    inertia = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
+    stiff = np.linalg.inv(np.where(needed[..., None, None], inertia + FACTOR * quarter * total, np.eye(3, dtype=w.real)))
+    changed: Array = np.where(needed[..., None, None], stiff, mobility)
+    return changed
+
+
+def side_forces(w: Work, kick: Array) -> tuple[Array, Array]:
+    """Force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
+    impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
+    safe = np.where(kick > 0.0, kick, 1.0)
+    wrench = np.matmul(impulse[:, :, None, :], w.jacobian)[:, :, 0] / safe[:, None, None]
+    return wrench[..., :3], w.layout.side_arms(w.rotation_real)

@@ -1,0 +1,83 @@
+"""Index arrays that the stages need, made once from the topology."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.model.topology import Topology
+from gpusim.typing import Array
+
+
+class Layout:
+    """Where elements, rows and sides sit in the flat arrays.
+
+    A *side* is one slot of one constraint; sides are numbered constraint * slots + slot, and rows of a side
+    side * block + place.
+    """
+
+    def __init__(self, t: Topology) -> None:
+        self.topology = t
+        self.num_sides = t.num_constraints * t.slots
+        self.side_body = t.constraint_bodies.ravel()
+        self.side_constraint = np.repeat(np.arange(t.num_constraints), t.slots)
+        self.dots = slice(0, t.dot.u.shape[0])
+        self.spins = slice(self.dots.stop, self.dots.stop + t.spin.u.shape[0])
+        self.lines = slice(self.spins.stop, self.spins.stop + t.line.length.shape[0])
+        row = t.element_row_index
+        constraint, place = np.divmod(row, t.block)
+        self.row_a = (constraint * t.slots) * t.block + place
+        self.row_b = (constraint * t.slots + 1) * t.block + place
+        # Dot elements: u and the parent's arm turn with body a, so one product serves both.
+        self.dot_pair = np.stack([t.dot.u, t.dot.vector_a], axis=-1)
+        self.dot_linear = t.dot.linear[:, None]
+        coupling_constraint, coupling_place = np.divmod(t.coupling.row, t.block)
+        self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[:, None]
+        self.rigid_linear = self._gap_elements()
+        self.side_arm = self._side_arms()
+        self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
+
+    def _gap_elements(self) -> Array:
+        """Which rigid elements measure a gap in meters: linear dots and lines."""
+        t = self.topology
+        linear = np.zeros(t.num_elements, dtype=bool)
+        linear[self.dots] = t.dot.linear > 0.5
+        linear[self.lines] = True
+        return np.asarray(linear[t.rigid_element])
+
+    def side_arms(self, rotation: Array) -> Array:
+        """Lever of every side from its body's center of mass, world frame, (worlds, sides, 3); 0 where it has none."""
+        return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
+
+    def _side_arms(self) -> Array:
+        """Levers in body axes: those of a constraint's first element that pulls along a line."""
+        t = self.topology
+        arms = np.zeros((self.num_sides, 3))
+        tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))
+        for table, at, pulls in tables:
+            for element, row in zip(t.element_row, t.element_row_index, strict=True):
+                k = element - at.start
+                if not (at.start <= element < at.stop) or not pulls[k]:
+                    continue
+                side = (row // t.block) * t.slots
+                arms[side], arms[side + 1] = table.vector_a[k], table.vector_b[k]
+        return arms
+
+    def sum_slots(self, sides: Array) -> Array:
+        """Sum over the slots of each constraint, in slot order: (worlds, sides, block) to (worlds, constraints, block)."""
+        t = self.topology
+        split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
+        total = split[:, :, 0] + split[:, :, 1]
+        for s in range(2, t.slots):
+            total = total + split[:, :, s]
+        return np.asarray(total)
+
+    def sum_sides(self, sides: Array) -> Array:
+        """Sum over the sides of each body, in a fixed order: (worlds, sides + 1, k) to (worlds, bodies, k)."""
+        table = self.topology.body_sides
+        if table.shape[1] == 0:
+            return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)
+        total = sides[:, table[:, 0]]
+        for k in range(1, table.shape[1]):
+            total += sides[:, table[:, k]]
+        return total

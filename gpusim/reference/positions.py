@@ -1,0 +1,48 @@
+"""Stage positions: bring the rigid rows back to zero after the drift; velocities are not touched.
+
+Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep (gating it by a tolerance
+explodes at singular poses).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.reference import elements, prepare
+from gpusim.reference.drift import move
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+PAPERS_SHARE = 0.2
+
+
+def correct_direct(w: Work) -> None:
+    """One linear correction of all rigid rows at once."""
+    change = w.apply_impulse(w.factor.solve(-row_errors(w).astype(w.real)))
+    move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
+
+
+def row_errors(w: Work) -> Array:
+    """Position errors of all rows at the current poses, (num_worlds, constraints, block); 0 for axis rows."""
+    t = w.topology
+    w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
+    errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    if t.coupling.row.size:
+        elements.track_angles(w)
+        elements.evaluate(w)
+        errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+        errors[:, t.coupling.row] = prepare.coupling_values(w)
+    else:
+        errors[:, t.rigid_row] = elements.rigid_values(w)
+    return errors.reshape(w.num_worlds, t.num_constraints, t.block)
+
+
+def papers_pseudo_velocity(w: Work) -> Array:
+    """The papers' split impulses, direct form: displacement that takes back a share of the errors, before the drift."""
+    t = w.topology
+    errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+    errors[:, t.coupling.row] = w.coupling_value
+    shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
+    return w.apply_impulse(w.factor.solve(-w.real.type(PAPERS_SHARE) * shaped))

@@ -1,0 +1,95 @@
+"""Stage prepare: rotations, elements, Jacobian rows and M^-1 J^T at the current poses; row velocities before the kick."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.reference import elements, geometric_stiffness
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def prepare(w: Work, h: float) -> None:
+    """Set up a substep of ``h`` seconds.
+
+    The kick covers the second half of the last substep and the first half of this one, so that velocities live
+    at half steps (leapfrog); the papers' scheme kicks over the whole coming substep.
+    """
+    state = w.state.arrays
+    w.h = h
+    w.h_prev = state["step_before"][:, None].astype(w.real)
+    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
+    w.scratch = {}
+    rotate(w)
+    elements.track_angles(w)
+    elements.evaluate(w)
+    _rows(w)
+    w.coupling_value = coupling_values(w)
+    _twist_before(w)
+    w.mobility = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
+    if w.config.geometric_stiffness and w.scheme != "papers":
+        w.mobility = geometric_stiffness.stiffened(w, w.mobility)
+    _mass_jacobian(w)
+    _axis_velocities(w)
+
+
+def rotate(w: Work) -> None:
+    """Rotation matrices and world inertia at the current poses."""
+    w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
+    w.rotation_real = w.rotation.astype(w.real, copy=False)
+    turned = np.matmul(w.rotation_real, w.inertia_inverse_body)
+    w.inertia_inverse = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
+
+
+def _rows(w: Work) -> None:
+    """Element Jacobians into rows; couplings mix two elements over their bodies."""
+    t, layout = w.topology, w.layout
+    flat = w.jacobian.reshape(w.num_worlds, -1, 6)
+    picked = w.element_jacobian[:, t.element_row]
+    flat[:, layout.row_a] = picked[:, :, 0]
+    flat[:, layout.row_b] = picked[:, :, 1]
+    c = t.coupling
+    if c.row.size:
+        flat[:, layout.coupling_rows.ravel()] = 0.0
+        for k in range(4):
+            factor = -c.multiplier[:, None] if k < 2 else np.ones((c.row.size, 1))
+            element = c.leader if k < 2 else c.follower
+            flat[:, layout.coupling_rows[:, k]] += (factor * w.element_jacobian[:, element, k % 2]).astype(w.real)
+    w.axis_position = w.element_value[:, t.axis_element].astype(w.real)
+
+
+def _twist_before(w: Work) -> None:
+    """(v, w) of all bodies before the kick, at the current orientation."""
+    state = w.state.arrays
+    w.twist_before = np.concatenate(
+        [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
+    )
+
+
+def _mass_jacobian(w: Work) -> None:
+    side_body = w.layout.side_body
+    w.mass_jacobian = np.empty_like(w.jacobian)
+    inverse_mass = w.inverse_mass[:, side_body, None, None]
+    np.multiply(w.jacobian[..., :3], inverse_mass, out=w.mass_jacobian[..., :3])
+    np.matmul(w.jacobian[..., 3:], w.mobility[:, side_body], out=w.mass_jacobian[..., 3:])
+
+
+def _axis_velocities(w: Work) -> None:
+    """u- from the velocities before the kick, u-- from the last step (u- itself right after a reset)."""
+    flat = w.row_velocity(w.twist_before).reshape(w.num_worlds, -1)
+    w.axis_velocity = flat[:, w.topology.axis_row]
+    older = w.state.arrays["axis_velocity_before"]
+    w.axis_velocity_old = np.where(w.h_prev > 0.0, older, w.axis_velocity)
+
+
+def coupling_values(w: Work) -> Array:
+    """Position errors of the coupling rows from the element values, (num_worlds, couplings).
+
+    A gear takes its offset from the first pose that it sees.
+    """
+    c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
+    value: Array = w.element_value[:, c.follower] - c.multiplier * w.element_value[:, c.leader]
+    unset = np.isnan(offset)
+    offset[unset] = value[unset]
+    return value - offset

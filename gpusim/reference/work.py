@@ -1,0 +1,167 @@
+"""Work: the arrays of one running substep, which the stages fill in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.base import BEFORE_LAST, LAST, NEXT, Group
+from gpusim.geometry import rotations
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.layout import Layout
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+
+class Work:
+    """Arrays of one substep over all worlds; shapes (num_worlds, ...).
+
+    ``kick_time`` is the time that the kick covers (H of the design page), ``h`` the step of the drift. Axis
+    velocities: ``axis_velocity`` before the kick (u-), ``axis_velocity_old`` one half step earlier (u--),
+    ``axis_velocity_next`` after the solve (u+).
+    """
+
+    def __init__(
+        self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+    ) -> None:
+        self.model, self.state, self.parameters, self.config = model, state, parameters, config
+        self.topology = model.topology
+        self.layout = Layout(model.topology)
+        self.real = np.dtype(real)
+        self.num_worlds = state.num_worlds
+        self.scheme = config.scheme
+        self.groups = {g.type.name: g for g in state.groups}
+        self.scratch: dict[str, Array] = {}
+        self.shares: dict[str, Array] = {}
+        self.control = np.zeros((self.num_worlds, len(model.controls)))
+        self.h = 0.0
+        worlds, t = self.num_worlds, self.topology
+        bodies = t.num_bodies + 1
+        self.jacobian = np.zeros((worlds, t.num_constraints * t.slots, t.block, 6), self.real)
+        self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
+        self.element_value = np.zeros((worlds, t.num_elements))
+        self.element_bias = np.zeros((worlds, t.num_elements), self.real)
+        self.bias = np.zeros((worlds, t.num_constraints * t.block), self.real)
+        self.twist = np.zeros((worlds, bodies, 6), self.real)
+        self.force = np.zeros((worlds, bodies, 3), self.real)
+        self.torque = np.zeros((worlds, bodies, 3), self.real)
+        self.impulse = np.zeros((worlds, t.num_constraints, t.block), self.real)
+        self.refresh_parameters()
+
+    # Filled by the stages.
+    h_prev: Array
+    kick_time: Array
+    rotation: Array
+    rotation_real: Array
+    inertia_inverse: Array
+    mobility: Array
+    angle: Array
+    axis_position: Array
+    axis_velocity: Array
+    axis_velocity_old: Array
+    axis_velocity_next: Array
+    mass_jacobian: Array
+    midpoint: Array
+    twist_before: Array
+    twist_kicked: Array
+    twist_now: Array
+    coupling_value: Array
+    active: Array
+    mode: Array
+    residual: Array
+    factor: Any
+    momentum_kicked: Array
+    momentum_now: Array
+    batches: Any
+    law: Any
+
+    def refresh_parameters(self) -> None:
+        """Derived values of the parameters; call after one was written."""
+        p, dynamic, real = self.parameters, self.topology.dynamic, self.real
+        self.inverse_mass = np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real)
+        self.inertia = p["inertia"].astype(real)
+        self.inertia_inverse_body = np.linalg.inv(p["inertia"]).astype(real)
+        # Half the trace bounds the greatest principal moment from below well enough for a switch.
+        self.inertia_largest = np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real)
+        self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
+        self.axis_parameters = {
+            k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")
+        }
+
+    def broadcast(self, array: Array) -> Array:
+        """(1 or num_worlds, n) as (num_worlds, n)."""
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
+
+    # Commands. A command holds over a step; a kick covers the last half step and the next one.
+
+    def command_now(self, group: Group, name: str) -> Array:
+        """Command over the coming step, (num_worlds, n)."""
+        return self.control[:, group.control[name]].astype(self.real)
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Command over the last step."""
+        return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
+
+    def command(self, group: Group, name: str) -> Array:
+        """Mean command over the kick."""
+        now = self.command_now(group, name)
+        if self.scheme == "papers":
+            return now
+        total = self.h_prev + self.h
+        mean: Array = (self.h_prev * self.command_before(group, name) + self.h * now) / total
+        return mean
+
+    # The law of the axis rows.
+
+    def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
+        """Share ``P - D u`` of a group; replaces what the group gave before in this substep."""
+        self.law.shares[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
+
+    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
+        """Share ``clamp(Ps - Ds u, -S, S)``."""
+        self.law.clamped = (group, self.broadcast(impulse), self.broadcast(slope), self.broadcast(most))
+
+    def add_friction(self, group: Group, force: Array) -> None:
+        """Dry friction of a group, N."""
+        self.law.friction = self.law.friction + self._columns(group, self.kick_time * force)
+
+    def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
+        """Stops on the axis position."""
+        law, axis = self.law, group.axis
+        law.lower[:, axis] = np.maximum(law.lower[:, axis], lower)
+        law.upper[:, axis] = np.minimum(law.upper[:, axis], upper)
+
+    def _columns(self, group: Group, values: Array) -> Array:
+        total = np.zeros((self.num_worlds, self.topology.axis_row.size), self.real)
+        np.add.at(total, (slice(None), group.axis), self.broadcast(values))
+        return total
+
+    def axis_velocity_now(self) -> Array:
+        """Axis velocities at t_n, (num_worlds, axes)."""
+        return self.row_velocity(self.twist_now).reshape(self.num_worlds, -1)[:, self.topology.axis_row]
+
+    def damper_law(self, damping: Array) -> tuple[Array, Array]:
+        """P and D of viscous damping on every axis (see actuators/base.py for the velocity at t_n)."""
+        if self.scheme == "papers":
+            return np.zeros_like(self.axis_velocity), self.kick_time * damping
+        known = LAST * self.axis_velocity + BEFORE_LAST * self.axis_velocity_old
+        return -self.kick_time * damping * known, self.kick_time * NEXT * damping
+
+    # Products with the Jacobian.
+
+    def row_velocity(self, twist: Array) -> Array:
+        """J v, (num_worlds, constraints, block)."""
+        sides = rotations.matvec(self.jacobian, twist[:, self.layout.side_body])
+        return self.layout.sum_slots(sides)
+
+    def apply_impulse(self, impulse: Array) -> Array:
+        """M^-1 J^T p, (num_worlds, bodies, 6)."""
+        layout = self.layout
+        sides = np.zeros((impulse.shape[0], layout.num_sides + 1, 6), impulse.dtype)
+        np.matmul(
+            impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :]
+        )
+        return layout.sum_sides(sides)
+

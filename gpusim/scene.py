@@ -1,0 +1,248 @@
+"""Scenes: ready-made models with their plots, camera and commands, found by name."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import math
+import pkgutil
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.errors import ModelError, unknown_name
+
+if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
+    from gpusim.simulation import Simulation
+    from gpusim.solver.config import SolverConfig
+
+PACKAGE = "gpusim.scenes"
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One diagram over time: a title, the unit of the vertical axis, and the signals drawn in it.
+
+    ``labels`` names the lines in the legend, one for each signal (the signal names where it is empty). A signal with
+    several components gives one line for each of them. ``scale`` multiplies the values before they are drawn, so
+    that pascals can be shown as "bar" with 1e-5.
+    """
+
+    title: str
+    unit: str
+    signals: Sequence[str]
+    labels: Sequence[str] = ()
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Where a viewer first stands: eye position and the point it looks at, world frame, m."""
+
+    position: tuple[float, float, float] = (4.0, -6.0, 3.0)
+    target: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement that a recorded run of the scene with its default parameters must fulfil.
+
+    ``passes`` gets the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
+    """
+
+    statement: str
+    passes: Callable[[Mapping[str, np.ndarray]], bool]
+
+
+@dataclass
+class Scene:
+    """A model and all that a run of it needs.
+
+    Attributes:
+        name: the scene's name, as in ``gpusim run NAME``.
+        description: one line.
+        builder: the model, not finalized yet, so that a caller may still add to it.
+        config: solver settings that suit the scene.
+        duration: length of a run, s.
+        plots: what ``--plot`` draws.
+        camera: first view.
+        schedule: called before each step with the simulation and its time (s); writes ``sim.control``.
+        checks: what a run must show.
+    """
+
+    name: str
+    description: str
+    builder: ModelBuilder
+    config: SolverConfig
+    duration: float
+    plots: list[Plot] = field(default_factory=list)
+    camera: Camera = field(default_factory=Camera)
+    schedule: Callable[[Simulation, float], None] | None = None
+    checks: Sequence[Check] = ()
+
+    def signals(self) -> list[str]:
+        """Names of all signals that the plots and checks need, each once, in the order of the plots."""
+        return list(dict.fromkeys(name for plot in self.plots for name in plot.signals))
+
+
+@dataclass(frozen=True)
+class ParameterInfo:
+    """A scene parameter: name, type in words, default and its line of the docstring."""
+
+    name: str
+    type: str
+    default: Any
+    doc: str
+
+
+def list_scenes() -> dict[str, str]:
+    """Every scene's name and one-line description, sorted by name; no scene is imported for it."""
+    package = importlib.import_module(PACKAGE)
+    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+    return {name: _description(name) for name in names}
+
+
+def load_scene(name: str, **parameters: Any) -> Scene:
+    """Build the scene ``name``.
+
+    Values given as strings (from a command line) are converted to the parameter's annotated type.
+
+    Raises:
+        UnknownNameError: no such scene or parameter; the message names the known ones.
+        ModelError: a value that does not fit its parameter.
+    """
+    build = _build_function(name)
+    hints = typing.get_type_hints(build)
+    known = list(inspect.signature(build).parameters)
+    values = {}
+    for key, value in parameters.items():
+        if key not in known:
+            raise unknown_name(f"parameter of scene {name!r}", key, known)
+        values[key] = convert(value, hints[key], f"scene {name!r}: parameter {key!r}")
+    return build(**values)
+
+
+def scene_parameters(name: str) -> list[ParameterInfo]:
+    """The parameters of scene ``name`` with types, defaults and docstring lines.
+
+    Raises:
+        UnknownNameError: no such scene.
+    """
+    build = _build_function(name)
+    hints = typing.get_type_hints(build)
+    docs = _argument_docs(inspect.getdoc(build) or "")
+    return [
+        ParameterInfo(p.name, _type_words(hints[p.name]), p.default, docs.get(p.name, ""))
+        for p in inspect.signature(build).parameters.values()
+    ]
+
+
+def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:
+    """Raise a ModelError that names scene, parameter, value and ``rule`` ("must be at least 1") unless it holds."""
+    if not condition:
+        raise ModelError(f"scene {scene!r}: parameter {parameter!r} {rule}, got {value!r}; give another value")
+
+
+def convert(value: Any, hint: Any, what: str) -> Any:
+    """``value`` as the annotated type ``hint``; ``what`` names it in errors.
+
+    Raises:
+        ModelError: the value does not fit.
+    """
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _convert_optional(value, typing.get_args(hint), what)
+    if origin is typing.Literal:
+        choices = typing.get_args(hint)
+        if value in choices:
+            return value
+        raise ModelError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}; give one of these")
+    if hint in _CONVERTERS:
+        try:
+            return _CONVERTERS[hint](value)
+        except (TypeError, ValueError, OverflowError):
+            raise ModelError(f"{what} must be {_type_words(hint)}, got {value!r}; give such a value") from None
+    return value
+
+
+def _convert_optional(value: Any, members: Sequence[Any], what: str) -> Any:
+    if value is None or (isinstance(value, str) and value.lower() == "none"):
+        return None
+    (member,) = (m for m in members if m is not type(None))
+    return convert(value, member, what)
+
+
+def _to_float(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _to_int(value: Any) -> int:
+    number = int(value)
+    if isinstance(value, bool) or (not isinstance(value, str) and number != value):
+        raise ValueError
+    return number
+
+
+def _to_bool(value: Any) -> bool:
+    word = str(value).lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError
+    return word in _TRUE
+
+
+_CONVERTERS: dict[Any, Callable[[Any], Any]] = {float: _to_float, int: _to_int, bool: _to_bool, str: str}
+_WORDS = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a word"}
+
+
+def _type_words(hint: Any) -> str:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_type_words(m) for m in typing.get_args(hint) if m is not type(None))
+    if origin is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return _WORDS.get(hint, str(hint))
+
+
+def _build_function(name: str) -> Callable[..., Scene]:
+    known = list_scenes()
+    if name not in known:
+        raise unknown_name("scene", name, known)
+    build: Callable[..., Scene] = importlib.import_module(f"{PACKAGE}.{name}").build
+    return build
+
+
+def _description(name: str) -> str:
+    spec = importlib.util.find_spec(f"{PACKAGE}.{name}")
+    if spec is None or spec.origin is None:
+        return ""
+    doc = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return doc.splitlines()[0] if doc else ""
+
+
+def _argument_docs(doc: str) -> dict[str, str]:
+    """The lines of a docstring's "Args:" block by name; a line indented further continues the one before."""
+    block = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", doc, flags=re.MULTILINE)
+    docs: dict[str, str] = {}
+    last = ""
+    for line in block.group(1).splitlines() if block else []:
+        match = re.match(r"^ {4}(\w+): (.*)$", line)
+        if match:
+            last = match.group(1)
+            docs[last] = match.group(2).strip()
+        elif last and line.strip():
+            docs[last] += " " + line.strip()
+    return docs

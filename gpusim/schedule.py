@@ -1,0 +1,127 @@
+"""Command schedules: tables of (time, value) that drive the control of a simulation."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from gpusim.errors import ModelError
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+class Schedule:
+    """One command as a function of time, from a table of points.
+
+    A repeated time is a step: the value after the step holds from that time on. Before the first point the first
+    value holds, after the last one the last value; with a ``period`` the table repeats instead.
+
+    Args:
+        points: (time in s, value) pairs, times not decreasing.
+        kind: "linear" joins the points by straight lines, "constant" holds each value until the next point.
+        period: length of one repetition in s; None for a table that does not repeat.
+
+    Raises:
+        ModelError: no points, a time that goes back, a number that is not finite, or a period that is too short.
+    """
+
+    def __init__(
+        self,
+        points: Sequence[tuple[float, float]],
+        *,
+        kind: Literal["linear", "constant"] = "linear",
+        period: float | None = None,
+    ) -> None:
+        self._times = [float(t) for t, _ in points]
+        self._values = [float(v) for _, v in points]
+        self.period = period
+        self._validate()
+        if kind == "constant":
+            self._hold_values()
+        # Integral from the first time to every point, so that a mean over any span costs two look-ups.
+        self._areas = [0.0]
+        for i in range(1, len(self._times)):
+            width = self._times[i] - self._times[i - 1]
+            self._areas.append(self._areas[-1] + 0.5 * width * (self._values[i] + self._values[i - 1]))
+
+    def _validate(self) -> None:
+        if not self._times:
+            raise ModelError("schedule: it has no points; give at least one (time, value) pair")
+        if not all(math.isfinite(x) for x in self._times + self._values):
+            raise ModelError("schedule: every time and value must be finite; give plain numbers")
+        for before, after in zip(self._times, self._times[1:], strict=False):
+            if after < before:
+                raise ModelError(f"schedule: time {after} s follows {before} s; sort the points by time")
+        if self.period is not None and not self._times[-1] <= self.period < math.inf:
+            raise ModelError(
+                f"schedule: period {self.period} s is shorter than the table; give {self._times[-1]} s or more"
+            )
+
+    def _hold_values(self) -> None:
+        times, values = self._times[:1], self._values[:1]
+        for t, v in zip(self._times[1:], self._values[1:], strict=True):
+            times += [t, t]
+            values += [values[-1], v]
+        self._times, self._values = times, values
+
+    def value(self, t: float) -> float:
+        """Value at time ``t`` (s); at a step the value after it."""
+        if self.period is not None:
+            t = t % self.period
+        i = bisect.bisect_right(self._times, t)
+        if i == 0:
+            return self._values[0]
+        if i == len(self._times):
+            return self._values[-1]
+        t0, t1 = self._times[i - 1], self._times[i]
+        return self._values[i - 1] + (self._values[i] - self._values[i - 1]) * (t - t0) / (t1 - t0)
+
+    __call__ = value
+
+    def mean(self, start: float, stop: float) -> float:
+        """Mean value between two times (s): the constant command that brings the same total as the table."""
+        if stop <= start:
+            return self.value(start)
+        return (self._integral(stop) - self._integral(start)) / (stop - start)
+
+    def _integral(self, t: float) -> float:
+        if self.period is None:
+            return self._table_integral(t)
+        turns = math.floor(t / self.period)
+        return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
+
+    def _table_integral(self, t: float) -> float:
+        """Integral of the unrepeated table from its first time (from 0 where the table repeats) to ``t``."""
+        first = 0.0 if self.period is not None else self._times[0]
+        lead = self._values[0] * (self._times[0] - first)
+        i = bisect.bisect_right(self._times, t)
+        if i == 0:
+            return self._values[0] * (t - first)
+        t0, v0 = self._times[i - 1], self._values[i - 1]
+        if i == len(self._times):
+            return lead + self._areas[-1] + v0 * (t - t0)
+        slope = (self._values[i] - v0) / (self._times[i] - t0)
+        return lead + self._areas[i - 1] + (t - t0) * (v0 + 0.5 * slope * (t - t0))
+
+    def scaled(self, factor: float) -> Schedule:
+        """The same schedule with every value multiplied by ``factor``."""
+        points = [(t, factor * v) for t, v in zip(self._times, self._values, strict=True)]
+        return Schedule(points, period=self.period)
+
+
+def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
+    """A scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
+
+    A control value holds over the whole step that follows, so the mean of the table over that step is written, not
+    its value at the start: ramps then lose nothing to the step size, and steps that fall inside a step act in
+    proportion.
+    """
+
+    def write(sim: Simulation, t: float) -> None:
+        for label, table in tables.items():
+            sim.control[label] = table.mean(t, t + sim.config.dt)
+
+    return write

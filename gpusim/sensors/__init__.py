@@ -1,0 +1,1 @@
+"""Signals: everything that can be read and written by name."""

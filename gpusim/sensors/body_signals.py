@@ -1,0 +1,111 @@
+"""Signals of bodies: pose, velocities, mass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.sensors.signal import SignalTable
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+matvec = rotations.matvec
+
+
+def add_body_signals(sim: Simulation, table: SignalTable) -> None:
+    """``body.<label>.position`` and so on."""
+    for index, body in enumerate(sim.model.bodies):
+        BodySignals(sim, index).add(table, f"body.{body.label}.")
+
+
+class BodySignals:
+    """Readers and writers of one body."""
+
+    def __init__(self, sim: Simulation, index: int) -> None:
+        self.sim, self.index = sim, index
+        self.com = sim.model.bodies[index].com
+        self.kinematic = sim.model.bodies[index].kinematic
+
+    def add(self, table: SignalTable, prefix: str) -> None:
+        """Make the body's signals known."""
+        pose = "of the body frame, world frame"
+        table.add(prefix + "position", (3,), "m", f"origin {pose}", self.position, self.write_position)
+        table.add(prefix + "orientation", (4,), "-", f"quaternion xyzw {pose}", self.orientation, self.write_orientation)
+        table.add(prefix + "center_of_mass", (3,), "m", "center of mass, world frame", self.center)
+        velocity = "world frame, at t"
+        table.add(
+            prefix + "linear_velocity", (3,), "m/s", f"of the center of mass, {velocity}",
+            lambda: self.sim.sensed().twist_now[:, self.index, :3], self.write_linear,
+        )  # fmt: skip
+        table.add(
+            prefix + "angular_velocity", (3,), "rad/s", velocity,
+            lambda: self.sim.sensed().twist_now[:, self.index, 3:], self.write_angular,
+        )  # fmt: skip
+        table.add(
+            prefix + "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {velocity}",
+            lambda: self.sim.sensed().momentum_now[:, self.index],
+        )  # fmt: skip
+        for name, shape, unit in (("mass", (), "kg"), ("inertia", (3, 3), "kg m2")):
+            table.add(
+                prefix + name, shape, unit, f"{name}; may differ per world",
+                lambda name=name: self.sim.parameter(name)[:, self.index],  # type: ignore[misc]
+                lambda worlds, value, name=name: self.sim.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
+            )  # fmt: skip
+
+    def _rotation(self) -> Array:
+        return rotations.matrix_from_quaternion(self.sim.state.arrays["orientation"][:, self.index])
+
+    def center(self) -> Array:
+        """Center of mass, m."""
+        return self.sim.state.arrays["position"][:, self.index].copy()
+
+    def position(self) -> Array:
+        """Origin of the body frame, m."""
+        arm = np.broadcast_to(self.com, (self.sim.num_worlds, 3))
+        return np.asarray(self.sim.state.arrays["position"][:, self.index] - matvec(self._rotation(), arm))
+
+    def orientation(self) -> Array:
+        """Quaternion xyzw."""
+        return self.sim.state.arrays["orientation"][:, self.index].copy()
+
+    def write_position(self, worlds: Array, value: Array) -> None:
+        """Move the body frame's origin."""
+        self.sim.begin_write(worlds, velocities=not self.kinematic)
+        arm = np.broadcast_to(self.com, (worlds.size, 3))
+        self.sim.state.arrays["position"][worlds, self.index] = value + matvec(self._rotation()[worlds], arm)
+
+    def write_orientation(self, worlds: Array, value: Array) -> None:
+        """Turn the body about its frame's origin; the angular velocity stays, the momentum follows."""
+        self.sim.begin_write(worlds, velocities=not self.kinematic)
+        origin, omega = self.position()[worlds], self._omega()[worlds]
+        self.sim.state.arrays["orientation"][worlds, self.index] = rotations.normalized(value)
+        arm = np.broadcast_to(self.com, (worlds.size, 3))
+        self.sim.state.arrays["position"][worlds, self.index] = origin + matvec(self._rotation()[worlds], arm)
+        self._store_omega(worlds, omega)
+        self.sim.state.reset_angles(self.sim.model, worlds)
+
+    def write_linear(self, worlds: Array, value: Array) -> None:
+        """Velocity of the center of mass."""
+        self.sim.begin_write(worlds)
+        self.sim.state.arrays["linear_velocity"][worlds, self.index] = value
+
+    def write_angular(self, worlds: Array, value: Array) -> None:
+        """Angular velocity, world frame."""
+        self.sim.begin_write(worlds)
+        self._store_omega(worlds, value)
+
+    def _inertia(self) -> Array:
+        r = self._rotation()
+        inertia = self.sim.parameter("inertia")[:, self.index]
+        return np.asarray(np.matmul(np.matmul(r, inertia), r.swapaxes(-1, -2)))
+
+    def _omega(self) -> Array:
+        momentum = self.sim.state.arrays["angular_momentum"][:, self.index].astype(np.float64)
+        return matvec(np.linalg.inv(self._inertia()), momentum)
+
+    def _store_omega(self, worlds: Array, omega: Array) -> None:
+        self.sim.state.arrays["angular_momentum"][worlds, self.index] = matvec(self._inertia()[worlds], omega)

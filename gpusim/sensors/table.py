@@ -1,0 +1,48 @@
+"""Builds the table of all signals of a simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.sensors import energy
+from gpusim.sensors.actuator_signals import add_actuator_signals
+from gpusim.sensors.body_signals import add_body_signals
+from gpusim.sensors.joint_signals import add_joint_signals
+from gpusim.sensors.signal import SignalTable
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def build_signals(sim: Simulation) -> SignalTable:
+    """``sim.*``, ``body.*``, ``joint.*`` and the actuators' signals."""
+    table = SignalTable()
+    _add_global_signals(sim, table)
+    add_body_signals(sim, table)
+    add_joint_signals(sim, table)
+    add_actuator_signals(sim, table)
+    return table
+
+
+def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
+    state = sim.state.arrays
+    table.add("sim.time", (), "s", "simulated time", lambda: state["time"])
+    table.add("sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.sensed()))
+    table.add(
+        "sim.potential_energy", (), "J", "gravity (zero at the origin) and springs",
+        lambda: energy.potential_energy(sim.sensed()),
+    )  # fmt: skip
+    table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(sim.backend.work))
+    table.add(
+        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left", lambda: state["residual"]
+    )
+
+    def write_gravity(worlds: Array, value: Array) -> None:
+        sim.write_parameter("gravity", slice(None), worlds, value)
+
+    table.add(
+        "sim.gravity", (3,), "m/s2", "may differ per world", lambda: np.array(sim.parameter("gravity")), write_gravity
+    )

@@ -1,0 +1,308 @@
+"""Simulation: the front door. Steps a model in many worlds, reads and writes its signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.backends import choose_backend, make_backend
+from gpusim.errors import ModelError, unknown_name
+from gpusim.health import Quarantine
+from gpusim.model import validate
+from gpusim.model.builder import world_count
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.work import Work
+from gpusim.sensors.signal import SignalInfo, SignalTable
+from gpusim.solver.config import SolverConfig
+from gpusim.solver.step import sense, step
+from gpusim.typing import Array
+
+DTYPES = {"float32": np.float32, "float64": np.float64}
+
+
+class ControlMap(MutableMapping[str, Any]):
+    """``sim.control[label] = value``: commands by label, a number or (num_worlds,); they hold until changed."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self._columns = sim.model.controls
+        self.values: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
+
+    def _column(self, label: str) -> int:
+        if label not in self._columns:
+            raise unknown_name("command", label, self._columns)
+        return self._columns[label]
+
+    def __getitem__(self, label: str) -> Array:
+        return self.values[:, self._column(label)].copy()
+
+    def __setitem__(self, label: str, value: Any) -> None:
+        column = self._column(label)
+        element = f"command '{label}'"
+        try:
+            array = np.asarray(value, dtype=np.float64)
+            filled = np.broadcast_to(array, (self._sim.num_worlds,))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
+            ) from None
+        if not np.all(np.isfinite(filled)):
+            raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
+        self.values[:, column] = filled
+        self._sim.changed()
+
+    def __delitem__(self, label: str) -> None:
+        raise ModelError(f"command '{label}' cannot be removed; write a value instead")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+class Simulation:
+    """Runs ``num_worlds`` copies of a model.
+
+    Args:
+        model: from :meth:`ModelBuilder.finalize`.
+        num_worlds: how many; what the builder replicated if left out.
+        backend: "auto" or "numpy".
+        dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64).
+        config: settings of the step.
+
+    Raises:
+        ModelError: a setting breaks a rule.
+        UnknownNameError: an unknown backend.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        num_worlds: int | None = None,
+        backend: str = "auto",
+        dtype: str = "float64",
+        config: SolverConfig | None = None,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
+        if dtype not in DTYPES:
+            raise unknown_name("dtype", str(dtype), DTYPES)
+        self.model = model
+        self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
+        self.config = config or SolverConfig()
+        self.dtype = dtype
+        self.backend_name, self.backend_reason = choose_backend(backend)
+        self.parameters = {k: v.copy() for k, v in model.parameters.items()}
+        state = State.initial(model, self.num_worlds, DTYPES[dtype])
+        self.backend = make_backend(self.backend_name, model, state, self.parameters, self.config, DTYPES[dtype])
+        self._initial = state.copy()
+        self.quarantine = Quarantine(self)
+        self.control = ControlMap(self)
+        self._sensed = False
+        self._signals: SignalTable | None = None
+
+    # Stepping.
+
+    @property
+    def state(self) -> State:
+        """The state's arrays."""
+        return self.backend.state
+
+    @property
+    def time(self) -> float:
+        """Simulated time of world 0, s."""
+        return float(self.state.arrays["time"][0])
+
+    def step(self, n: int = 1, dt: float | None = None) -> None:
+        """Advance all worlds by ``n`` steps.
+
+        Args:
+            n: number of steps.
+            dt: step size in s; ``config.dt`` if left out. May change from step to step.
+
+        Raises:
+            ModelError: n or dt breaks a rule. A world that goes NaN does not raise: see :meth:`health`.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
+        size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
+        work = self.backend.work
+        for _ in range(n):
+            work.control[:] = self.control.values
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                step(self.backend, self.config, size)
+            self.quarantine.check()
+        self._sensed = False
+
+    def sensed(self) -> Work:
+        """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
+        if not self._sensed:
+            work = self.backend.work
+            work.control[:] = self.control.values
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                sense(self.backend, self.config.dt / self.config.substeps)
+            self._sensed = True
+        return work if not self._sensed else self.backend.work
+
+    def changed(self) -> None:
+        """Tell that something was written, so that forces and velocities are found anew."""
+        self._sensed = False
+
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+        self.sensed()
+
+    # Signals.
+
+    def _table(self) -> SignalTable:
+        if self._signals is None:
+            from gpusim.sensors.table import build_signals
+
+            self._signals = build_signals(self)
+        return self._signals
+
+    def signals(self) -> dict[str, SignalInfo]:
+        """All signals by name, with shape, unit and meaning."""
+        return {name: signal.info for name, signal in self._table().by_name.items()}
+
+    def read(self, name: str, numpy: bool = False) -> Array:
+        """Value of a signal in every world, at the current time.
+
+        Args:
+            name: see :meth:`signals`.
+            numpy: return a host copy; the NumPy backend always does.
+
+        Returns:
+            (num_worlds,) or (num_worlds, ...).
+
+        Raises:
+            UnknownNameError: no such signal; names the nearest ones.
+        """
+        table = self._table().by_name
+        if name not in table:
+            raise unknown_name("signal", name, table)
+        return np.array(table[name].read())
+
+    def write(self, name: str, value: Any, world: Any = None) -> None:
+        """Write a signal or a parameter.
+
+        Writing poses or velocities restarts the step's half-step velocities in those worlds from their values
+        at the current time.
+
+        Args:
+            name: see :meth:`signals`.
+            value: for one world, or with a leading axis over the chosen worlds.
+            world: None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+        Raises:
+            UnknownNameError: no such signal.
+            ModelError: it cannot be written, or the value's shape does not fit.
+        """
+        table = self._table().by_name
+        if name not in table:
+            raise unknown_name("signal", name, table)
+        signal = table[name]
+        element = f"signal '{name}'"
+        if signal.write is None:
+            raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
+        worlds = self.world_indices(element, world)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+            filled = np.array(np.broadcast_to(array, (worlds.size, *signal.info.shape)))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                element,
+                f"value of shape {np.shape(value)} does not fit {worlds.size} worlds of shape {signal.info.shape}",
+                "give one value, or one for each chosen world",
+            ) from None
+        if np.any(np.isnan(filled)):
+            raise validate.fail(element, "value is NaN", "give numbers")
+        signal.write(worlds, filled)
+        self.changed()
+
+    def world_indices(self, element: str, world: Any) -> Array:
+        """Indices of chosen worlds; see :meth:`write`."""
+        if world is None:
+            return np.arange(self.num_worlds)
+        chosen = np.asarray(world)
+        if chosen.dtype == bool and chosen.shape == (self.num_worlds,):
+            return np.flatnonzero(chosen)
+        indices = np.atleast_1d(chosen)
+        whole = indices.dtype.kind in "iu" and indices.ndim == 1
+        if not whole or np.any(indices < 0) or np.any(indices >= self.num_worlds):
+            raise validate.fail(
+                element,
+                f"world = {world!r} is not among {self.num_worlds} worlds",
+                "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
+            )
+        return indices
+
+    def begin_write(self, worlds: Array, velocities: bool = True) -> None:
+        """Before poses or velocities are written: velocities at half steps become those at the current time."""
+        if not velocities:
+            return
+        work, state = self.sensed(), self.state.arrays
+        state["linear_velocity"][worlds] = work.twist_now[worlds, :, :3]
+        state["angular_momentum"][worlds] = work.momentum_now[worlds]
+        state["step_before"][worlds] = 0.0
+        self.changed()
+
+    # Parameters.
+
+    def parameter(self, name: str) -> Array:
+        """A parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
+        array = self.parameters[name]
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
+
+    def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
+        """Write one column of a parameter in some worlds and refresh what is derived from it."""
+        from gpusim.model.parameters import check_parameter
+
+        array = np.array(self.parameter(name))
+        array[worlds, column] = value
+        check_parameter(self.model, name, array, column)
+        self.parameters[name] = array
+        self.backend.work.refresh_parameters()
+        self.changed()
+
+    # Reset, assembly, health.
+
+    def reset(self, mask: Any = None) -> None:
+        """Put worlds back to their first state and commands; parameters stay.
+
+        Args:
+            mask: which worlds, as in :meth:`write`; None for all.
+        """
+        worlds = self.world_indices("Simulation.reset", mask)
+        self.state.restore(self._initial, worlds)
+        self.control.values[worlds] = self.model.default_controls
+        self.quarantine.release(worlds)
+        self.changed()
+
+    def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
+        """Bring roughly placed joints together by moving the bodies (damped least squares).
+
+        Args:
+            tolerance: greatest joint error to reach, m or rad.
+            iterations: bound on the steps.
+
+        Returns:
+            An :class:`gpusim.AssemblyReport` with the residual of every joint.
+        """
+        from gpusim.solver.assembly import assemble
+
+        report = assemble(self, tolerance, iterations)
+        self.changed()
+        return report
+
+    def health(self) -> Array:
+        """True for every world that runs; False for one that is quarantined at its last good state."""
+        return ~self.quarantine.stopped
+
+    def health_report(self) -> str:
+        """One line for every quarantined world: when and where it failed first."""
+        return self.quarantine.report()

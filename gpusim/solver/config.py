@@ -1,0 +1,46 @@
+"""SolverConfig: the settings of the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.model import validate
+
+SCHEMES = ("second_order", "papers")
+JOINT_SOLVERS = ("direct", "colored")
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """Settings of the step; all are checked when it is made.
+
+    Args:
+        dt: step size, s.
+        substeps: substeps of each step.
+        iterations: sweeps over all colors (``"colored"``), or the greatest number of times that limits and
+            friction may switch within a substep (``"direct"``).
+        epsilon: the colored solver stops early when no impulse changes by more than this, N s; 0 for never.
+        joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
+        scheme: "second_order" (design, default) or "papers" (semi-implicit Euler and split impulses).
+        geometric_stiffness: stiffen light links under tension where the step would be unstable.
+    """
+
+    dt: float = 1e-3
+    substeps: int = 1
+    iterations: int = 8
+    epsilon: float = 0.0
+    joint_solver: str = "direct"
+    scheme: str = "second_order"
+    geometric_stiffness: bool = True
+
+    def __post_init__(self) -> None:
+        element = "SolverConfig"
+        validate.positive(element, "dt", self.dt)
+        for name in ("substeps", "iterations"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise validate.fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+        validate.not_negative(element, "epsilon", self.epsilon)
+        for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
+            if getattr(self, name) not in known:
+                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")

@@ -1,0 +1,145 @@
+"""Symbolic block LDL^T of a constraint graph: elimination order, fill, and operations by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.topology import Assembly, Elimination, Level
+from gpusim.typing import Array
+
+
+def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
+    """Sides (constraint * slots + slot) of every dynamic body."""
+    sides: dict[int, list[int]] = {}
+    slots = bodies.shape[1]
+    for c in range(bodies.shape[0]):
+        for s in range(slots):
+            body = int(bodies[c, s])
+            if dynamic[body]:
+                sides.setdefault(body, []).append(c * slots + s)
+    return sides
+
+
+def eliminate(bodies: Array, dynamic: Array) -> tuple[Elimination, Assembly]:
+    """Symbolic factorization.
+
+    Args:
+        bodies: (constraints, slots) body of every slot.
+        dynamic: (bodies,) True where a body can move.
+
+    Returns:
+        The factorization's operations and the products that fill the blocks before it.
+    """
+    count, slots = bodies.shape
+    sides = shared_sides(bodies, dynamic)
+    neighbors: list[set[int]] = [set() for _ in range(count)]
+    for group in sides.values():
+        members = {side // slots for side in group}
+        for c in members:
+            neighbors[c] |= members - {c}
+    order, columns = _minimum_fill(neighbors)
+    place = {c: k for k, c in enumerate(order)}
+    edges: dict[tuple[int, int], int] = {}
+    for k in order:
+        for i in sorted(columns[k], key=place.__getitem__):
+            edges[i, k] = count + len(edges)
+    elimination = Elimination(count + len(edges), edges)
+    elimination.levels = _levels(order, columns, edges, place)
+    return elimination, Assembly(_products(sides, slots, edges, place))
+
+
+def _minimum_fill(neighbors: list[set[int]]) -> tuple[list[int], dict[int, set[int]]]:
+    """Greedy order: least fill, then the shallowest place in the tree, then the number (deterministic)."""
+    graph = [set(n) for n in neighbors]
+    left = set(range(len(graph)))
+    depth = [0] * len(graph)
+    order: list[int] = []
+    columns: dict[int, set[int]] = {}
+    cost = {c: _fill(graph, c) for c in left}
+    while left:
+        best = min(left, key=lambda c: (cost[c], depth[c], len(graph[c]), c))
+        left.discard(best)
+        order.append(best)
+        around = graph[best]
+        columns[best] = set(around)
+        touched = set(around)
+        for c in around:
+            graph[c] |= around - {c}
+            graph[c].discard(best)
+            depth[c] = max(depth[c], depth[best] + 1)
+            touched |= graph[c]
+        for c in touched:
+            cost[c] = _fill(graph, c)
+    return order, columns
+
+
+def _fill(graph: list[set[int]], c: int) -> int:
+    around = sorted(graph[c])
+    return sum(1 for n, i in enumerate(around) for j in around[n + 1 :] if j not in graph[i])
+
+
+def _levels(
+    order: list[int], columns: dict[int, set[int]], edges: dict[tuple[int, int], int], place: dict[int, int]
+) -> list[Level]:
+    level_of: dict[int, int] = {}
+    for k in order:
+        level_of.setdefault(k, 0)
+        for i in columns[k]:
+            level_of[i] = max(level_of.get(i, 0), level_of[k] + 1)
+    levels = []
+    for number in range(max(level_of.values(), default=-1) + 1):
+        pivots = [k for k in order if level_of[k] == number]
+        pairs = [(i, k) for k in pivots for i in sorted(columns[k], key=place.__getitem__)]
+        at = {pair: n for n, pair in enumerate(pairs)}
+        updates = []
+        for k in pivots:
+            column = sorted(columns[k], key=place.__getitem__)
+            for n, j in enumerate(column):
+                updates.append((j, at[j, k], at[j, k]))
+                updates += [(edges[i, j], at[i, k], at[j, k]) for i in column[n + 1 :]]
+        levels.append(
+            Level(
+                pivots=np.array(pivots, dtype=np.int64),
+                edge=np.array([edges[p] for p in pairs], dtype=np.int64),
+                edge_pivot=np.array([k for _, k in pairs], dtype=np.int64),
+                edge_row=np.array([i for i, _ in pairs], dtype=np.int64),
+                updates=rounds(updates),
+                forward=rounds([(i, at[i, k], k) for i, k in pairs]),
+                backward=rounds([(k, at[i, k], i) for i, k in pairs]),
+            )
+        )
+    return levels
+
+
+def _products(
+    sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int], place: dict[int, int]
+) -> list[tuple[Array, Array, Array]]:
+    """Every pair of sides on one body adds J_i M^-1 J_j^T to block (i, j); i is eliminated after j."""
+    products = []
+    for body in sorted(sides):
+        for p in sides[body]:
+            for q in sides[body]:
+                i, j = p // slots, q // slots
+                if i == j:
+                    products.append((i, p, q))
+                elif place[i] > place[j]:
+                    products.append((edges[i, j], p, q))
+    products.sort()
+    return rounds(products)
+
+
+def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
+    """Split operations into rounds in which every target (first entry) occurs once, keeping their order."""
+    seen: dict[int, int] = {}
+    split: list[list[tuple[int, int, int]]] = []
+    for operation in operations:
+        number = seen.get(operation[0], 0)
+        seen[operation[0]] = number + 1
+        if number == len(split):
+            split.append([])
+        split[number].append(operation)
+    result = []
+    for group in split:
+        columns = np.array(group, dtype=np.int64).T
+        result.append((columns[0], columns[1], columns[2]))
+    return result

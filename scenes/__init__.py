@@ -1,0 +1,1 @@
+"""Ready-made scenes: one module each, with ``build(**parameters) -> gpusim.scene.Scene``."""

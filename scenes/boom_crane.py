@@ -1,0 +1,141 @@
+"""A hydraulic cylinder holds, raises, stops, lowers and stops a loaded boom (closed-centre valve).
+
+Reference case 4 in ``tests/reference/hydraulics``, in the x-z plane.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._bodies import AXIAL_SHARE, PLANE_AXIS, in_plane
+
+NAME = "boom_crane"
+GRAVITY = 9.81
+BASE_PIN = (0.2, -1.3)  # x and z of the cylinder's pin on the ground, m
+ROD_PIN = 0.7  # where the rod is pinned, distance from the boom's hinge, m
+RETRACTED_LENGTH = 1.15  # pin to pin at piston position 0, m
+AREA_A = math.pi / 4.0 * 0.08**2
+AREA_B = math.pi / 4.0 * (0.08**2 - 0.045**2)
+STROKE = 0.7
+HOLDING_PRESSURE_B = 2e6
+#: (s, share of full command): hold, raise, stop, lower, stop.
+COMMANDS = (
+    (0.5, 0.0),
+    (0.75, 0.6),
+    (2.5, 0.6),
+    (2.75, 0.0),
+    (3.5, 0.0),
+    (3.75, -0.5),
+    (5.0, -0.5),
+    (5.25, 0.0),
+)
+
+
+def build(
+    length: float = 3.0,
+    boom_mass: float = 300.0,
+    tip_mass: float = 500.0,
+    angle: float = math.radians(-10.0),
+    command: float = 1.0,
+    piston_mass: float = 15.0,
+    viscous_friction: float = 5000.0,
+    supply_pressure: float = 1.8e7,
+    bulk_modulus: float = 1.5e9,
+) -> Scene:
+    """Build the scene; chamber A starts at the pressure that holds the boom.
+
+    Args:
+        length: of the boom, a uniform rod, m.
+        boom_mass: kg.
+        tip_mass: point mass at the tip, kg.
+        angle: of the boom over the horizontal at the start, rad.
+        command: factor on the valve commands of the schedule, 0 to 1.6.
+        piston_mass: reduced to the cylinder's axis; without weight, kg.
+        viscous_friction: of the cylinder, N s/m.
+        supply_pressure: Pa.
+        bulk_modulus: of the oil, Pa.
+    """
+    require(length > ROD_PIN, NAME, "length", length, f"must be above {ROD_PIN} (the rod's pin)")
+    require(boom_mass > 0.0, NAME, "boom_mass", boom_mass, "must be above 0")
+    require(tip_mass >= 0.0, NAME, "tip_mass", tip_mass, "must not be negative")
+    require(0.0 <= command <= 1.6, NAME, "command", command, "must lie between 0 and 1.6")
+    x, arm = _cylinder_geometry(angle)
+    require(0.0 <= x <= STROKE, NAME, "angle", angle, "must leave the cylinder inside its stroke")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    boom = _add_boom(b, length, boom_mass, tip_mass, angle)
+    b.add_joint_revolute(-1, boom, axis=PLANE_AXIS, label="hinge")
+    moment = (0.5 * boom_mass + tip_mass) * length * GRAVITY * math.cos(angle)
+    b.add_hydraulic_cylinder(
+        -1,
+        boom,
+        (BASE_PIN[0], 0.0, BASE_PIN[1]),
+        (ROD_PIN, 0.0, 0.0),
+        length_offset=RETRACTED_LENGTH,
+        area_a=AREA_A,
+        area_b=AREA_B,
+        volume_a=2e-4,
+        volume_b=2e-4 + STROKE * AREA_B,
+        bulk_modulus=bulk_modulus,
+        viscous_friction=viscous_friction,
+        stroke_min=0.0,
+        stroke_max=STROKE,
+        supply_pressure=supply_pressure,
+        tank_pressure=1e5,
+        flow_gain=gpusim.orifice_gain(0.62, 0.01, 0.00035, 850.0),
+        overlap_supply=0.03,
+        overlap_drain=-0.03,
+        valve_frequency=2.0 * math.pi * 25.0,
+        valve_damping=0.8,
+        transition_pressure=1e4,
+        piston_mass=piston_mass,
+        pressure_a=(moment / arm + AREA_B * HOLDING_PRESSURE_B) / AREA_A,
+        pressure_b=HOLDING_PRESSURE_B,
+        label="lift",
+    )
+    return Scene(
+        name=NAME,
+        description="A hydraulic cylinder raises and lowers a loaded boom.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=7.0,
+        plots=_plots(),
+        camera=Camera((1.5, -6.0, 1.0), (1.2, 0.0, 0.0)),
+        schedule=drive({"lift": Schedule([(t, command * u) for t, u in COMMANDS])}),
+    )
+
+
+def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass: float, angle: float) -> int:
+    """Rod and tip mass as one body; its frame is at the hinge, x along the boom."""
+    mass = boom_mass + tip_mass
+    com = (0.5 * boom_mass + tip_mass) * length / mass
+    across = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2
+    inertia = (AXIAL_SHARE * across, across, across)
+    return b.add_body(mass=mass, inertia=inertia, com=(com, 0.0, 0.0), xform=in_plane(0.0, 0.0, angle), label="boom")
+
+
+def _cylinder_geometry(angle: float) -> tuple[float, float]:
+    """Piston position (m) and its derivative by the boom's angle (m/rad)."""
+    dx = ROD_PIN * math.cos(angle) - BASE_PIN[0]
+    dz = ROD_PIN * math.sin(angle) - BASE_PIN[1]
+    distance = math.hypot(dx, dz)
+    arm = ROD_PIN * (dz * math.cos(angle) - dx * math.sin(angle)) / distance
+    return distance - RETRACTED_LENGTH, arm
+
+
+def _plots() -> list[Plot]:
+    return [
+        Plot("Boom angle", "rad", ["joint.hinge.position"]),
+        Plot("Piston position", "m", ["cylinder.lift.position"]),
+        Plot(
+            "Chamber pressures",
+            "MPa",
+            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
+            labels=["chamber A", "chamber B"],
+            scale=1e-6,
+        ),
+        Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
+    ]

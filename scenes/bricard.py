@@ -1,0 +1,75 @@
+"""Bricard's mechanism: five bars and six hinges, one redundant constraint, one degree of freedom.
+
+Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). It is truly three-dimensional, so the
+published coordinates are kept: gravity acts along -y here.
+"""
+
+from __future__ import annotations
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import box_inertia
+
+NAME = "bricard"
+#: Hinge points of the unit cube's edges, bar i from point i-1 to point i.
+POINTS = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+HINGE_AXES = (Y, Z, X, Y, Z, X)
+
+
+def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
+    """Build the scene, at rest; the frame of each bar is at its far end, axes along the world's.
+
+    Args:
+        length: of every bar, m.
+        width: of the square section, m.
+        mass: of every bar, kg.
+    """
+    for name, value in (("length", length), ("width", width), ("mass", mass)):
+        require(value > 0.0, NAME, name, value, "must be above 0")
+    b = gpusim.ModelBuilder(gravity=(0.0, -9.81, 0.0))
+    bodies = [-1]
+    for i in range(1, len(POINTS)):
+        start, end = _point(i - 1, length), _point(i, length)
+        size = tuple(length if p != q else width for p, q in zip(POINTS[i - 1], POINTS[i], strict=True))
+        com = tuple(0.5 * (p - q) for p, q in zip(start, end, strict=True))
+        pose = gpusim.Transform(end)
+        bodies.append(b.add_body(mass=mass, inertia=box_inertia(mass, size), com=com, xform=pose, label=f"bar{i}"))
+    bodies.append(-1)
+    for i, axis in enumerate(HINGE_AXES):
+        _add_hinge(b, i, bodies[i], bodies[i + 1], axis, length)
+    return Scene(
+        name=NAME,
+        description="Bricard's mechanism: five bars, six hinges, one redundant constraint.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=[
+            Plot("End of bar 2", "m", ["body.bar2.position"]),
+            Plot("Hinge angles", "rad", [f"joint.hinge{i}.position" for i in range(5)]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+            Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+        ],
+        camera=Camera((2.5, 1.5, 4.0), (0.3, -0.6, 0.2)),
+    )
+
+
+def _point(i: int, length: float) -> tuple[float, float, float]:
+    x, y, z = (length * float(c) for c in POINTS[i])
+    return x, y, z
+
+
+def _add_hinge(
+    b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: tuple[float, float, float], length: float
+) -> None:
+    """Hinge at point i. A body's frame is at its far end, so the child (not the world) sees it a bar away."""
+    here = _point(i, length)
+    if child == -1:  # the last hinge closes the loop: the world is its parent
+        parent, child = -1, parent
+        b.add_joint_revolute(-1, child, parent_xform=gpusim.Transform(here), axis=axis, label=f"hinge{i}")
+        return
+    end = _point(i + 1, length)
+    back = gpusim.Transform((here[0] - end[0], here[1] - end[1], here[2] - end[2]))
+    base = gpusim.Transform(here) if parent == -1 else gpusim.Transform()
+    b.add_joint_revolute(parent, child, parent_xform=base, child_xform=back, axis=axis, label=f"hinge{i}")

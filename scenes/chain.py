@@ -1,0 +1,92 @@
+"""A chain of light links carries a heavy ball, or swings freely: any length, any mass ratio.
+
+With its defaults the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000), in the x-z plane.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+
+NAME = "chain"
+BALL_RADIUS = 0.25
+
+
+def build(
+    links: int = 10,
+    link_length: float = 0.2,
+    link_mass: float = 0.1,
+    mass_ratio: float = 1000.0,
+    horizontal: bool = False,
+    joint: Literal["revolute", "ball"] = "revolute",
+    damping: float = 0.0,
+) -> Scene:
+    """Build the scene; the frame of each link is at its upper end, the link along -z.
+
+    Args:
+        links: how many.
+        link_length: m.
+        link_mass: kg.
+        mass_ratio: mass of the ball over the mass of one link; 0 for a chain without a ball.
+        horizontal: start stretched out along x instead of hanging down.
+        joint: "revolute" (planar) or "ball".
+        damping: of every joint, N m s/rad.
+    """
+    require(links >= 1, NAME, "links", links, "must be at least 1")
+    require(link_length > 0.0, NAME, "link_length", link_length, "must be above 0")
+    require(link_mass > 0.0, NAME, "link_mass", link_mass, "must be above 0")
+    require(mass_ratio >= 0.0, NAME, "mass_ratio", mass_ratio, "must not be negative")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    angle = math.pi / 2.0 if horizontal else 0.0
+    along = (math.sin(angle) * link_length, -math.cos(angle) * link_length)
+    inertia = thin_rod_inertia(link_mass, link_length, "z")
+    com = (0.0, 0.0, -0.5 * link_length)
+    previous = -1
+    for i in range(links):
+        pose = in_plane(i * along[0], i * along[1], angle)
+        link = b.add_body(mass=link_mass, inertia=inertia, com=com, xform=pose, label=f"link{i}")
+        _add_joint(b, joint, i, previous, link, link_length, damping)
+        previous = link
+    if mass_ratio > 0.0:
+        mass = mass_ratio * link_mass
+        pose = in_plane(links * along[0], links * along[1], angle)
+        ball = b.add_body(mass=mass, inertia=(0.4 * mass * BALL_RADIUS**2,) * 3, xform=pose, label="ball")
+        _add_joint(b, joint, links, previous, ball, link_length, damping)
+    return Scene(
+        name=NAME,
+        description="A chain of light links carries a heavy ball, or swings freely.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=_plots(links, joint, mass_ratio > 0.0),
+        camera=Camera((0.0, -3.0 * links * link_length, 0.0), (0.0, 0.0, -0.5 * links * link_length)),
+    )
+
+
+def _add_joint(
+    b: gpusim.ModelBuilder, joint: str, number: int, parent: int, child: int, length: float, damping: float
+) -> None:
+    """Joint ``number``, from the lower end of its parent (from the origin for the first) to its child's origin."""
+    end = gpusim.Transform((0.0, 0.0, -length if number else 0.0))
+    label = f"joint{number}"
+    if joint == "ball":
+        b.add_joint_ball(parent, child, parent_xform=end, damping=damping, label=label)
+    else:
+        b.add_joint_revolute(parent, child, parent_xform=end, axis=PLANE_AXIS, damping=damping, label=label)
+
+
+def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
+    last = "ball" if ball else f"link{links - 1}"
+    plots = [
+        Plot(f"Position of the last body ({last})", "m", [f"body.{last}.position"]),
+        Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+    ]
+    if joint == "revolute":
+        plots.insert(0, Plot("Angle of the first joint", "rad", ["joint.joint0.position"]))
+    return plots

@@ -1,0 +1,137 @@
+"""Project Chrono's hydraulic crane: a cylinder swings a crane with a ball that hangs from its tip.
+
+Reference case 5 in ``tests/reference/hydraulics``: the parameters and equations of Chrono's
+``demo_MBS_hydraulic_crane`` and its ChHydraulicActuator2, in the x-z plane.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._bodies import PLANE_AXIS, in_plane
+
+NAME = "chrono_crane"
+GRAVITY = 9.8
+CRANE_LENGTH = 1.0
+CRANE_ANGLE = math.pi / 6.0
+PENDULUM_LENGTH = 0.3
+GROUND_PIN = (math.sqrt(0.75), 0.0)
+START_LENGTH = 0.5  # of the cylinder, pin to pin, m; piston position 0
+CHAMBER_LENGTH = 0.221  # of both chambers at piston position 0, m
+END_LENGTH = 0.008  # the end dampers act in the last part of each chamber, m
+AREA_A = math.pi / 4.0 * 0.08**2
+AREA_B = math.pi / 4.0 * (0.08**2 - 0.035**2)
+OIL_MODULUS, HOSE_MODULUS, WALL_MODULUS = 1500e6, 150e6, 31500e6
+COMMANDS = ((0.0, 0.0), (0.5, 0.0), (2.0, 0.6), (7.0, 0.6), (9.0, -1.0), (10.0, 0.0))
+
+
+def build(
+    crane_mass: float = 500.0,
+    ball_mass: float = 100.0,
+    command: float = 1.0,
+    supply_pressure: float = 7.6e6,
+    pressure_a: float = 4.163e6,
+    pressure_b: float = 3.461e6,
+    viscous_friction: float = 1e5,
+    valve_time_constant: float = 0.004547284088339867,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        crane_mass: kg.
+        ball_mass: of the ball under the crane's tip, kg.
+        command: factor on the valve commands of the schedule, -1 to 1.
+        supply_pressure: Pa.
+        pressure_a: chamber A at the start, Pa.
+        pressure_b: chamber B at the start, Pa.
+        viscous_friction: of the cylinder, N s/m.
+        valve_time_constant: of the first-order valve, s.
+    """
+    require(crane_mass > 0.0, NAME, "crane_mass", crane_mass, "must be above 0")
+    require(ball_mass > 0.0, NAME, "ball_mass", ball_mass, "must be above 0")
+    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    crane = _add_bodies(b, crane_mass, ball_mass)
+    # The oil in a chamber yields with the cylinder's wall, the oil in a hose with the hose.
+    oil = 1.0 / (1.0 / OIL_MODULUS + 1.0 / WALL_MODULUS)
+    hose = 1.0 / (1.0 / OIL_MODULUS + 1.0 / HOSE_MODULUS)
+    b.add_hydraulic_cylinder(
+        -1,
+        crane,
+        (GROUND_PIN[0], 0.0, GROUND_PIN[1]),
+        (0.0, 0.0, 0.0),
+        length_offset=START_LENGTH,
+        area_a=AREA_A,
+        area_b=AREA_B,
+        volume_a=AREA_A * CHAMBER_LENGTH,
+        volume_b=AREA_B * CHAMBER_LENGTH,
+        bulk_modulus=oil,
+        viscous_friction=viscous_friction,
+        stroke_min=-CHAMBER_LENGTH,
+        stroke_max=CHAMBER_LENGTH,
+        supply_pressure=supply_pressure,
+        tank_pressure=1e5,
+        flow_gain=2.1380899352993953e-07,
+        valve_order=1,
+        valve_time_constant=valve_time_constant,
+        orifice="linear",
+        transition_pressure=2e5,
+        pressure_a=pressure_a,
+        pressure_b=pressure_b,
+        hose_volume_a=3.14e-5,
+        hose_volume_b=7.85e-5,
+        hose_bulk_modulus=hose,
+        cushion_stiffness=1e7,
+        cushion_damping=5000.0,
+        cushion_length=END_LENGTH,
+        label="lift",
+    )
+    return Scene(
+        name=NAME,
+        description="Project Chrono's hydraulic crane with a ball that hangs from its tip.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=20.0,
+        plots=_plots(),
+        camera=Camera((0.6, -3.0, 0.8), (0.5, 0.0, 0.3)),
+        schedule=drive({"lift": Schedule([(t, command * u) for t, u in COMMANDS], period=10.0)}),
+    )
+
+
+def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> int:
+    """Crane (frame at its centre of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
+    c, s = math.cos(CRANE_ANGLE), math.sin(CRANE_ANGLE)
+    half = 0.5 * CRANE_LENGTH
+    unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo leaves as it is
+    crane = b.add_body(mass=crane_mass, inertia=unit, xform=in_plane(half * c, half * s, CRANE_ANGLE), label="crane")
+    b.add_joint_revolute(-1, crane, child_xform=gpusim.Transform((-half, 0.0, 0.0)), axis=PLANE_AXIS, label="hinge")
+    hanging = in_plane(CRANE_LENGTH * c, CRANE_LENGTH * s - PENDULUM_LENGTH)
+    ball = b.add_body(mass=ball_mass, inertia=unit, xform=hanging, label="ball")
+    # Turned back by the crane's angle, so that the ball joint's rotation is zero at the start.
+    b.add_joint_ball(
+        crane,
+        ball,
+        parent_xform=in_plane(half, 0.0, -CRANE_ANGLE),
+        child_xform=gpusim.Transform((0.0, 0.0, PENDULUM_LENGTH)),
+        label="tip",
+    )
+    return crane
+
+
+def _plots() -> list[Plot]:
+    return [
+        Plot("Crane angle", "rad", ["joint.hinge.position"]),
+        Plot("Piston position", "m", ["cylinder.lift.position"]),
+        Plot(
+            "Chamber pressures",
+            "MPa",
+            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
+            labels=["chamber A", "chamber B"],
+            scale=1e-6,
+        ),
+        Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
+    ]

@@ -1,0 +1,85 @@
+"""A DC motor with a gearbox turns a loaded shaft: full speed, reverse, stop.
+
+Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/reference/hydraulics``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._bodies import PLANE_AXIS
+
+NAME = "dc_motor_rig"
+COMMANDS = ((0.0, 1.0), (0.6, -0.5), (1.0, 0.0))
+
+
+def build(
+    load: Literal["torque", "pendulum"] = "torque",
+    stall_torque: float = 2.0,
+    no_load_speed: float = 400.0,
+    mechanical_time_constant: float = 0.008,
+    electrical_time_constant: float = 0.001,
+    gear_ratio: float = 100.0,
+    load_torque: float = 20.0,
+    load_inertia: float = 1.5,
+    pendulum_mass: float = 10.0,
+    pendulum_length: float = 0.5,
+    command: float = 1.0,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        load: "torque" (a flywheel under a constant opposing torque) or "pendulum".
+        stall_torque: of the motor, N m.
+        no_load_speed: of the motor, rad/s.
+        mechanical_time_constant: of the unloaded motor, s.
+        electrical_time_constant: of the winding, s; 0 for torque without delay (case 2a).
+        gear_ratio: motor turns for one turn of the shaft.
+        load_torque: against the shaft's positive direction, N m.
+        load_inertia: of the flywheel about the shaft, kg m2.
+        pendulum_mass: kg.
+        pendulum_length: shaft to centre of mass, m; the pendulum has 0.1 kg m2 about its centre of mass.
+        command: factor on the motor commands of the schedule, -1 to 1.
+    """
+    require(load_inertia > 0.0, NAME, "load_inertia", load_inertia, "must be above 0")
+    require(pendulum_mass > 0.0, NAME, "pendulum_mass", pendulum_mass, "must be above 0")
+    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    if load == "pendulum":
+        com = (0.0, 0.0, -pendulum_length)
+        shaft = b.add_body(mass=pendulum_mass, inertia=(0.1, 0.1, 0.1), com=com, label="shaft")
+    else:
+        shaft = b.add_body(mass=10.0, inertia=(load_inertia,) * 3, label="shaft")
+    hinge = b.add_joint_revolute(-1, shaft, axis=PLANE_AXIS, label="hinge")
+    b.add_dc_motor(
+        hinge,
+        stall_torque=stall_torque,
+        no_load_speed=no_load_speed,
+        mechanical_time_constant=mechanical_time_constant,
+        electrical_time_constant=electrical_time_constant,
+        gear_ratio=gear_ratio,
+        label="motor",
+    )
+    if load == "torque":
+        torque = (-load_torque * PLANE_AXIS[0], -load_torque * PLANE_AXIS[1], -load_torque * PLANE_AXIS[2])
+        b.add_torque(shaft, torque, label="load")
+    table = Schedule([(t, command * u) for t, u in COMMANDS], kind="constant")
+    return Scene(
+        name=NAME,
+        description="A DC motor with a gearbox turns a loaded shaft.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=1.5,
+        plots=[
+            Plot("Shaft angle", "rad", ["joint.hinge.position"]),
+            Plot("Motor speed", "rad/s", ["motor.motor.speed"]),
+            Plot("Motor torque", "N m", ["motor.motor.torque"]),
+            Plot("Command", "share of full voltage", ["motor.motor.command"]),
+        ],
+        camera=Camera((0.5, -3.0, 0.5), (0.0, 0.0, 0.0)),
+        schedule=drive({"motor": table}),
+    )

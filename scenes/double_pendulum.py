@@ -1,0 +1,71 @@
+"""Two uniform rods on hinges swing down from rest: the chaotic double pendulum.
+
+Reference case B01 in ``tests/reference/multibody``, in the x-z plane.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+
+NAME = "double_pendulum"
+
+
+def build(
+    length1: float = 1.0,
+    length2: float = 1.0,
+    mass1: float = 1.0,
+    mass2: float = 1.0,
+    angle1: float = math.pi / 2.0,
+    angle2: float = math.pi / 2.0,
+    damping: float = 0.0,
+) -> Scene:
+    """Build the scene; the frame of each rod is at its upper hinge, the rod along -z.
+
+    Args:
+        length1: of the upper rod, m.
+        length2: of the lower rod, m.
+        mass1: of the upper rod, kg.
+        mass2: of the lower rod, kg.
+        angle1: upper rod from straight down, rad.
+        angle2: lower rod from straight down, rad.
+        damping: of both hinges, N m s/rad.
+    """
+    for name, value in (("length1", length1), ("length2", length2), ("mass1", mass1), ("mass2", mass2)):
+        require(value > 0.0, NAME, name, value, "must be above 0")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    upper = _add_rod(b, "rod1", mass1, length1, in_plane(0.0, 0.0, angle1))
+    knee = in_plane(length1 * math.sin(angle1), -length1 * math.cos(angle1), angle2)
+    lower = _add_rod(b, "rod2", mass2, length2, knee)
+    b.add_joint_revolute(-1, upper, axis=PLANE_AXIS, damping=damping, label="hinge1")
+    end = gpusim.Transform((0.0, 0.0, -length1))
+    b.add_joint_revolute(upper, lower, parent_xform=end, axis=PLANE_AXIS, damping=damping, label="hinge2")
+    return Scene(
+        name=NAME,
+        description="Two uniform rods on hinges swing down from rest.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=[
+            Plot(
+                "Hinge angles", "rad", ["joint.hinge1.position", "joint.hinge2.position"], labels=["hinge 1", "hinge 2"]
+            ),
+            Plot(
+                "Hinge rates",
+                "rad/s",
+                ["joint.hinge1.velocity", "joint.hinge2.velocity"],
+                labels=["hinge 1", "hinge 2"],
+            ),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        ],
+        camera=Camera((0.0, -6.0, 0.0), (0.0, 0.0, -0.5)),
+    )
+
+
+def _add_rod(b: gpusim.ModelBuilder, label: str, mass: float, length: float, pose: gpusim.Transform) -> int:
+    inertia = thin_rod_inertia(mass, length, "z")
+    return b.add_body(mass=mass, inertia=inertia, com=(0.0, 0.0, -0.5 * length), xform=pose, label=label)

@@ -1,0 +1,110 @@
+"""A stiff flyball governor: spinning arms lift a slider through stiff springs and dampers.
+
+Reference case A05 in ``tests/reference/multibody`` (IFToMM benchmark).
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import box_inertia
+
+NAME = "flyball"
+GRAVITY = 9.81
+SHAFT_HEIGHT = 1.0
+HALF_WIDTH = 0.05  # of the slider, and where the rods are hinged and the springs end, m
+ROD_LENGTH = 1.0
+ROD_MASS = 0.3
+SHAFT_MASS = 0.3
+THIN = 0.01  # side of the square section of rods and shaft, m
+ROD_ANGLE = math.radians(30.0)  # below the horizontal
+
+
+def build(
+    spin: float = 2.0 * math.pi,
+    spring_stiffness: float = 8e5,
+    spring_damping: float = 4e4,
+    slider_mass: float = 3.0,
+    ball_mass: float = 5.0,
+) -> Scene:
+    """Build the scene; the shaft's frame is at the ground, the slider's in its middle, a rod's at its hinge.
+
+    Args:
+        spin: of the whole governor about its shaft at the start, rad/s.
+        spring_stiffness: of each spring, N/m.
+        spring_damping: of each spring, N s/m.
+        slider_mass: kg.
+        ball_mass: of each of the two point masses, kg.
+    """
+    require(slider_mass > 0.0, NAME, "slider_mass", slider_mass, "must be above 0")
+    require(ball_mass >= 0.0, NAME, "ball_mass", ball_mass, "must not be negative")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    turning = (0.0, 0.0, spin)
+    shaft = b.add_body(
+        mass=SHAFT_MASS,
+        inertia=box_inertia(SHAFT_MASS, (THIN, THIN, SHAFT_HEIGHT)),
+        com=(0.0, 0.0, 0.5 * SHAFT_HEIGHT),
+        angular_velocity=turning,
+        label="shaft",
+    )
+    edge = 2.0 * HALF_WIDTH
+    slider_height = SHAFT_HEIGHT - ROD_LENGTH * math.sin(ROD_ANGLE)
+    slider = b.add_body(
+        mass=slider_mass,
+        inertia=box_inertia(slider_mass, (edge, edge, edge)),
+        xform=gpusim.Transform((0.0, 0.0, slider_height)),
+        angular_velocity=turning,
+        label="slider",
+    )
+    b.add_joint_revolute(-1, shaft, axis=(0.0, 0.0, 1.0), label="spindle")
+    b.add_joint_prismatic(shaft, slider, axis=(0.0, 0.0, 1.0), label="slider")
+    for name, side in (("right", 1.0), ("left", -1.0)):
+        rod = _add_rod(b, name, side, ball_mass, spin)
+        hinge = gpusim.Transform((side * HALF_WIDTH, 0.0, SHAFT_HEIGHT))
+        b.add_joint_revolute(shaft, rod, parent_xform=hinge, axis=(0.0, 1.0, 0.0), label=name)
+        b.add_spring(
+            slider,
+            rod,
+            (side * HALF_WIDTH, 0.0, 0.0),
+            (side * 0.5 * ROD_LENGTH, 0.0, 0.0),
+            stiffness=spring_stiffness,
+            damping=spring_damping,
+            rest_length=0.5 * ROD_LENGTH,
+            label=name,
+        )
+    return Scene(
+        name=NAME,
+        description="A stiff flyball governor: spinning arms lift a slider through stiff springs.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=[
+            Plot("Slider height", "m", ["joint.slider.position"]),
+            Plot("Speed of the shaft", "rad/s", ["joint.spindle.velocity"]),
+            Plot("Spring forces", "N", ["spring.right.force", "spring.left.force"], labels=["right", "left"]),
+        ],
+        camera=Camera((2.0, -3.0, 1.5), (0.0, 0.0, 0.6)),
+    )
+
+
+def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, spin: float) -> int:
+    """Rod and ball as one body, along its own +x (right) or -x (left), hanging 30 degrees below the horizontal."""
+    mass = ROD_MASS + ball_mass
+    reach = (0.5 * ROD_MASS + ball_mass) * ROD_LENGTH / mass
+    axial, across, _ = box_inertia(ROD_MASS, (ROD_LENGTH, THIN, THIN))
+    # Steiner: the rod's middle and the ball about the common centre of mass.
+    across += ROD_MASS * (reach - 0.5 * ROD_LENGTH) ** 2 + ball_mass * (ROD_LENGTH - reach) ** 2
+    pose = gpusim.Transform.from_axis_angle((side * HALF_WIDTH, 0.0, SHAFT_HEIGHT), (0.0, 1.0, 0.0), side * ROD_ANGLE)
+    radius = side * (HALF_WIDTH + reach * math.cos(ROD_ANGLE))
+    return b.add_body(
+        mass=mass,
+        inertia=(axial, across, across),
+        com=(side * reach, 0.0, 0.0),
+        xform=pose,
+        linear_velocity=(0.0, spin * radius, 0.0),
+        angular_velocity=(0.0, 0.0, spin),
+        label=name,
+    )

@@ -1,0 +1,79 @@
+"""N four-bar windows in a row turn through their singular position without branching.
+
+Reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark, N = 2; the LIM variant has N = 40), in the
+x-z plane.
+"""
+
+from __future__ import annotations
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+
+NAME = "four_bar"
+
+
+def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float = 1.0) -> Scene:
+    """Build the scene: verticals upright on their pivots, horizontals level on top.
+
+    The frame of each vertical is at its pivot (link along +z), of each horizontal at its left end (along +x).
+
+    Args:
+        windows: number of windows N; the mechanism has N+1 vertical and N horizontal links.
+        length: of every link, a thin rod, m.
+        mass: of every link, kg.
+        speed: of the upper ends at the start, along +x, m/s.
+    """
+    require(windows >= 1, NAME, "windows", windows, "must be at least 1")
+    require(length > 0.0, NAME, "length", length, "must be above 0")
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    verticals = [_add_vertical(b, i, length, mass, speed) for i in range(windows + 1)]
+    horizontals = [_add_horizontal(b, i, length, mass, speed) for i in range(windows)]
+    top, right = gpusim.Transform((0.0, 0.0, length)), gpusim.Transform((length, 0.0, 0.0))
+    for i, vertical in enumerate(verticals):
+        pivot = in_plane(i * length, 0.0)
+        b.add_joint_revolute(-1, vertical, parent_xform=pivot, axis=PLANE_AXIS, label=f"pivot{i}")
+    for i, horizontal in enumerate(horizontals):
+        b.add_joint_revolute(verticals[i], horizontal, parent_xform=top, axis=PLANE_AXIS, label=f"left{i}")
+        b.add_joint_revolute(
+            horizontal, verticals[i + 1], parent_xform=right, child_xform=top, axis=PLANE_AXIS, label=f"right{i}"
+        )
+    return Scene(
+        name=NAME,
+        description="N four-bar windows turn through their singular position without branching.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=[
+            Plot("Upper left corner", "m", ["body.horizontal0.position"]),
+            Plot("Rate of the first link", "rad/s", ["joint.pivot0.velocity"]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+            Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+        ],
+        camera=Camera((0.5 * windows * length, -5.0 * length, 0.0), (0.5 * windows * length, 0.0, 0.0)),
+    )
+
+
+def _add_vertical(b: gpusim.ModelBuilder, i: int, length: float, mass: float, speed: float) -> int:
+    return b.add_body(
+        mass=mass,
+        inertia=thin_rod_inertia(mass, length, "z"),
+        com=(0.0, 0.0, 0.5 * length),
+        xform=in_plane(i * length, 0.0),
+        linear_velocity=(0.5 * speed, 0.0, 0.0),
+        angular_velocity=(0.0, speed / length, 0.0),
+        label=f"vertical{i}",
+    )
+
+
+def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, speed: float) -> int:
+    return b.add_body(
+        mass=mass,
+        inertia=thin_rod_inertia(mass, length, "x"),
+        com=(0.5 * length, 0.0, 0.0),
+        xform=in_plane(i * length, length),
+        linear_velocity=(speed, 0.0, 0.0),
+        label=f"horizontal{i}",
+    )

@@ -1,0 +1,296 @@
+"""A hydraulic cylinder lifts a load up to its stop: position, speed, both pressures and the valve.
+
+The experiment of the 2023 VirSim paper (fig. 3 and 4) and two variants of it; the parameters are those of the
+reference cases 1a, 1c and 1d in ``tests/reference/hydraulics``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+NAME = "hydraulic_lift"
+GRAVITY = 9.81
+#: Height of the load's reference point over the base pin at piston position 0, m. Any value does.
+RETRACTED_LENGTH = 1.0
+
+Variant = Literal["step", "ramped", "closed_centre"]
+
+
+@dataclass(frozen=True)
+class _Lift:
+    """One parameter set, SI units; names as in the reference cases' README, written out."""
+
+    mass: float
+    piston_mass: float
+    dry_friction: float
+    viscous_friction: float
+    area_a: float
+    area_b: float
+    volume_a: float
+    volume_b: float
+    stroke: float
+    supply_pressure: float
+    spool_diameter: float
+    spool_travel: float
+    overlap_supply: float
+    overlap_drain: float
+    anticavitation_gain: float
+    brake_force: float
+    position: float
+    #: initial pressure of chamber B; None for tank pressure
+    pressure_b: float | None
+    duration: float
+    #: (time after the command's start in s, share of the command)
+    commands: tuple[tuple[float, float], ...]
+    command_time: float
+    tank_pressure: float = 1e5
+    bulk_modulus: float = 1.5e9
+
+
+def _area(bore: float, rod: float = 0.0) -> float:
+    return math.pi / 4.0 * (bore**2 - rod**2)
+
+
+_STEP = _Lift(
+    mass=100.0,
+    piston_mass=5.0,
+    dry_friction=200.0,
+    viscous_friction=1000.0,
+    area_a=_area(0.04),
+    area_b=_area(0.04, 0.02),
+    volume_a=1e-4,
+    volume_b=1e-4 + 0.5 * _area(0.04, 0.02),
+    stroke=0.5,
+    supply_pressure=1e7,
+    spool_diameter=0.006,
+    spool_travel=0.00025,
+    overlap_supply=0.1,
+    overlap_drain=0.05,
+    anticavitation_gain=1e-6,
+    brake_force=5000.0,
+    position=0.0,
+    pressure_b=None,
+    duration=4.0,
+    commands=((0.0, 0.0), (0.0, 1.0)),
+    command_time=1.0,
+)
+
+_VARIANTS: dict[str, _Lift] = {
+    "step": _STEP,
+    "ramped": _Lift(
+        mass=5000.0,
+        piston_mass=30.0,
+        dry_friction=1000.0,
+        viscous_friction=5000.0,
+        area_a=_area(0.1),
+        area_b=_area(0.1, 0.06),
+        volume_a=5e-4,
+        volume_b=5e-4 + 0.8 * _area(0.1, 0.06),
+        stroke=0.8,
+        supply_pressure=1.6e7,
+        spool_diameter=0.012,
+        spool_travel=0.00045,
+        overlap_supply=0.1,
+        overlap_drain=0.05,
+        anticavitation_gain=0.0,
+        brake_force=2e5,
+        position=0.0,
+        pressure_b=None,
+        duration=8.0,
+        commands=((0.0, 0.0), (0.2, 0.5), (3.0, 0.5), (3.2, 1.0)),
+        command_time=1.0,
+    ),
+    "closed_centre": replace(
+        _STEP,
+        mass=1000.0,
+        dry_friction=0.0,
+        overlap_supply=0.03,
+        overlap_drain=-0.03,
+        anticavitation_gain=0.0,
+        position=0.2,
+        pressure_b=2e6,
+        duration=2.0,
+        commands=((0.0, 0.0), (0.2, 0.5), (0.6, 0.5), (0.8, 0.0)),
+        command_time=0.2,
+    ),
+}
+
+
+def build(
+    variant: Variant = "step",
+    mass: float | None = None,
+    piston_mass: float | None = None,
+    dry_friction: float | None = None,
+    viscous_friction: float | None = None,
+    command: float = 1.0,
+    command_time: float | None = None,
+    brake: float = 0.0,
+    position: float | None = None,
+    stroke: float | None = None,
+    supply_pressure: float | None = None,
+    tank_pressure: float | None = None,
+    bulk_modulus: float | None = None,
+    overlap_supply: float | None = None,
+    overlap_drain: float | None = None,
+    anticavitation_gain: float | None = None,
+    coupling: Literal["implicit", "papers"] = "implicit",
+) -> Scene:
+    """Build the scene. A parameter that is left out (None) has the value of the variant.
+
+    Args:
+        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_centre" (case 1d, 1 t that must be held).
+        mass: load, kg.
+        piston_mass: piston and rod, kg; gravity does not act on it.
+        dry_friction: Coulomb friction of the seals, N.
+        viscous_friction: N s/m.
+        command: valve command that the variant's table is multiplied by, -1 to 1.
+        command_time: when the command starts, s.
+        brake: rod brake, 0 (open) to 1.
+        position: piston position at the start, m.
+        stroke: piston position of the upper stop, m.
+        supply_pressure: Pa.
+        tank_pressure: Pa.
+        bulk_modulus: of the oil, Pa.
+        overlap_supply: dead zone of the supply edges, share of the spool's travel.
+        overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed centre.
+        anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
+        coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
+    """
+    given = {
+        "mass": mass,
+        "piston_mass": piston_mass,
+        "dry_friction": dry_friction,
+        "viscous_friction": viscous_friction,
+        "command_time": command_time,
+        "position": position,
+        "stroke": stroke,
+        "supply_pressure": supply_pressure,
+        "tank_pressure": tank_pressure,
+        "bulk_modulus": bulk_modulus,
+        "overlap_supply": overlap_supply,
+        "overlap_drain": overlap_drain,
+        "anticavitation_gain": anticavitation_gain,
+    }
+    lift = replace(_VARIANTS[variant], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    require(lift.mass > 0.0, NAME, "mass", mass, "must be above 0")
+    require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
+    require(0.0 <= brake <= 1.0, NAME, "brake", brake, "must lie between 0 and 1")
+    require(0.0 <= lift.position <= lift.stroke, NAME, "position", position, "must lie between 0 and the stroke")
+    table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
+    plain = variant == "step" and command == 1.0 and not brake and not any(v is not None for v in given.values())
+    return Scene(
+        name=NAME,
+        description="A hydraulic cylinder lifts a load up to its stop.",
+        builder=_model(lift, coupling),
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=lift.duration,
+        plots=_plots(),
+        camera=Camera((2.5, -3.0, 1.8), (0.0, 0.0, 1.0)),
+        schedule=drive({"lift": table, "lift.brake": Schedule([(0.0, brake)])}),
+        checks=_CHECKS if plain else (),
+    )
+
+
+def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.ModelBuilder:
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    height = RETRACTED_LENGTH + lift.position
+    start = gpusim.Transform((0.0, 0.0, height))
+    # The rail allows no rotation, so the load's inertia never acts.
+    load = b.add_body(mass=lift.mass, inertia=(lift.mass / 6.0,) * 3, xform=start, label="load")
+    zero = gpusim.Transform((0.0, 0.0, RETRACTED_LENGTH))
+    b.add_joint_prismatic(-1, load, parent_xform=zero, axis=(0.0, 0.0, 1.0), label="rail")
+    b.add_hydraulic_cylinder(
+        -1,
+        load,
+        (0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0),
+        length_offset=RETRACTED_LENGTH,
+        area_a=lift.area_a,
+        area_b=lift.area_b,
+        volume_a=lift.volume_a,
+        volume_b=lift.volume_b,
+        bulk_modulus=lift.bulk_modulus,
+        viscous_friction=lift.viscous_friction,
+        dry_friction=lift.dry_friction,
+        stroke_min=0.0,
+        stroke_max=lift.stroke,
+        supply_pressure=lift.supply_pressure,
+        tank_pressure=lift.tank_pressure,
+        flow_gain=gpusim.orifice_gain(0.62, lift.spool_diameter, lift.spool_travel, 850.0),
+        overlap_supply=lift.overlap_supply,
+        overlap_drain=lift.overlap_drain,
+        valve_frequency=2.0 * math.pi * 25.0,
+        valve_damping=0.8,
+        transition_pressure=1e4,
+        anticavitation_gain=lift.anticavitation_gain,
+        brake_force=lift.brake_force,
+        piston_mass=lift.piston_mass,
+        pressure_a=_pressure_a(lift),
+        pressure_b=_pressure_b(lift),
+        coupling=coupling,
+        label="lift",
+    )
+    return b
+
+
+def _pressure_a(lift: _Lift) -> float:
+    """Chamber A at the start: tank pressure on the lower stop, what carries the load anywhere above it."""
+    if lift.position == 0.0:
+        return lift.tank_pressure
+    return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a
+
+
+def _pressure_b(lift: _Lift) -> float:
+    return lift.tank_pressure if lift.pressure_b is None else lift.pressure_b
+
+
+def _plots() -> list[Plot]:
+    return [
+        Plot("Piston position", "m", ["cylinder.lift.position"]),
+        Plot("Piston velocity", "m/s", ["cylinder.lift.velocity"]),
+        Plot(
+            "Chamber pressures",
+            "MPa",
+            ["cylinder.lift.pressure_a", "cylinder.lift.pressure_b"],
+            labels=["chamber A", "chamber B"],
+            scale=1e-6,
+        ),
+        Plot(
+            "Valve",
+            "share of travel",
+            ["cylinder.lift.command", "cylinder.lift.spool"],
+            labels=["command", "spool"],
+        ),
+    ]
+
+
+def _between(run: Mapping[str, np.ndarray], signal: str, start: float, stop: float) -> np.ndarray:
+    inside = (run["time"] >= start) & (run["time"] <= stop)
+    return run[f"cylinder.lift.{signal}"][inside]
+
+
+_CHECKS = (
+    Check("nothing moves before the command", lambda run: bool(np.all(np.abs(_between(run, "position", 0, 1)) < 1e-5))),
+    Check(
+        "pressure A jumps, then eases as the load gains speed",
+        lambda run: bool(_between(run, "pressure_a", 1.0, 1.1).max() > 1.1 * _between(run, "pressure_a", 2, 2.5).max()),
+    ),
+    Check("pressure B rises with the speed", lambda run: bool(_between(run, "pressure_b", 2, 2.5).min() > 3e6)),
+    Check(
+        "at the stop chamber A reaches supply and chamber B tank pressure",
+        lambda run: bool(
+            np.all(np.abs(run["cylinder.lift.pressure_a"][-1] - 1e7) < 1e4)
+            and np.all(np.abs(run["cylinder.lift.pressure_b"][-1] - 1e5) < 1e3)
+            and np.all(np.abs(run["cylinder.lift.position"][-1] - 0.5) < 1e-5)
+        ),
+    ),
+)

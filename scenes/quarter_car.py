@@ -1,0 +1,118 @@
+"""A quarter of a car drives over a step in the road: body and wheel on springs and dampers.
+
+Reference case 3b in ``tests/reference/hydraulics``: positions count from the static equilibrium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.schedule import Schedule
+
+NAME = "quarter_car"
+GRAVITY = 9.81
+UP = (0.0, 0.0, 1.0)
+WHEEL_HEIGHT, BODY_HEIGHT = 0.3, 0.9  # in equilibrium, m
+
+
+def build(
+    body_mass: float = 300.0,
+    wheel_mass: float = 40.0,
+    spring_stiffness: float = 2e4,
+    spring_damping: float = 1500.0,
+    tire_stiffness: float = 2e5,
+    tire_damping: float = 100.0,
+    step_height: float = 0.05,
+    step_time: float = 0.1,
+) -> Scene:
+    """Build the scene, at rest in its static equilibrium.
+
+    Args:
+        body_mass: sprung mass, kg.
+        wheel_mass: unsprung mass, kg.
+        spring_stiffness: between body and wheel, N/m.
+        spring_damping: between body and wheel, N s/m.
+        tire_stiffness: between wheel and road, N/m.
+        tire_damping: between wheel and road, N s/m.
+        step_height: how far the road jumps, m.
+        step_time: when it jumps, s.
+    """
+    require(body_mass > 0.0, NAME, "body_mass", body_mass, "must be above 0")
+    require(wheel_mass > 0.0, NAME, "wheel_mass", wheel_mass, "must be above 0")
+    require(spring_stiffness > 0.0, NAME, "spring_stiffness", spring_stiffness, "must be above 0")
+    require(tire_stiffness > 0.0, NAME, "tire_stiffness", tire_stiffness, "must be above 0")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    road = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), kinematic=True, label="road")
+    wheel = _add_mass(b, "wheel", wheel_mass, WHEEL_HEIGHT)
+    body = _add_mass(b, "body", body_mass, BODY_HEIGHT)
+    origin = (0.0, 0.0, 0.0)
+    sag = body_mass * GRAVITY / spring_stiffness
+    b.add_spring(
+        wheel,
+        body,
+        origin,
+        origin,
+        stiffness=spring_stiffness,
+        damping=spring_damping,
+        rest_length=BODY_HEIGHT - WHEEL_HEIGHT + sag,
+        label="spring",
+    )
+    b.add_spring(
+        road,
+        wheel,
+        origin,
+        origin,
+        stiffness=tire_stiffness,
+        damping=tire_damping,
+        rest_length=WHEEL_HEIGHT + (body_mass + wheel_mass) * GRAVITY / tire_stiffness,
+        label="tire",
+    )
+    return Scene(
+        name=NAME,
+        description="A quarter of a car drives over a step in the road.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=3.0,
+        plots=[
+            Plot(
+                "Height over equilibrium",
+                "m",
+                ["joint.body.position", "joint.wheel.position"],
+                labels=["body", "wheel"],
+            ),
+            Plot("Velocity", "m/s", ["joint.body.velocity", "joint.wheel.velocity"], labels=["body", "wheel"]),
+            Plot("Spring forces", "N", ["spring.spring.force", "spring.tire.force"], labels=["spring", "tire"]),
+        ],
+        camera=Camera((1.5, -3.0, 1.0), (0.0, 0.0, 0.5)),
+        schedule=_road_step(step_height, step_time),
+    )
+
+
+def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) -> int:
+    """A body on a vertical rail whose position is zero at ``height``."""
+    pose = gpusim.Transform((0.0, 0.0, height))
+    index = b.add_body(mass=mass, inertia=(mass / 6.0,) * 3, xform=pose, label=label)
+    b.add_joint_prismatic(-1, index, parent_xform=pose, axis=UP, label=label)
+    return index
+
+
+def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
+    """Moves the road by its position alone: its velocity stays zero, so the tire's damper sees no impulse.
+
+    The velocities of a step at t belong to t - dt/2 and t + dt/2, and a spring pushes between these two; the road is
+    therefore put where it is on average in that span, which makes a jump at t act from t on.
+    """
+    road = Schedule([(time, 0.0), (time, height)])
+    last = 0.0
+
+    def write(sim: gpusim.Simulation, t: float) -> None:
+        nonlocal last
+        half = 0.5 * sim.config.dt
+        z = road.mean(t - half, t + half)
+        if z != last:
+            sim.write("body.road.position", (0.0, 0.0, z))
+            last = z
+
+    return write

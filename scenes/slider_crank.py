@@ -1,0 +1,118 @@
+"""A slider-crank with a spring on its slider swings to and fro.
+
+Reference case E01 in ``tests/reference/multibody``, in the x-z plane.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+
+NAME = "slider_crank"
+WALL = 0.5  # where the spring ends, m
+
+
+def build(
+    crank_length: float = 0.1,
+    rod_length: float = 0.3,
+    crank_mass: float = 0.5,
+    rod_mass: float = 0.8,
+    slider_mass: float = 1.0,
+    spring_stiffness: float = 2000.0,
+    spring_rest_length: float = 0.1,
+    crank_angle: float = math.pi / 3.0,
+    crank_rate: float = 10.0,
+) -> Scene:
+    """Build the scene; the frame of each link is at its joint nearer to the crank's bearing, x along the link.
+
+    Args:
+        crank_length: m.
+        rod_length: of the connecting rod, m.
+        crank_mass: kg.
+        rod_mass: of the connecting rod, kg.
+        slider_mass: kg.
+        spring_stiffness: N/m.
+        spring_rest_length: m.
+        crank_angle: at the start, from +x towards +z, rad.
+        crank_rate: at the start, rad/s.
+    """
+    for name, value in (("crank_mass", crank_mass), ("rod_mass", rod_mass), ("slider_mass", slider_mass)):
+        require(value > 0.0, NAME, name, value, "must be above 0")
+    require(crank_length > 0.0, NAME, "crank_length", crank_length, "must be above 0")
+    require(rod_length > crank_length, NAME, "rod_length", rod_length, "must be above the crank's length")
+    reach = crank_length + rod_length
+    require(reach < WALL, NAME, "rod_length", rod_length, f"must keep the slider in front of the wall at {WALL} m")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    sin_a, cos_a = math.sin(crank_angle), math.cos(crank_angle)
+    pin = (crank_length * cos_a, crank_length * sin_a)
+    pin_rate = (-pin[1] * crank_rate, pin[0] * crank_rate)
+    rod_angle = -math.asin(pin[1] / rod_length)
+    rod_rate = -pin_rate[1] / (rod_length * math.cos(rod_angle))
+    slider_x = pin[0] + rod_length * math.cos(rod_angle)
+    slider_rate = pin_rate[0] - rod_length * math.sin(rod_angle) * rod_rate
+    crank = _add_link(b, "crank", crank_mass, crank_length, (0.0, 0.0), (0.0, 0.0), crank_angle, crank_rate)
+    rod = _add_link(b, "rod", rod_mass, rod_length, pin, pin_rate, rod_angle, rod_rate)
+    slider = b.add_body(
+        mass=slider_mass,
+        inertia=(slider_mass * 1e-3,) * 3,  # never turns
+        xform=in_plane(slider_x, 0.0),
+        linear_velocity=(slider_rate, 0.0, 0.0),
+        label="slider",
+    )
+    b.add_joint_revolute(-1, crank, axis=PLANE_AXIS, label="crank")
+    crank_end, rod_end = in_plane(crank_length, 0.0), in_plane(rod_length, 0.0)
+    b.add_joint_revolute(crank, rod, parent_xform=crank_end, axis=PLANE_AXIS, label="pin")
+    b.add_joint_revolute(rod, slider, parent_xform=rod_end, axis=PLANE_AXIS, label="wrist")
+    b.add_joint_prismatic(-1, slider, axis=(1.0, 0.0, 0.0), label="slider")
+    b.add_spring(
+        -1,
+        slider,
+        (WALL, 0.0, 0.0),
+        (0.0, 0.0, 0.0),
+        stiffness=spring_stiffness,
+        rest_length=spring_rest_length,
+        label="spring",
+    )
+    return Scene(
+        name=NAME,
+        description="A slider-crank with a spring on its slider swings to and fro.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=10.0,
+        plots=[
+            Plot("Crank angle", "rad", ["joint.crank.position"]),
+            Plot("Slider position", "m", ["joint.slider.position"]),
+            Plot("Spring force", "N", ["spring.spring.force"]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        ],
+        camera=Camera((0.2, -1.0, 0.3), (0.2, 0.0, 0.0)),
+    )
+
+
+def _add_link(
+    b: gpusim.ModelBuilder,
+    label: str,
+    mass: float,
+    length: float,
+    start: tuple[float, float],
+    start_velocity: tuple[float, float],
+    angle: float,
+    rate: float,
+) -> int:
+    """A thin rod from the point ``start`` (x, z), which moves at ``start_velocity``, turned by ``angle``."""
+    half = 0.5 * length
+    vx = start_velocity[0] - half * rate * math.sin(angle)
+    vz = start_velocity[1] + half * rate * math.cos(angle)
+    return b.add_body(
+        mass=mass,
+        inertia=thin_rod_inertia(mass, length, "x"),
+        com=(half, 0.0, 0.0),
+        xform=in_plane(*start, angle),
+        linear_velocity=(vx, 0.0, vz),
+        angular_velocity=(rate * PLANE_AXIS[0], rate * PLANE_AXIS[1], rate * PLANE_AXIS[2]),
+        label=label,
+    )

@@ -1,0 +1,77 @@
+"""A heavy top spins, precesses and nods on its tip; or a free body flips (Dzhanibekov) with free=true.
+
+Reference cases C03 (Lagrange top) and, with ``free``, C01 (free body) in ``tests/reference/multibody``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Plot, Scene, require
+
+NAME = "spinning_top"
+FREE_INERTIA = (1.0, 2.0, 3.0)
+
+
+def build(
+    free: bool = False,
+    spin: float | None = None,
+    tilt: float = math.pi / 6.0,
+    mass: float = 1.0,
+    radius: float = 0.1,
+    height: float = 0.1,
+    wobble: float = 0.01,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        free: a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
+        spin: rate about the disc's axis (100 if left out), or about the middle axis if free (5), rad/s.
+        tilt: of the disc's axis from the vertical, rad; not used if free.
+        mass: kg.
+        radius: of the disc, m; not used if free.
+        height: of the disc's centre over the tip, m; not used if free.
+        wobble: rate about the two other axes if free, rad/s.
+    """
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    require(radius > 0.0, NAME, "radius", radius, "must be above 0")
+    require(height > 0.0, NAME, "height", height, "must be above 0")
+    if free:
+        b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+        rate = (wobble, 5.0 if spin is None else spin, wobble)
+        b.add_body(mass=mass, inertia=FREE_INERTIA, angular_velocity=rate, label="top")
+        duration = 20.0
+    else:
+        b = _lagrange_top(100.0 if spin is None else spin, tilt, mass, radius, height)
+        duration = 5.0
+    return Scene(
+        name=NAME,
+        description="A heavy top precesses on its tip, or a free body flips.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=duration,
+        plots=[
+            Plot("Angular velocity", "rad/s", ["body.top.angular_velocity"]),
+            Plot("Orientation", "quaternion", ["body.top.orientation"]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        ],
+        camera=Camera((0.3, -0.6, 0.3), (0.0, 0.0, 0.05)) if not free else Camera((0.0, -8.0, 3.0), (0.0, 0.0, 0.0)),
+    )
+
+
+def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: float) -> gpusim.ModelBuilder:
+    """A thin disc on a massless stem; the frame is at the tip, z along the stem, tilted about x."""
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    pose = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), tilt)
+    across = 0.25 * mass * radius**2
+    top = b.add_body(
+        mass=mass,
+        inertia=(across, across, 2.0 * across),
+        com=(0.0, 0.0, height),
+        xform=pose,
+        angular_velocity=(0.0, -spin * math.sin(tilt), spin * math.cos(tilt)),
+        label="top",
+    )
+    b.add_joint_ball(-1, top, label="tip")
+    return b

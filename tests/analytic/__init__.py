@@ -1,0 +1,1 @@
+"""Tests against exact and independent reference solutions."""

@@ -1,0 +1,150 @@
+"""The bars that the simulator must meet, row by row, and the settings each row is measured with.
+
+Sources: ``tests/reference/multibody/README.md`` (column "our bar") and, for hydraulics, motors and springs, what
+``tests/reference/hydraulics/README.md`` says a good implementation reaches. They are never loosened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Greatest allowed figures; None where a row has no such bar.
+
+    Attributes:
+        error: of the listed output, in the case's unit.
+        energy: |E - E0|, J.
+        gap: between joint halves, m.
+        extra: bars on ``Result.extra`` by name.
+    """
+
+    error: float | None = None
+    energy: float | None = None
+    gap: float | None = 1e-6
+    extra: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a case, its settings and its bar."""
+
+    case: str
+    settings: dict[str, Any]
+    bar: Bar
+    note: str = ""
+
+
+_STEADY = {"steady vp_mps": 1e-3, "steady pA_Pa": 1e-3, "steady pB_Pa": 1e-3}
+#: Bars of one substep; where the bar with 8 substeps is tighter it is in ``EIGHT_SUBSTEPS``.
+MULTIBODY: dict[str, Bar] = {
+    "A01": Bar(1e-4, 5e-5),
+    "A02": Bar(1.5e-4, 6e-4),
+    "A04": Bar(5e-6, 6e-6),
+    "A05": Bar(5e-5),
+    "B01": Bar(1e-4, 1e-3),
+    "B03": Bar(1e-9, extra={"tension": 1e-6}),
+    "C01": Bar(5e-5),
+    "C03": Bar(4e-4),
+    "E01": Bar(0.1, 0.02),
+}
+EIGHT_SUBSTEPS: dict[str, Bar] = MULTIBODY | {"A05": Bar(1e-6), "C03": Bar(1e-5), "E01": Bar(2e-3, 0.02)}
+
+#: Short times that already show the errors of 8 substeps; the tests run these, the table runs everything.
+SHORT_HORIZON: dict[str, float] = {
+    "A01": 2.0,
+    "A02": 2.0,
+    "A04": 2.0,
+    "A05": 1.0,
+    "B01": 1.0,
+    "B03": 0.5,
+    "C01": 3.0,
+    "C03": 1.0,
+    "E01": 1.0,
+}
+
+HYDRAULICS: tuple[Row, ...] = (
+    Row("case1a", {"dt": 1e-3}, Bar(2e-4, extra=_STEADY)),
+    Row("case1a", {"dt": 1e-2}, Bar(5e-4, extra=_STEADY)),
+    Row("case1c", {"dt": 1e-3}, Bar(6e-4)),
+    Row("case1c", {"dt": 1e-2}, Bar(6e-4)),
+    Row("case1d", {"dt": 1e-3}, Bar(2e-4)),
+    Row("case1d", {"dt": 1e-2}, Bar(2e-4)),
+    Row("case4", {"dt": 1e-3}, Bar(6e-4)),
+    Row("case4", {"dt": 1e-2}, Bar(6e-4)),
+    Row("case5", {"dt": 1e-3}, Bar(1e-3)),
+    Row("case5", {"dt": 1e-2}, Bar(1e-3)),
+    Row("hold_lift", {"dt": 1e-3}, Bar(5e-5), "drift in 0.5 s"),
+    Row("hold_lift", {"dt": 1e-2}, Bar(5e-5), "drift in 0.5 s"),
+    Row("hold_boom", {"dt": 1e-3}, Bar(5e-5), "drift in 0.5 s"),
+    Row("hold_boom", {"dt": 1e-2}, Bar(5e-5), "drift in 0.5 s"),
+)
+
+#: Blow-up shows as an angle error of many radians or as an overshoot far above what a passive system can reach.
+STABLE_ANGLE = 0.2
+STABLE_OVERSHOOT = 1.5
+
+MOTORS: tuple[Row, ...] = (
+    Row("case2a", {"dt": 1e-3}, Bar(2e-3)),
+    Row("case2b", {"dt": 1e-3}, Bar(2e-3)),
+    Row("case2d", {"dt": 1e-3}, Bar(2e-3)),
+    Row("case2a", {"dt": 1e-2}, Bar(STABLE_ANGLE), "stable"),
+    Row("case2b", {"dt": 1e-2}, Bar(STABLE_ANGLE), "stable"),
+    Row("case2d", {"dt": 1e-2}, Bar(STABLE_ANGLE), "stable"),
+)
+
+SPRINGS: tuple[Row, ...] = (
+    Row("case3a", {"dt": 1e-3}, Bar(0.01, extra={"overshoot": STABLE_OVERSHOOT}), "period >= 50 ms"),
+    Row("case3b", {"dt": 1e-3}, Bar(0.01, extra={"overshoot": STABLE_OVERSHOOT}), "period >= 50 ms"),
+    Row("case3a", {"dt": 1e-2}, Bar(extra={"overshoot": STABLE_OVERSHOOT}), "stable"),
+    Row("case3b", {"dt": 1e-2}, Bar(extra={"overshoot": STABLE_OVERSHOOT}), "stable"),
+)
+
+#: Other ways to solve, reported beside "direct": no blow-up, gap below 1 mm (A05 may need more sweeps).
+OTHERS: dict[str, dict[str, Any]] = {
+    "colored 8x1": {"joint_solver": "colored", "substeps": 8, "iterations": 1},
+    "colored 8x4": {"joint_solver": "colored", "substeps": 8, "iterations": 4},
+    "float32": {"dtype": "float32"},
+    "float32 x8": {"dtype": "float32", "substeps": 8},
+    "papers": {"scheme": "papers"},
+}
+GAP_COLORED = 1e-3
+GAP_FLOAT32 = 1e-4
+B03_COLORED_STRETCH = 1e-3  # 8 substeps x 4 sweeps
+
+#: Orders of convergence: step sizes (s), compared time (s) and the least order.
+ORDERS: dict[str, tuple[tuple[float, ...], float]] = {
+    "A04": ((2e-3, 1e-3, 5e-4, 2.5e-4), 2.0),
+    "A05": ((2e-3, 1e-3, 5e-4, 2.5e-4), 1.0),
+    "B01": ((2e-3, 1e-3, 5e-4, 2.5e-4), 2.0),
+    "C03": ((1e-3, 5e-4, 2.5e-4), 1.0),
+    "E01": ((1e-3, 5e-4, 2.5e-4), 1.0),
+}
+LEAST_ORDER = 1.8
+#: `gpusim run hydraulic_lift` (4 s at 1 ms) from a shell with warm caches, s.
+COMMAND_TIME = 10.0
+#: Energy of an undamped chain over 60 s: bounded, and no trend above 0.1 % of the scale.
+CHAIN = Row("free_chain", {"dt": 1e-3}, Bar(extra={"trend": 1e-3}), "60 s")
+
+
+def failures(result: Any, bar: Bar) -> list[str]:
+    """What in ``result`` breaks ``bar``, one short sentence each; empty if it passes."""
+    if not result.finished:
+        return [f"did not finish: {result.failure or 'not finite'}"]
+    pairs = [("error", result.max_error, bar.error), ("energy", result.energy_error, bar.energy)]
+    pairs += [("joint gap", result.joint_gap, bar.gap)]
+    pairs += [(name, result.extra.get(name), limit) for name, limit in bar.extra.items()]
+    return [
+        f"{name} {value:.3g} > {limit:g}"
+        for name, value, limit in pairs
+        if limit is not None and value is not None and not value <= limit
+    ]
+
+
+def order(steps: tuple[float, ...], errors: list[float]) -> float:
+    """Order of convergence: slope of log error over log step, least squares."""
+    import numpy as np
+
+    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])

@@ -1,0 +1,167 @@
+"""Reference cases that are more than one trajectory: springs of every stiffness, a hanging chain, a held load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Scene, load_scene
+
+from . import models
+from .march import advance, march, simulation
+from .reference_data import load
+from .setups import Result, Setup, read
+
+#: Springs whose period is shorter than this (s) count for stability only.
+SHORTEST_PERIOD = 0.05
+CHAIN_LINKS = 10
+
+
+def spring_masses(setup: Setup, horizon: float | None, result: Result) -> None:
+    """Case 3a: relative errors of all variants; ``max_error`` is the worst of those that count."""
+    reference = load("case3a")
+    variants = reference.record["columns"]
+    limit = horizon or float(reference.times[-1])
+    names = [f"{variant['col']}_m" for variant in variants]
+    scene = models.spring_masses()
+    samples = march(
+        scene,
+        setup,
+        reference.times,
+        limit,
+        lambda sim: [float(read(sim, f"joint.rail{i}.position")) for i in range(len(variants))],
+    )
+    expected = reference.table(*names)[samples.rows]
+    # The tighter of the static deflection and what was really traveled: a slow variant must not hide its error.
+    static = np.array([abs(variant["z_static"]) for variant in variants])
+    amplitude = np.minimum(static, np.abs(expected).max(axis=0))
+    relative = np.abs(samples.found - expected) / amplitude
+    periods = [2.0 * np.pi * np.sqrt(reference.record["m"] / variant["k"]) for variant in variants]
+    _report_relative(result, [variant["col"] for variant in variants], relative, periods)
+    result.joint_gap = samples.joint_gap
+    # Every mass hangs on a passive spring: nothing may ever move farther than twice its static deflection.
+    result.extra["overshoot"] = float((np.abs(samples.found).max(axis=0) / (2.0 * static)).max())
+
+
+def quarter_car(setup: Setup, horizon: float | None, result: Result) -> None:
+    """Case 3b: relative errors (by the road's step) of body and wheel for all springs."""
+    reference = load("case3b")
+    parameters = reference.record["parameters"]
+    limit = horizon or float(reference.times[-1])
+    labels, relative, periods, gaps, peak = [], [], [], [], 0.0
+    for variant in reference.record["variants"]:
+        scene = load_scene("quarter_car", spring_stiffness=float(variant["k_s"]), spring_damping=float(variant["c_s"]))
+        samples = march(
+            scene,
+            setup,
+            reference.times,
+            limit,
+            lambda sim: [float(read(sim, f"joint.{name}.position")) for name in ("body", "wheel")],
+        )
+        expected = reference.table(*variant["columns"])[samples.rows]
+        relative.append(np.abs(samples.found - expected).max(axis=1) / parameters["h"])
+        labels.append(f"k{variant['k_s']:.0e}")
+        stiffest = variant["k_s"] + parameters["k_t"]
+        periods.append(2.0 * np.pi * float(np.sqrt(parameters["m_u"] / stiffest)))
+        gaps.append(samples.joint_gap)
+        peak = max(peak, float(np.abs(samples.found).max()) / parameters["h"])
+    _report_relative(result, labels, np.stack(relative, axis=1), periods)
+    result.joint_gap = max(gaps)
+    result.extra["overshoot"] = peak / 2.0  # a passive car on a step of height h rises to less than 2 h
+
+
+def _report_relative(result: Result, labels: list[str], relative: np.ndarray, periods: list[float]) -> None:
+    counts = np.array(periods) >= SHORTEST_PERIOD
+    result.unit = "of amplitude"
+    result.max_error = float(relative[:, counts].max())
+    result.final_error = float(relative[-1, counts].max())
+    result.finished = bool(np.isfinite(relative).all())
+    for label, error in zip(labels, relative.max(axis=0), strict=True):
+        result.extra[label] = float(error)
+
+
+def hanging_chain(setup: Setup, horizon: float | None, result: Result) -> None:
+    """B03: stretch of a 1:1000 chain at rest (``max_error``, m), tensions, and steps from a cold start."""
+    scene = load_scene("chain")
+    sim = simulation(scene, setup)
+    expected = load("B03").columns["tension_N"]
+    steps = round((horizon or 10.0) / setup.dt)
+    stretch, gaps = [], []
+    reached = 0
+    for step in range(1, steps + 1):
+        sim.step()
+        if not reached and _tension_error(sim, expected) < 0.01:
+            reached = step
+        if step % 50 == 0 or step == steps:
+            stretch.append(abs(float(read(sim, "body.ball.position")[2]) + 2.0))
+            gaps.append(float(read(sim, "sim.joint_drift")))
+    result.max_error, result.final_error = max(stretch), stretch[-1]
+    result.joint_gap = max(gaps)
+    result.extra["tension"] = _tension_error(sim, expected)
+    result.extra["steps to 1 %"] = float(reached or np.inf)
+    result.finished = bool(np.isfinite(stretch).all())
+
+
+def _tension_error(sim: gpusim.Simulation, expected: np.ndarray) -> float:
+    found = [float(np.linalg.norm(read(sim, f"joint.joint{i}.reaction")[:3])) for i in range(CHAIN_LINKS + 1)]
+    return float(np.abs(np.array(found) / expected - 1.0).max())
+
+
+def _hold(scene: Scene, setup: Setup, horizon: float | None, result: Result) -> None:
+    """A closed valve must hold its load: drift of the piston (m) in 0.5 s."""
+    sim = simulation(scene, setup)
+    start = float(read(sim, "cylinder.lift.position"))
+    drift = []
+    for _ in range(round((horizon or 0.5) / setup.dt)):
+        advance(sim, scene, 1)
+        drift.append(abs(float(read(sim, "cylinder.lift.position")) - start))
+    result.max_error, result.final_error = max(drift), drift[-1]
+    result.joint_gap = float(read(sim, "sim.joint_drift"))
+    result.finished = bool(np.isfinite(drift).all())
+
+
+def hold_lift(setup: Setup, horizon: float | None, result: Result) -> None:
+    """Case 1d's load with the valve closed."""
+    _hold(load_scene("hydraulic_lift", variant="closed_centre", command=0.0), setup, horizon, result)
+
+
+def hold_boom(setup: Setup, horizon: float | None, result: Result) -> None:
+    """Case 4's boom with the valve closed."""
+    _hold(load_scene("boom_crane", command=0.0), setup, horizon, result)
+
+
+def free_chain(setup: Setup, horizon: float | None, result: Result) -> None:
+    """A chain of four links swings undamped from the horizontal: its energy must stay, without a trend.
+
+    ``max_error`` is the greatest |E - E0| and extra["trend"] the linear trend over the whole time, both as shares of
+    the energy that the chain turns over (the range of its potential energy).
+    """
+    sim = simulation(load_scene("chain", links=4, link_length=0.25, mass_ratio=0.0, horizontal=True), setup)
+    duration = horizon or 60.0
+    stride = max(1, round(0.01 / setup.dt))
+    energy, potential, gaps = [], [], []
+    for _ in range(round(duration / (stride * setup.dt)) + 1):
+        potential.append(float(read(sim, "sim.potential_energy")))
+        energy.append(potential[-1] + float(read(sim, "sim.kinetic_energy")))
+        gaps.append(float(read(sim, "sim.joint_drift")))
+        sim.step(stride)
+    scale = max(potential) - min(potential)
+    change = (np.array(energy) - energy[0]) / scale
+    result.unit = "of scale"
+    result.max_error, result.final_error = float(np.abs(change).max()), float(abs(change[-1]))
+    slope = np.polyfit(np.linspace(0.0, 1.0, len(change)), change, 1)[0]
+    result.extra["trend"] = abs(float(slope))
+    result.joint_gap = max(gaps)
+    result.finished = bool(np.isfinite(change).all())
+
+
+CASES: dict[str, Callable[[Setup, float | None, Result], None]] = {
+    "case3a": spring_masses,
+    "case3b": quarter_car,
+    "B03": hanging_chain,
+    "free_chain": free_chain,
+    "hold_lift": hold_lift,
+    "hold_boom": hold_boom,
+}

@@ -1,0 +1,23 @@
+"""Order of convergence, and the energy of a free chain."""
+
+from __future__ import annotations
+
+import pytest
+
+from .bars import CHAIN, LEAST_ORDER, ORDERS, failures, order
+from .cases import run
+
+#: Shorter than in the table, which follows the same steps for longer.
+HORIZON = {"A04": 0.5, "A05": 0.3, "B01": 0.5, "C03": 0.3, "E01": 0.3}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_second_order(case):
+    steps, _ = ORDERS[case]
+    errors = [run(case, dt=dt, horizon=HORIZON[case]).max_error for dt in steps]
+    assert order(steps, errors) >= LEAST_ORDER
+
+
+def test_energy_of_a_free_chain():
+    result = run("free_chain", dt=2e-3, horizon=60.0)
+    assert not failures(result, CHAIN.bar)

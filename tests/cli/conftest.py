@@ -1,0 +1,58 @@
+"""The commands as a user types them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gpusim.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+SWINGING_ARM = """\
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial><origin xyz="0.5 0 0"/><mass value="2"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"/></inertial>
+  </link>
+  <link name="slide">
+    <inertial><mass value="0.5"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
+  </link>
+  <joint name="shoulder" type="continuous">
+    <parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+  </joint>
+  <joint name="rail" type="prismatic">
+    <origin xyz="1 0 0"/><parent link="upper"/><child link="slide"/><axis xyz="1 0 0"/>
+    <limit lower="-0.2" upper="0.2" effort="200" velocity="2"/>
+  </joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def cli() -> Callable[..., Result]:
+    """Runs one command line in this process: ``cli("run", "double_pendulum", "--dt", "0.01")``."""
+    runner = CliRunner()
+
+    def invoke(*arguments: object) -> Result:
+        return runner.invoke(app, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def checkout() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Path:
+    """A robot file: an arm that falls unless it is held."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(SWINGING_ARM)
+    return path

@@ -1,0 +1,218 @@
+"""``gpusim run``: summary, recordings, plots, options, failures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.recording.recorder import load_recording
+
+SCENE = "double_pendulum"
+SHORT = (SCENE, "--duration", "0.05")
+
+
+def row(output: str, name: str) -> str:
+    """The text in the summary's row ``name``."""
+    match = re.search(rf"│ {re.escape(name)} +│ (.*?) *│", output)
+    assert match, output
+    return match.group(1)
+
+
+def test_summary_tells_what_the_run_came_to(cli) -> None:
+    result = cli("run", *SHORT)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "simulated time") == "0.05 s in 50 steps"
+    assert float(row(result.stdout, "wall time").split()[0]) > 0.0
+    assert float(row(result.stdout, "real-time factor")) > 0.0
+    start, end = (float(row(result.stdout, f"energy at {when}").split()[0]) for when in ("start", "end"))
+    assert end == pytest.approx(start, abs=1e-3)
+    assert float(row(result.stdout, "greatest joint drift").split()[0]) < 1e-6
+    assert row(result.stdout, "health") == "good"
+    assert result.stderr == ""
+
+
+def test_recording_holds_time_and_the_signals_of_the_plots(cli, tmp_path) -> None:
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--out", out, "--num-worlds", 3)
+    assert result.exit_code == 0, result.output
+    recording = load_recording(out)
+    np.testing.assert_allclose(recording.time, 0.001 * np.arange(51), atol=1e-12)
+    assert recording["joint.hinge1.position"].shape == (51, 3)
+    assert row(result.stdout, "health") == "good in all 3 worlds"
+    assert row(result.stdout, "written") == str(out)
+
+
+def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) -> None:
+    out = tmp_path / "run.npz"
+    names = "joint.*.velocity, body.rod2.position"
+    result = cli("run", *SHORT, "--out", out, "--signals", names, "--signals", "sim.kinetic_energy")
+    assert result.exit_code == 0, result.output
+    recording = load_recording(out)
+    assert sorted(recording.signals) == [
+        "body.rod2.position",
+        "joint.hinge1.velocity",
+        "joint.hinge2.velocity",
+        "sim.kinetic_energy",
+    ]
+    assert recording["body.rod2.position"].shape == (51, 1, 3)
+    assert row(result.stdout, "joint.hinge1.velocity").endswith(" rad/s")
+    shown = float(row(result.stdout, "sim.kinetic_energy").split()[0])
+    assert shown == pytest.approx(recording["sim.kinetic_energy"][-1, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize("signals", [None, "joint.hinge1.position,sim.kinetic_energy"])
+def test_plot_is_drawn_from_the_scene_or_the_chosen_signals(cli, tmp_path, signals: str | None) -> None:
+    plot = tmp_path / "run.svg"
+    arguments = ["run", *SHORT, "--plot", plot] + (["--signals", signals] if signals else [])
+    result = cli(*arguments)
+    assert result.exit_code == 0, result.output
+    assert plot.read_text().startswith("<?xml")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.svg"]
+
+
+def test_parameters_reach_the_scene(cli, tmp_path) -> None:
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--set", "angle1=0", "--set", "angle2 = 0.25", "--out", out)
+    assert result.exit_code == 0, result.output
+    recording = load_recording(out)
+    assert recording["joint.hinge1.position"][0, 0] == pytest.approx(0.0)
+    assert abs(recording["joint.hinge2.position"][0, 0]) == pytest.approx(0.25)
+
+
+def test_options_reach_the_simulation(cli, monkeypatch) -> None:
+    seen: dict[str, Any] = {}
+    original = gpusim.Simulation.__init__
+
+    def spy(self: Any, model: Any, **arguments: Any) -> None:
+        seen.update(arguments)
+        original(self, model, **arguments)
+
+    monkeypatch.setattr(gpusim.Simulation, "__init__", spy)
+    options = "--dt 0.002 --substeps 3 --iterations 5 --joint-solver colored --scheme papers"
+    more = "--backend numpy --dtype float32 --num-worlds 4"
+    result = cli("run", *SHORT, *options.split(), *more.split())
+    assert result.exit_code == 0, result.output
+    config = seen["config"]
+    assert (config.dt, config.substeps, config.iterations) == (0.002, 3, 5)
+    assert (config.joint_solver, config.scheme) == ("colored", "papers")
+    assert (seen["backend"], seen["dtype"], seen["num_worlds"]) == ("numpy", "float32", 4)
+
+
+def test_same_command_line_gives_the_same_bits(cli, tmp_path) -> None:
+    for name in ("a.npz", "b.npz"):
+        result = cli("run", *SHORT, "--seed", "7", "--out", tmp_path / name)
+        assert result.exit_code == 0, result.output
+    first, second = (load_recording(tmp_path / name) for name in ("a.npz", "b.npz"))
+    for name, samples in first.signals.items():
+        assert samples.tobytes() == second[name].tobytes()
+
+
+def test_seed_of_a_scene_without_randomness_is_told(cli) -> None:
+    result = cli("run", *SHORT, "--seed", "7")
+    assert result.exit_code == 0
+    assert "draws no random numbers" in result.stderr
+
+
+def fail_after(monkeypatch: pytest.MonkeyPatch, steps: int, error: BaseException) -> None:
+    """Make the simulation raise ``error`` once ``steps`` steps are done."""
+    original = gpusim.Simulation.step
+    done = 0
+
+    def step(self: Any, n: int = 1, dt: float | None = None) -> None:
+        nonlocal done
+        if done >= steps:
+            raise error
+        done += n
+        original(self, n, dt)
+
+    monkeypatch.setattr(gpusim.Simulation, "step", step)
+
+
+def test_failed_simulation_saves_what_it_has_and_exits_with_1(cli, tmp_path, monkeypatch) -> None:
+    fail_after(monkeypatch, 20, gpusim.SimulationError("world 0: body 'rod1' has a NaN velocity"))
+    out, plot = tmp_path / "run.npz", tmp_path / "run.png"
+    result = cli("run", *SHORT, "--out", out, "--plot", plot)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["gpusim: world 0: body 'rod1' has a NaN velocity"]
+    assert row(result.stdout, "health") == "failed"
+    assert len(load_recording(out)) == 21
+    assert plot.exists()
+
+
+def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, monkeypatch) -> None:
+    fail_after(monkeypatch, 20, KeyboardInterrupt())
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--out", out)
+    assert result.exit_code == 130
+    assert "interrupted at 0.02 s" in result.stderr
+    assert len(load_recording(out)) == 21
+
+
+def test_sick_worlds_are_told_and_exit_with_1(cli, monkeypatch) -> None:
+    monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([True, False, True]))
+    monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 1: NaN in body 'rod1'")
+    result = cli("run", *SHORT, "--num-worlds", "3")
+    assert result.exit_code == 1
+    assert row(result.stdout, "health") == "2 of 3 worlds good"
+    assert "1 of 3 worlds failed: world 1: NaN in body 'rod1'" in result.stderr
+
+
+def test_disk_that_fills_up_is_no_traceback(cli, tmp_path, monkeypatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gpusim.recording.recorder.np.savez", full)
+    result = cli("run", *SHORT, "--out", tmp_path / "run.npz")
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_robot_is_held_at_its_zero_pose(cli, arm: Path, tmp_path) -> None:
+    out = tmp_path / "run.npz"
+    result = cli("run", arm, "--out", out, "--plot", tmp_path / "run.png")
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "simulated time") == "2 s in 2000 steps"
+    recording = load_recording(out)
+    assert set(recording.signals) == {"joint.shoulder.position", "joint.rail.position"}
+    assert np.max(np.abs(recording["joint.shoulder.position"])) < 0.02
+    assert np.max(np.abs(recording["joint.rail.position"])) < 0.02
+
+
+def test_robot_swings_from_its_fixed_base(cli, arm: Path, tmp_path) -> None:
+    out = tmp_path / "run.npz"
+    result = cli("run", arm, "--fixed-base", "--out", out, "--duration", "1")
+    assert result.exit_code == 0, result.output
+    assert np.max(load_recording(out)["joint.shoulder.position"]) > 1.0
+
+
+def test_warnings_of_the_importer_are_shown(cli, arm: Path) -> None:
+    arm.write_text(arm.read_text().replace('<mass value="0.5"/>', '<mass value="0"/>'))
+    result = cli("run", arm, "--duration", "0.01")
+    assert result.exit_code == 0, result.output
+    assert "gpusim: warning: " in result.stderr and "slide" in result.stderr
+
+
+def test_robot_without_movable_joints_runs(cli, tmp_path) -> None:
+    path = tmp_path / "stone.urdf"
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    link = f'<link name="a"><inertial><mass value="1"/>{inertia}</inertial></link>'
+    path.write_text(f'<robot name="stone">{link}</robot>')
+    result = cli("run", path, "--duration", "0.01", "--plot", tmp_path / "run.png")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fixed_base", [False, True])
+@pytest.mark.parametrize(("robot", "path"), [("upkie_description", "URDF_PATH"), ("jvrc_description", "urdf_path")])
+def test_robots_of_others_run(cli, robot: str, path: str, fixed_base: bool) -> None:
+    description = pytest.importorskip(robot)
+    arguments = ["run", getattr(description, path), "--duration", "0.5"] + (["--fixed-base"] if fixed_base else [])
+    result = cli(*arguments)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "health") == "good"

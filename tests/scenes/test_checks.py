@@ -1,0 +1,42 @@
+"""Every scene runs, and shows what its checks say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.scene import Scene, list_scenes, load_scene
+
+#: Steps that show a scene at work; scenes with checks run in full.
+FEW_STEPS = 50
+
+
+def _record(scene: Scene, steps: int) -> dict[str, np.ndarray]:
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    names = scene.signals()
+    times, samples = [], {name: [] for name in names}
+    for step in range(steps + 1):
+        times.append(sim.time)
+        for name in names:
+            samples[name].append(np.array(sim.read(name, numpy=True)))
+        if step < steps:
+            if scene.schedule:
+                scene.schedule(sim, sim.time)
+            sim.step()
+    return {"time": np.array(times)} | {name: np.stack(values) for name, values in samples.items()}
+
+
+@pytest.mark.parametrize("name", list_scenes())
+def test_scene_runs_and_its_signals_are_finite(name):
+    recording = _record(load_scene(name), FEW_STEPS)
+    for signal, values in recording.items():
+        assert np.isfinite(values).all(), signal
+
+
+@pytest.mark.parametrize("name", [name for name in list_scenes() if load_scene(name).checks])
+def test_scene_fulfils_its_checks(name):
+    scene = load_scene(name)
+    recording = _record(scene, round(scene.duration / scene.config.dt))
+    broken = [check.statement for check in scene.checks if not check.passes(recording)]
+    assert not broken

@@ -1,0 +1,122 @@
+"""Finding scenes by name, their parameters, and the conversion of values from a command line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from gpusim.errors import ModelError, UnknownNameError
+from gpusim.scene import convert, list_scenes, load_scene, require, scene_parameters
+
+SCENES = (
+    "boom_crane bricard chain chrono_crane dc_motor_rig double_pendulum four_bar flyball hydraulic_lift quarter_car "
+    "slider_crank spinning_top"
+).split()
+
+
+def test_every_scene_is_listed_with_one_line():
+    listed = list_scenes()
+    assert set(SCENES) <= set(listed)
+    assert list(listed) == sorted(listed)
+    for description in listed.values():
+        assert description.endswith(".") or ":" in description
+        assert "\n" not in description and 10 < len(description) < 120
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_parameter_is_documented(name):
+    parameters = scene_parameters(name)
+    assert parameters
+    for parameter in parameters:
+        assert parameter.doc, f"{name}: {parameter.name} is not in the docstring"
+        assert parameter.type
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_scene_builds(name):
+    scene = load_scene(name)
+    assert scene.name == name
+    assert scene.duration > 0.0 and scene.plots and scene.description
+    assert len(scene.signals()) == len(set(scene.signals()))
+    scene.builder.finalize()
+
+
+def test_values_from_a_command_line_are_converted():
+    scene = load_scene("chain", links="3", mass_ratio="0", horizontal="yes", joint="ball")
+    assert [body.label for body in scene.builder.bodies] == ["link0", "link1", "link2"]
+    assert {joint.kind for joint in scene.builder.joints} == {"ball"}
+
+
+def test_unknown_scene_names_the_known_ones():
+    with pytest.raises(UnknownNameError, match="'hydraulic_lift'"):
+        load_scene("hydraulic_lit")
+
+
+def test_unknown_parameter_names_the_known_ones():
+    with pytest.raises(UnknownNameError, match="'mass'"):
+        load_scene("hydraulic_lift", maas="3")
+
+
+@pytest.mark.parametrize(
+    ("scene", "parameter", "value"),
+    [
+        ("hydraulic_lift", "mass", "heavy"),
+        ("hydraulic_lift", "mass", "-1"),
+        ("hydraulic_lift", "mass", "nan"),
+        ("hydraulic_lift", "variant", "sideways"),
+        ("hydraulic_lift", "command", "2"),
+        ("hydraulic_lift", "position", "3"),
+        ("chain", "links", "0"),
+        ("chain", "links", "2.5"),
+        ("chain", "horizontal", "maybe"),
+        ("four_bar", "windows", "0"),
+        ("slider_crank", "rod_length", "0.05"),
+        ("boom_crane", "angle", "2"),
+        ("boom_crane", "length", "0.5"),
+        ("quarter_car", "spring_stiffness", "0"),
+        ("spinning_top", "radius", "0"),
+        ("bricard", "mass", "0"),
+        ("flyball", "ball_mass", "-1"),
+        ("double_pendulum", "mass2", "-2"),
+        ("dc_motor_rig", "load", "brick"),
+        ("dc_motor_rig", "command", "1.5"),
+        ("chrono_crane", "ball_mass", "0"),
+    ],
+)
+def test_bad_values_are_named(scene, parameter, value):
+    with pytest.raises(ModelError, match=parameter) as caught:
+        load_scene(scene, **{parameter: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "expected"),
+    [
+        ("1e3", float, 1000.0),
+        (3, float, 3.0),
+        ("7", int, 7),
+        ("no", bool, False),
+        ("On", bool, True),
+        ("none", float | None, None),
+        ("2.5", float | None, 2.5),
+        ("a", Literal["a", "b"], "a"),
+        ("word", str, "word"),
+    ],
+)
+def test_convert(value, hint, expected):
+    assert convert(value, hint, "it") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [(True, float), ("inf", float), (1.5, int), ([1], float), ("c", Literal["a"])]
+)
+def test_convert_refuses(value, hint):
+    with pytest.raises(ModelError, match="^it must be"):
+        convert(value, hint, "it")
+
+
+def test_require():
+    require(True, "s", "p", 1, "must be 1")
+    with pytest.raises(ModelError, match="scene 's': parameter 'p' must be 1, got 2"):
+        require(False, "s", "p", 2, "must be 1")

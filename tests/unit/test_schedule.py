@@ -1,0 +1,73 @@
+"""Command schedules: values, steps, means and periods."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gpusim.errors import ModelError
+from gpusim.schedule import Schedule, drive
+
+RAMP = Schedule([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (2.0, 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("t", "expected"), [(-1.0, 0.0), (0.999, 0.0), (1.0, 1.0), (1.5, 0.75), (2.0, 0.5), (9.0, 0.5)]
+)
+def test_value_takes_the_side_after_a_step(t, expected):
+    assert RAMP.value(t) == RAMP(t) == pytest.approx(expected)
+
+
+def test_constant_holds_each_value():
+    table = Schedule([(0.0, 1.0), (0.6, -0.5), (1.0, 0.0)], kind="constant")
+    assert [table(t) for t in (0.0, 0.5, 0.6, 0.99, 1.0, 2.0)] == [1.0, 1.0, -0.5, -0.5, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("period", [None, 2.5])
+def test_mean_equals_a_fine_sum(period):
+    table = Schedule([(0.2, 1.0), (1.0, 0.0), (1.0, 2.0), (2.0, 0.5)], period=period)
+    for start, stop in ((-0.5, 0.1), (0.0, 0.3), (0.9, 1.1), (0.0, 2.2), (1.9, 7.3)):
+        n = 200_000
+        middles = start + (np.arange(n) + 0.5) * (stop - start) / n
+        fine = float(np.mean([table(float(t)) for t in middles[::20]]))
+        assert table.mean(start, stop) == pytest.approx(fine, abs=2e-4)
+
+
+def test_mean_of_a_step_inside_the_span():
+    assert Schedule([(1.0, 0.0), (1.0, 1.0)]).mean(0.75, 1.75) == pytest.approx(0.75)
+
+
+def test_mean_of_an_empty_span_is_the_value():
+    assert RAMP.mean(1.5, 1.5) == RAMP(1.5)
+
+
+def test_scaled():
+    assert RAMP.scaled(-2.0)(1.5) == pytest.approx(-1.5)
+
+
+def test_drive_writes_the_mean_over_the_step():
+    class FakeSimulation:
+        control: dict[str, float] = {}
+
+        class config:
+            dt = 0.1
+
+    sim = FakeSimulation()
+    drive({"lift": Schedule([(0.0, 0.0), (1.0, 1.0)])})(sim, 0.5)  # type: ignore[arg-type]
+    assert sim.control == {"lift": pytest.approx(0.55)}
+
+
+@pytest.mark.parametrize(
+    ("points", "period", "words"),
+    [
+        ([], None, "no points"),
+        ([(1.0, 0.0), (0.5, 0.0)], None, "sort"),
+        ([(0.0, math.nan)], None, "finite"),
+        ([(0.0, 0.0), (2.0, 0.0)], 1.0, "period"),
+    ],
+)
+def test_bad_tables_are_named(points, period, words):
+    with pytest.raises(ModelError, match=words):
+        Schedule(points, period=period)

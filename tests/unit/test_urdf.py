@@ -1,0 +1,290 @@
+"""URDF import: every joint type, frames, merged links, mimics, what the report says."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.importers import ImportReport, JointLimits, Mimic, add_holding_servos, load_urdf
+from tests.unit.urdf_text import DATA, LIMIT, SOLID, arm, inertial, joint, link, robot
+
+yourdfpy = pytest.importorskip("yourdfpy")
+
+
+def joint_specs(builder):
+    return {spec.label: spec for spec in builder.joints}
+
+
+def body_specs(builder):
+    return {spec.label: spec for spec in builder.bodies}
+
+
+def pose(transform):
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = transform.matrix(), transform.position
+    return matrix
+
+
+@pytest.fixture(params=[True, False], ids=["merged", "separate"])
+def all_joints(request):
+    return request.param, *load_urdf(DATA / "all_joints.urdf", merge_fixed=request.param)
+
+
+def test_every_joint_type_becomes_its_joint(all_joints):
+    merged, builder, report = all_joints
+    kinds = {label: spec.kind for label, spec in joint_specs(builder).items()}
+    expected = {
+        "world_to_base": "fixed",
+        "shoulder": "revolute",
+        "roll": "revolute",
+        "lift": "prismatic",
+        "tether": "free",
+        "table": "planar",
+    }
+    if not merged:
+        expected |= {"camera_mount": "fixed", "lens_mount": "fixed"}
+    assert kinds == expected
+    assert report.base_joint == "world_to_base"
+    assert [report.joints[label].index for label in kinds] == list(range(len(kinds)))
+
+
+def test_limits_damping_friction_and_efforts(all_joints):
+    _, builder, report = all_joints
+    params = {label: spec.params for label, spec in joint_specs(builder).items()}
+    assert params["shoulder"]["limit_lower"] == -1.5
+    assert params["shoulder"]["limit_upper"] == 2.0
+    assert params["shoulder"]["damping"] == 0.2
+    assert params["shoulder"]["friction"] == 0.1
+    assert params["roll"]["limit_lower"] == -math.inf
+    assert params["lift"]["damping"] == 3.0
+    assert params["table"]["damping"].tolist() == [0.5] * 3
+    assert params["table"]["friction"].tolist() == [0.25] * 3
+    assert report.joint_limits == {
+        "shoulder": JointLimits(effort=30.0, velocity=4.0),
+        "roll": JointLimits(effort=5.0, velocity=20.0),
+        "lift": JointLimits(effort=100.0, velocity=0.5),
+        "tether": JointLimits(),
+        "table": JointLimits(),
+    }
+    assert report.joints["shoulder"].lower == -1.5
+
+
+def test_links_stand_where_yourdfpy_puts_them(all_joints):
+    _, builder, report = all_joints
+    check_poses(builder, report, DATA / "all_joints.urdf")
+
+
+def check_poses(builder, report, path):
+    """Body pose times the link's frame in it equals yourdfpy's forward kinematics, for every link."""
+    reference = yourdfpy.URDF.load(str(path), load_meshes=False)
+    bodies = body_specs(builder)
+    assert set(report.link_frames) == set(reference.link_map)
+    for name, frame in report.link_frames.items():
+        body = report.body_of(name)
+        here = (np.eye(4) if body == "world" else pose(bodies[body].xform)) @ frame
+        expected = reference.get_transform(name, reference.base_link)
+        np.testing.assert_allclose(here, expected, atol=1e-12, err_msg=name)
+
+
+def test_joint_frames_coincide_with_the_child_link(all_joints):
+    _, builder, _ = all_joints
+    for spec in builder.joints:
+        parent = gpusim.Transform() if spec.parent == -1 else builder.bodies[spec.parent].xform
+        if spec.label == "world_to_base":
+            continue
+        here = parent * spec.parent_xform
+        there = builder.bodies[spec.child].xform * spec.child_xform
+        np.testing.assert_allclose(pose(here), pose(there), atol=1e-12)
+
+
+def test_inertia_is_rotated_into_the_link_frame():
+    builder, _ = load_urdf(DATA / "all_joints.urdf", merge_fixed=False)
+    body = body_specs(builder)["upper"]
+    turn = gpusim.Transform.from_rpy((0, 0, 0), (0, 0, 1.2)).matrix()
+    np.testing.assert_allclose(body.inertia, turn @ np.diag([0.02, 0.03, 0.015]) @ turn.T, rtol=1e-12, atol=1e-17)
+    assert body.com.tolist() == [0.0, 0.0, -0.2]
+    assert body_specs(builder)["wheel"].inertia.tolist() == np.diag([0.001, 0.002, 0.001]).tolist()
+
+
+def test_merging_keeps_mass_first_and_second_moments():
+    """Total mass, center of mass and inertia about the world's origin do not change by merging."""
+
+    def moments(builder):
+        mass, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+        for body in builder.bodies:
+            turn, com = body.xform.matrix(), body.xform.apply(body.com)
+            mass += body.mass
+            first += body.mass * com
+            second += turn @ body.inertia @ turn.T + body.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        return mass, first, second
+
+    path = DATA / "all_joints.urdf"
+    text = path.read_text().replace('<link name="lens"/>', link("lens", inertial("0.05", ("1e-5",) * 3 + ("0",) * 3)))
+    for one, other in zip(
+        moments(load_urdf(text, merge_fixed=True)[0]), moments(load_urdf(text, merge_fixed=False)[0]), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+def test_merged_links_can_be_looked_up():
+    builder, report = load_urdf(DATA / "all_joints.urdf")
+    assert report.merged == {"camera": "upper", "lens": "upper"}
+    assert report.body_of("lens") == "upper"
+    assert report.body_of("wheel") == "wheel"
+    assert report.warnings == []
+    with pytest.raises(gpusim.UnknownNameError, match="lens"):
+        report.body_of("lense")
+    assert "lens" not in body_specs(builder)
+    assert report.total_mass == pytest.approx(9.1)
+    assert report.added_mass == 0.0
+
+
+def test_a_massless_part_leaves_its_body_bit_identical():
+    plain = robot(link("base"), link("tip", inertial("0.3", ("0.1", "0.2", "0.15", "0.01", "0.02", "0.03"))))
+    plain = plain.replace("</robot>", joint("elbow", "base", "tip") + "</robot>")
+    frame = joint("mount", "tip", "frame", "fixed", '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>')
+    framed = plain.replace("</robot>", link("frame", "") + frame + "</robot>")
+    one, other = (body_specs(load_urdf(text)[0])["tip"] for text in (plain, framed))
+    assert one.mass == other.mass
+    assert one.com.tobytes() == other.com.tobytes()
+    assert one.inertia.tobytes() == other.inertia.tobytes()
+
+
+def test_base_pose_gravity_and_floating_base():
+    base = gpusim.Transform.from_rpy((1, 2, 3), (0.1, 0.2, 0.3))
+    builder, report = load_urdf(arm(), fixed_base=False, gravity=(0, 0, -1.62), xform=base)
+    assert report.base_joint == "world_to_base"
+    assert joint_specs(builder)["world_to_base"].kind == "free"
+    assert report.joints["world_to_base"].kind == "floating"
+    assert builder.gravity.tolist() == [0, 0, -1.62]
+    np.testing.assert_allclose(pose(body_specs(builder)["base"].xform), pose(base), atol=1e-15)
+    fixed, _ = load_urdf(arm(), xform=base)
+    np.testing.assert_allclose(pose(joint_specs(fixed)["world_to_base"].parent_xform), pose(base), atol=1e-15)
+
+
+def test_mimic_and_world_root():
+    builder, report = load_urdf(DATA / "mimic.urdf")
+    assert report.warnings == []
+    assert report.base_joint is None
+    assert report.base_link == "world"
+    assert set(body_specs(builder)) == {"palm", "left", "right", "tip"}
+    assert joint_specs(builder)["mount"].parent == -1
+    couplings = {item.label: item for item in builder.couplings}
+    assert set(couplings) == {"right_finger", "tip_slide"}
+    leader = report.joints["left_finger"].index
+    right = couplings["right_finger"]
+    assert (right.leader, right.follower) == (leader, report.joints["right_finger"].index)
+    assert (right.multiplier, right.offset) == (-2.0, 0.25)
+    assert report.joints["right_finger"].mimic == Mimic("left_finger", -2.0, 0.25)
+    assert report.joints["right_finger"].initial_position == 0.25
+    check_poses(builder, report, DATA / "mimic.urdf")
+
+
+def test_world_root_is_a_plain_link_when_the_base_floats():
+    builder, report = load_urdf(DATA / "mimic.urdf", fixed_base=False)
+    assert report.base_joint == "world_to_world"
+    assert report.merged == {"palm": "world"}
+    assert body_specs(builder)["world"].mass == 1.0
+
+
+def test_mimic_chains_and_leaders_that_cannot_move():
+    text = robot(
+        *(link(name) for name in "abcdef"),
+        joint("ab", "a", "b", content=LIMIT + '<mimic joint="cd" multiplier="0.5" offset="0.1"/>'),
+        joint("bc", "b", "c", content=LIMIT),
+        joint("cd", "c", "d", content=LIMIT + '<mimic joint="bc" offset="0.4"/>'),
+        joint("de", "d", "e", "fixed", ""),
+        joint("ef", "e", "f", content='<axis xyz="0 0 1"/>' + LIMIT + '<mimic joint="de" offset="0.3"/>'),
+    )
+    builder, report = load_urdf(text, merge_fixed=False)
+    assert report.joints["cd"].initial_position == 0.4
+    assert report.joints["ab"].initial_position == pytest.approx(0.3)
+    assert joint_specs(builder)["ef"].kind == "fixed"
+    turn = joint_specs(builder)["ef"].parent_xform.matrix()
+    np.testing.assert_allclose(turn[:2, 0], [math.cos(0.3), math.sin(0.3)], atol=1e-15)
+    assert any("'ef'" in text and "'de'" in text for text in report.warnings)
+
+
+def test_axis_defaults_to_x_and_is_normalized():
+    builder, report = load_urdf(arm('<axis xyz="0 3 4"/>' + LIMIT))
+    assert "length 5" in report.warnings[0]
+    np.testing.assert_allclose(joint_specs(builder)["elbow"].params["columns"][:, 2], [0, 0.6, 0.8], atol=1e-15)
+    builder, report = load_urdf(arm())
+    assert report.warnings == []
+    np.testing.assert_allclose(joint_specs(builder)["elbow"].params["columns"][:, 2], [1, 0, 0], atol=1e-15)
+
+
+def test_load_inertia_is_what_the_joint_carries():
+    tip = inertial("2", ("0.1", "0.2", "0.3", "0", "0", "0"), '<origin xyz="0 0.5 0"/>')
+    _, report = load_urdf(arm('<axis xyz="1 0 0"/>' + LIMIT, tip=tip))
+    assert report.joints["elbow"].load_inertia == pytest.approx(0.1 + 2 * 0.25)
+    _, report = load_urdf(arm('<axis xyz="1 0 0"/>' + LIMIT, "prismatic", tip=tip))
+    assert report.joints["elbow"].load_inertia == pytest.approx(2.0)
+
+
+def test_holding_servos_go_to_leaders_within_their_limits():
+    builder, report = load_urdf(DATA / "mimic.urdf")
+    assert add_holding_servos(builder, report) == ["left_finger"]
+    text = arm('<limit lower="0.2" upper="1" effort="7" velocity="1"/>')
+    builder, report = load_urdf(text)
+    assert any("outside its limits" in warning for warning in report.warnings)
+    add_holding_servos(builder, report)
+    params = builder.actuators[0].params
+    assert params["target"] == 0.2
+    assert params["effort_limit"] == 7.0
+    with pytest.raises(gpusim.ModelError, match="frequency"):
+        add_holding_servos(builder, report, frequency=0.0)
+
+
+def test_names_with_dots_and_spaces_become_labels():
+    text = robot(
+        link("base link"), link("arm.1"), link("base_link"), joint("j 1.x", "base link", "arm.1"),
+        joint("j2", "arm.1", "base_link", content=LIMIT + '<mimic joint="j 1.x"/>'),
+    )  # fmt: skip
+    builder, report = load_urdf(text)
+    assert set(body_specs(builder)) == {"base_link_", "arm_1", "base_link"}
+    assert report.joints["j2"].mimic.leader == "j_1_x"
+    assert len(report.warnings) == 3
+
+
+def test_text_and_path_and_namespaces_give_the_same_model(tmp_path):
+    text = arm()
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    spaced = text.replace("<robot ", '<?xml version="1.0" encoding="latin-1"?>\n<robot xmlns="http://ros.org" ')
+    spaced = spaced.replace("</robot>", '<x:link xmlns:x="http://other"/><gazebo/><gazebo/></robot>')
+    reports = [load_urdf(source)[1] for source in (text, path, str(path), spaced)]
+    assert len({tuple(report.joints) for report in reports}) == 1
+    assert reports[3].ignored == {"link": 1, "gazebo": 2}
+    assert "2 <gazebo>" in reports[3].summary()
+    assert isinstance(reports[0], ImportReport)
+
+
+def test_summary_says_what_was_read():
+    _, report = load_urdf(DATA / "all_joints.urdf")
+    lines = report.summary().splitlines()
+    assert "all_joints" in lines[0] and "6 bodies" in lines[0] and "9.1 kg" in lines[0]
+    assert "camera, lens into 'upper'" in lines[1]
+    assert "1 <visual>" in lines[2]
+
+
+def test_a_single_link_is_a_robot():
+    builder, report = load_urdf(robot(link("box")))
+    assert len(builder.bodies) == 1
+    assert report.joints["world_to_box"].kind == "fixed"
+    assert report.joint_limits == {}
+
+
+def test_base_joint_label_gives_way_to_the_file():
+    text = robot(link("base", SOLID), link("tip"), joint("world_to_base", "base", "tip"))
+    assert load_urdf(text)[1].base_joint == "world_to_base_"
+
+
+def test_importing_gpusim_does_not_import_yourdfpy():
+    code = "import sys, gpusim, gpusim.importers; sys.exit('yourdfpy' in sys.modules or 'lxml' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,1 @@
+"""OpenGL viewer: draws what a simulation computes; imports gpusim, never the reverse."""
