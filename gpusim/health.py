@@ -30,7 +30,9 @@ class Quarantine:
         failed = ~self._fine() & ~self.stopped
         for world in np.flatnonzero(failed):
             self._reasons[int(world)] = self._culprit(int(world))
-            warnings.warn(f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=3)
+            warnings.warn(
+                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=3
+            )
         self.stopped |= failed
         if self.stopped.any():
             self._sim.state.restore(self._good, np.flatnonzero(self.stopped))

@@ -101,8 +101,8 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Moves the road by its position alone: its velocity stays zero, so the tire's damper sees no impulse.
 
-    The velocities of a step at t belong to t - dt/2 and t + dt/2, and a spring pushes between these two; the road is
-    therefore put where it is on average in that span, which makes a jump at t act from t on.
+    A spring's push at time t changes the velocities from t - dt/2 to t + dt/2. The road is therefore put where it is
+    on average in that span, which makes a jump at t act from t on, to second order.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0

@@ -128,8 +128,7 @@ class DcMotor(ActuatorType):
         carried = np.where(
             no_lag,
             0.0,
-            (safe_electric * torque + interval * (1.0 - theta) * (drive - torque))
-            / (safe_electric + interval * theta),
+            (safe_electric * torque + interval * (1.0 - theta) * (drive - torque)) / (safe_electric + interval * theta),
         )
         z = np.where(no_lag, np.inf, 0.5 * work.h / safe_electric)
         jump = late * np.where(no_lag, 1.0, 1.0 + np.expm1(-z) / np.where(no_lag, 1.0, z))

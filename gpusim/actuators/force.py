@@ -132,9 +132,7 @@ def add_force(
 
 
 @builder_method
-def add_torque(
-    self: ModelBuilder, body: int, torque: Vector, frame: str = "world", label: str | None = None
-) -> int:
+def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
     """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written).
 
     Args:

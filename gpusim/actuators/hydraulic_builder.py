@@ -123,7 +123,10 @@ def add_hydraulic_cylinder(
         params[name] = validate.number(element, name, given[name])
     _check_stroke(element, params)
     _check_valve(element, params, given)
-    for name, choice, known in (("orifice", orifice, ("smooth", "linear")), ("coupling", coupling, ("implicit", "papers"))):
+    for name, choice, known in (
+        ("orifice", orifice, ("smooth", "linear")),
+        ("coupling", coupling, ("implicit", "papers")),
+    ):
         if choice not in known:
             raise validate.fail(element, f"{name} = {choice!r} is unknown", f"give one of {known}")
     if coupling == "papers" and params["piston_mass"] == 0.0:

@@ -109,8 +109,9 @@ class HydraulicCylinder(ActuatorType):
         StateVariable("pressure_b", "Pa", "pressure of chamber B", lambda p: p["initial_pressure_b"]),
         StateVariable("spool", "-", "spool position, -1 to 1"),
         StateVariable("spool_rate", "1/s", "rate of the spool"),
-        StateVariable("oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
-                      lambda p: float("nan")),
+        StateVariable(
+            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's", lambda p: float("nan")
+        ),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("command", "-", "valve command, -1 to 1", _command_reader("command")),
@@ -139,7 +140,9 @@ class HydraulicCylinder(ActuatorType):
         for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):
             if np.any(volume <= 0.0):
                 raise validate.fail(
-                    "cylinder parameters", f"chamber {name} has no volume left", "give a larger volume or a shorter stroke"
+                    "cylinder parameters",
+                    f"chamber {name} has no volume left",
+                    "give a larger volume or a shorter stroke",
                 )
         if np.any(p["stroke_min"] > p["stroke_max"]):
             raise validate.fail("cylinder parameters", "stroke_min is above stroke_max", "swap them")

@@ -43,7 +43,9 @@ def free_piston(group: Group, work: Work, x: Array) -> Array:
                 + p["hose_volume_b"] / p["hose_bulk_modulus"],
             ]
         )
-        a_a, b_a, a_b, b_b = chamber_lines(p, (pressures[0], pressures[1]), np.stack(pressures), openings, compliance, h)
+        a_a, b_a, a_b, b_b = chamber_lines(
+            p, (pressures[0], pressures[1]), np.stack(pressures), openings, compliance, h
+        )
         force = p["area_a"] * a_a - p["area_b"] * a_b
         drag = p["area_a"] * b_a - p["area_b"] * b_b + p["viscous_friction"]
         velocity = (mass * velocity + h * force) / (mass + h * drag)

@@ -68,7 +68,9 @@ def second_order_valve(
     return new_position, new_rate, mean
 
 
-def first_order_valve(position: Array, command: Array, gain: Array, time_constant: Array, h: float) -> tuple[Array, Array]:
+def first_order_valve(
+    position: Array, command: Array, gain: Array, time_constant: Array, h: float
+) -> tuple[Array, Array]:
     """Exact step of ``T x' + x = K u`` with constant u: position at the end, mean position."""
     target = gain * command
     ratio = h / time_constant

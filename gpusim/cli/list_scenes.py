@@ -41,9 +41,7 @@ def show_parameters(scene: str) -> None:
     table.add_column("value")
     table.add_column("meaning")
     for parameter in parameters:
-        table.add_row(
-            Text(parameter.name), Text(_shown(parameter.default)), Text(parameter.type), Text(parameter.doc)
-        )
+        table.add_row(Text(parameter.name), Text(_shown(parameter.default)), Text(parameter.type), Text(parameter.doc))
     console.print(table)
     console.print(f"Set them with 'gpusim run {scene} --set NAME=VALUE'.")
 

@@ -61,13 +61,13 @@ _QUATERNION_PRODUCT = _quaternion_product_table()
 
 def matvec(matrix: Array, vector: Array) -> Array:
     """Matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
-    product: Array = np.matmul(matrix, vector[..., None])[..., 0]
+    product: Array = np.matvec(matrix, vector)
     return product
 
 
 def dot(a: Array, b: Array) -> Array:
     """Scalar product over the last axis, (..., 3) and (..., 3) to (...)."""
-    product: Array = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+    product: Array = np.vecdot(a, b)
     return product
 
 
@@ -110,9 +110,7 @@ def quaternion_conjugate(q: Array) -> Array:
 
 def normalized(q: Array) -> Array:
     """Quaternions (..., 4) scaled to unit length."""
-    squares = q * q
-    length = np.sqrt(squares[..., 0] + squares[..., 1] + squares[..., 2] + squares[..., 3])
-    unit: Array = q / length[..., None]
+    unit: Array = q / norm(q)[..., None]
     return unit
 
 

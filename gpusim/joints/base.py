@@ -33,7 +33,7 @@ UNITS = {TRANSLATION: "m", DISTANCE: "m", ANGLE: "rad", ROTATION: "rad", TOTAL_R
 
 @dataclass(frozen=True)
 class DotRow:
-    """``u . w - c0`` with ``u`` in the parent's axes.
+    """``u . w - c0`` with ``u`` in the parent's axes (or the world's, see ``on_world``).
 
     Linear: ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is
     a direction in the child's axes and ``point_a`` is not used.
@@ -44,6 +44,9 @@ class DotRow:
     vector_b: Array
     linear: bool
     c0: float = 0.0
+    on_world: bool = False
+    """``u`` keeps its direction in the world: for points that coincide in all directions, where any axes serve and
+    turning ones would couple the kick's gap with the turn (which ruins singular poses)."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ class JointFrames:
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
         """The points coincide along the given axes of the parent."""
+        if len(columns) == 3:
+            return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
 
     def perpendicular_row(self, a: int, b: int) -> DotRow:

@@ -22,7 +22,7 @@ from gpusim.joints.base import (
     joint_type,
 )
 from gpusim.model.builder import ModelBuilder
-from gpusim.model.specs import JointSpec
+from gpusim.model.specs import WORLD, JointSpec
 from gpusim.model.topology import AngleTable, DotTable, LineTable, SpinTable
 from gpusim.typing import Array
 
@@ -157,7 +157,9 @@ class RowCollector:
                 self.angle_of[index, k] = len(self.angles)
                 owner = joint.child if c.axis_on_child else joint.parent
                 self.angles.append(
-                    dict(body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b)
+                    dict(
+                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b
+                    )
                 )
 
     def _rigid(self, joint: JointSpec, row: DotRow | LineRow) -> tuple[str, int]:
@@ -171,6 +173,7 @@ class RowCollector:
             dict(
                 body_a=joint.parent,
                 body_b=joint.child,
+                body_u=WORLD if row.on_world else joint.parent,
                 u=row.u,
                 vector_a=self._arm(joint.parent, row.point_a) if row.linear else np.zeros(3),
                 vector_b=self._arm(joint.child, row.vector_b) if row.linear else row.vector_b,
@@ -196,7 +199,12 @@ class RowCollector:
         """The element tables, with the world as body ``num_bodies``."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
-        return DotTable(**dot), SpinTable(**spin), LineTable(**line), AngleTable(**_columns(self.angles, _SHAPES["angle"], world))
+        return (
+            DotTable(**dot),
+            SpinTable(**spin),
+            LineTable(**line),
+            AngleTable(**_columns(self.angles, _SHAPES["angle"], world)),
+        )
 
     def flat(self, element: tuple[str, int]) -> int:
         """Index of an element in the concatenation dot, spin, line."""
@@ -206,10 +214,12 @@ class RowCollector:
         return before[kind] + index
 
 
-_BODY_COLUMNS = {"body_a", "body_b", "owner"}
+_BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner"}
 _INT_COLUMNS = _BODY_COLUMNS | {"angle", "component"}
 _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
-    "dot": {"body_a": (), "body_b": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": ()},
+    "dot": {
+        "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),
+    },
     "spin": {
         "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "frame_a": (4,), "frame_b": (4,),
     },

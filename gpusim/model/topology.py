@@ -20,6 +20,7 @@ class DotTable:
 
     body_a: Array
     body_b: Array
+    body_u: Array
     u: Array
     vector_a: Array
     vector_b: Array

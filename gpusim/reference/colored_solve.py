@@ -209,5 +209,3 @@ def papers_pseudo_velocity(w: Work) -> Array:
             current = current + matvec(batch.mass_jacobian.swapaxes(-1, -2), matvec(batch.inverse, error))
             moved[:, batch.bodies.ravel()] = current.reshape(w.num_worlds, -1, 6)
     return moved
-
-

@@ -81,15 +81,15 @@ def _turn_operators(w: Work) -> Array:
 
 def _dot_bias(w: Work, operator: Array) -> None:
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
-    of_a = np.matmul(operator[:, t.body_a], scratch["dot.pair"])
+    u = scratch["dot.u"]
+    of_u = matvec(operator[:, t.body_u], u)
+    of_a = matvec(operator[:, t.body_a], scratch["dot.arm_a"])
     of_b = matvec(operator[:, t.body_b], scratch["dot.vector_b"])
     velocity = w.twist[..., :3]
     moved = h * w.layout.dot_linear.astype(w.real) * (velocity[:, t.body_b] - velocity[:, t.body_a])
-    change_u, beyond_u = of_a[..., :3, 0], of_a[..., 3:, 0]
-    change_w = moved + of_b[..., :3] - of_a[..., :3, 1]
-    beyond_w = of_b[..., 3:] - of_a[..., 3:, 1]
-    u = scratch["dot.pair"][..., 0]
-    total = dot(beyond_u, scratch["dot.sep"]) + dot(u, beyond_w) + dot(change_u, change_w)
+    change_w = moved + of_b[..., :3] - of_a[..., :3]
+    beyond_w = of_b[..., 3:] - of_a[..., 3:]
+    total = dot(of_u[..., 3:], scratch["dot.sep"]) + dot(u, beyond_w) + dot(of_u[..., :3], change_w)
     w.element_bias[:, w.layout.dots] = total / h
 
 

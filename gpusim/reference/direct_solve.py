@@ -1,10 +1,14 @@
 """Stage solve, direct: all joint rows at once; limits, friction and saturation by switching modes.
 
-    (J v + b) + gamma p = target,   v = v_kicked + M^-1 J^T p
+    (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 Each pass refreshes the curvature bias and the curved laws from the newest velocities and corrects p with the
-same factor (which also removes what the regularization left). A world whose axis rows change mode, or
-whose compliances moved far, is factored again. A world's passes depend on that world alone.
+same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again. A
+world's passes depend on that world alone, so its bits do not depend on its neighbors.
+
+Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
+a step, and refreshing diverges. A refresh that does not halve the error of the rigid rows is taken
+back, and the position correction of that step is left to a later, better conditioned one.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import numpy as np
 
 from gpusim.reference import actuate
 from gpusim.reference.curvature import curvature
-from gpusim.reference.factor import Factor, diagonal, products
+from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, STICK, solve_row
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -23,16 +27,21 @@ PASSES = 3
 STALE = 0.2
 # Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
+# A refresh must shrink the error to this share, unless the error is rounding already (m/s).
+CONTRACTION = 0.5
+ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 
 
 class Rows:
     """Compliance and target of every row in the current modes, (num_worlds, constraints, block)."""
 
-    def __init__(self, w: Work, response: Array) -> None:
-        shape = (w.num_worlds, w.topology.num_constraints, w.topology.block)
-        self.gamma = np.zeros(shape, w.real)
-        self.target = np.zeros(shape, w.real)
-        self.floor = LEAST_SLOPE[w.real] / response
+    def __init__(self, w: Work, own: Array) -> None:
+        self.gamma = np.zeros_like(own)
+        self.target = np.zeros_like(own)
+        self.regularization = own.dtype.type(REGULARIZATION[own.dtype]) * own
+        axis_rows = own.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+        self.response = np.maximum(axis_rows, np.finfo(w.real).tiny * 1e6)
+        self.floor = LEAST_SLOPE[w.real] / self.response
 
     def fill(self, w: Work, mode: Array) -> None:
         """Write the axis rows: sticking rows are rigid, the others compliant."""
@@ -43,9 +52,57 @@ class Rows:
         stop = np.where(contact == AT_LOWER, w.law.velocity_lower, 0.0)
         stop = np.where(contact == AT_UPPER, w.law.velocity_upper, stop)
         rows = w.topology.axis_row
-        flat = self.gamma.reshape(w.num_worlds, -1)
-        flat[:, rows] = np.where(rigid, 0.0, 1.0 / slope)
+        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)
         self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)
+
+    def residual(self, w: Work) -> Array:
+        """What the row equations still miss, m/s."""
+        compliance = (self.gamma + self.regularization) * w.impulse
+        return self.target - w.row_velocity(w.twist) - w.bias.reshape(w.impulse.shape) - compliance
+
+    def rigid_error(self, w: Work, residual: Array) -> Array:
+        """Greatest residual of the rigid rows, m/s, (num_worlds,)."""
+        rigid = w.topology.row_used & (self.gamma == 0.0)
+        return np.max(np.abs(np.where(rigid, residual, 0.0)), axis=(1, 2), initial=0.0)
+
+
+class Passes:
+    """Which worlds still correct, and how often they have since their last factorization."""
+
+    def __init__(self, w: Work) -> None:
+        worlds = w.num_worlds
+        self.left = np.full(worlds, PASSES)
+        self.since = np.zeros(worlds, np.int64)
+        self.switches = np.zeros(worlds, np.int64)
+        self.error = np.zeros(worlds, w.real)
+        self.stuck = np.zeros(worlds, bool)
+        self.saved = w.twist, w.impulse
+
+    @property
+    def active(self) -> Array:
+        """Worlds that still correct."""
+        return self.left > 0
+
+    def guard(self, w: Work, error: Array) -> None:
+        """Take the first refresh back where it did not halve the error, and stop there."""
+        diverges = self.active & (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real])
+        if diverges.any():
+            pick = diverges[:, None, None]
+            w.twist = np.where(pick, self.saved[0], w.twist)
+            w.impulse = np.where(pick, self.saved[1], w.impulse)
+            self.left[diverges] = 0
+            self.stuck |= diverges
+        first = self.active & (self.since == 1)
+        if first.any():
+            pick = first[:, None, None]
+            self.error = np.where(first, error, self.error)
+            self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.impulse, self.saved[1])
+
+    def restart(self, worlds: Array) -> None:
+        """Worlds that were factored again."""
+        self.switches[worlds] += 1
+        self.since[worlds] = 0
+        self.left[worlds] = np.maximum(self.left[worlds], 2)
 
 
 def solve(w: Work) -> None:
@@ -53,48 +110,54 @@ def solve(w: Work) -> None:
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
-    response = np.maximum(own.reshape(w.num_worlds, -1)[:, t.axis_row], np.finfo(w.real).tiny * 1e6)
     mode = w.state.arrays["axis_mode"].copy()
-    _start_modes(w, mode, response)
-    rows = Rows(w, response)
+    rows = Rows(w, own)
+    _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
     factor = Factor(t, blocks, rows.gamma, own)
     factored = rows.gamma.copy()
     w.impulse = np.zeros_like(w.impulse)
-    left = np.full(w.num_worlds, PASSES)
-    switches = np.zeros(w.num_worlds, np.int64)
-    while True:
-        active = left > 0
+    passes = Passes(w)
+    while passes.active.any():
         curvature(w)
-        error = _residual(w, rows)
-        if not active.any():
-            break
-        change = np.where(active[:, None, None], factor.solve(error), 0.0)
-        w.impulse += change
-        w.twist = np.where(active[:, None, None], w.twist + w.apply_impulse(change), w.twist)
-        left -= active
-        w.active = active[:, None]
+        residual = rows.residual(w)
+        passes.guard(w, rows.rigid_error(w, residual))
+        _correct(w, factor, residual, passes)
+        if t.axis_row.size:
+            again = _refit(w, rows, mode, factored, passes)
+            if again.size:
+                passes.restart(again)
+                factor.replace(Factor(t, blocks[again], rows.gamma[again], own[again]), again)
+                factored[again] = rows.gamma[again]
+    if t.axis_row.size:
+        curvature(w)
         _axis_velocity_next(w)
-        actuate.refresh(w, w.axis_velocity_next)
-        changed = _switch_modes(w, mode, response, active) & (switches < w.config.iterations)
-        rows.fill(w, mode)
-        stale = np.any(np.abs(rows.gamma - factored) > STALE * factored, axis=(1, 2))
-        again = np.flatnonzero(changed | (active & stale & (switches < w.config.iterations)))
-        if again.size:
-            switches[again] += 1
-            left[again] = np.maximum(left[again], 2)
-            factor.replace(Factor(t, blocks[again], rows.gamma[again], own[again]), again)
-            factored[again] = rows.gamma[again]
+    else:
+        w.axis_velocity_next = w.axis_velocity
+    w.mode, w.factor, w.stuck = mode, factor, passes.stuck
+    w.residual = rows.rigid_error(w, rows.residual(w))
+
+
+def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
+    active = passes.active
+    pick = active[:, None, None]
+    change = np.where(pick, factor.solve(residual), 0.0)
+    w.impulse = w.impulse + change
+    w.twist = np.where(pick, w.twist + w.apply_impulse(change), w.twist)
+    w.active = active[:, None]
+    passes.left -= active
+    passes.since += active
+
+
+def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) -> Array:
+    """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
     _axis_velocity_next(w)
-    w.mode = mode
-    w.factor = factor
-    w.residual = np.max(np.abs(np.where(t.row_used, error, 0.0)), axis=(1, 2), initial=0.0)
-
-
-def _residual(w: Work, rows: Rows) -> Array:
-    shape = w.impulse.shape
-    residual = rows.target - w.row_velocity(w.twist) - w.bias.reshape(shape) - rows.gamma * w.impulse
-    return residual
+    actuate.refresh(w, w.axis_velocity_next)
+    changed = _switch_modes(w, mode, rows.response)
+    rows.fill(w, mode)
+    stale = np.any(np.abs(rows.gamma - factored) > STALE * factored, axis=(1, 2))
+    again = w.active[:, 0] & (changed | stale) & (passes.switches < w.config.iterations)
+    return np.flatnonzero(again)
 
 
 def _axis_velocity_next(w: Work) -> None:
@@ -113,17 +176,17 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     gone = (contact == AT_LOWER) & ~np.isfinite(law.velocity_lower)
     gone |= (contact == AT_UPPER) & ~np.isfinite(law.velocity_upper)
     gone |= (contact < AT_LOWER) & ((law.friction > 0.0) != (contact > 0))
-    gone |= (w.h_prev <= 0.0)
+    gone |= w.h_prev <= 0.0
     mode[:] = np.where(gone, fresh, mode)
 
 
-def _switch_modes(w: Work, mode: Array, response: Array, active: Array) -> Array:
+def _switch_modes(w: Work, mode: Array, response: Array) -> Array:
     """Modes that each row alone would take at the solution; True for active worlds where one differs."""
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     free = w.axis_velocity_next - response * impulse
     new = solve_row(w.law, free, response)[1]
-    changed = active & np.any(new != mode, axis=1)
+    changed = w.active[:, 0] & np.any(new != mode, axis=1)
     mode[changed] = new[changed]
     return np.asarray(changed)

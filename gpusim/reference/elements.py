@@ -57,8 +57,8 @@ def rigid_values(w: Work) -> Array:
 def dot_vectors(w: Work) -> tuple[Array, Array, Array, Array]:
     """u, arm on a, vector on b and w of the dot elements, world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
-    pair = np.matmul(w.rotation[:, t.body_a], w.layout.dot_pair)
-    u, arm_a = pair[..., 0], pair[..., 1]
+    u = matvec(w.rotation[:, t.body_u], t.u)
+    arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     vector_b = matvec(w.rotation[:, t.body_b], t.vector_b)
     sep = w.layout.dot_linear * (x[:, t.body_b] - x[:, t.body_a]) + vector_b - arm_a
     return u, arm_a, vector_b, sep
@@ -68,15 +68,16 @@ def _dots(w: Work) -> None:
     u, arm_a, vector_b, sep = dot_vectors(w)
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
-    # The parent's arm reaches to the child's point, for u turns with the parent.
-    turned = np.matmul(rotations.skew(u), np.stack([vector_b, sep + arm_a], axis=-1))
+    # Where u turns with the parent, its arm reaches to the child's point.
+    turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_turns * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
     jacobian[:, at, 0, :3] = -direction
     jacobian[:, at, 0, 3:] = turned[..., 1]
     jacobian[:, at, 1, :3] = direction
     jacobian[:, at, 1, 3:] = -turned[..., 0]
-    w.scratch["dot.pair"] = np.stack([u, arm_a], axis=-1).astype(w.real)
+    w.scratch["dot.u"] = u.astype(w.real)
+    w.scratch["dot.arm_a"] = arm_a.astype(w.real)
     w.scratch["dot.vector_b"] = vector_b.astype(w.real)
     w.scratch["dot.sep"] = sep.astype(w.real)
 
@@ -112,9 +113,7 @@ def relative_rotation(w: Work) -> Array:
     t, q = w.topology.spin, w.state.arrays["orientation"]
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
     b = rotations.quaternion_product(q[:, t.body_b], np.broadcast_to(t.frame_b, (w.num_worlds, *t.frame_b.shape)))
-    return rotations.rotation_vector_from_quaternion(
-        rotations.quaternion_product(rotations.quaternion_conjugate(a), b)
-    )
+    return rotations.rotation_vector_from_quaternion(rotations.quaternion_product(rotations.quaternion_conjugate(a), b))
 
 
 def line_vectors(w: Work) -> tuple[Array, Array, Array]:

@@ -44,7 +44,9 @@ def stiffened(w: Work, mobility: Array) -> Array:
     total = w.layout.sum_sides(stiffness).reshape(worlds, -1, 3, 3)
     turned = np.matmul(w.rotation_real, w.inertia)
     inertia = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
-    stiff = np.linalg.inv(np.where(needed[..., None, None], inertia + FACTOR * quarter * total, np.eye(3, dtype=w.real)))
+    stiff = np.linalg.inv(
+        np.where(needed[..., None, None], inertia + FACTOR * quarter * total, np.eye(3, dtype=w.real))
+    )
     changed: Array = np.where(needed[..., None, None], stiff, mobility)
     return changed
 

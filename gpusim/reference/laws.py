@@ -88,7 +88,9 @@ def add_columns(target: Array, group: Group, values: Array) -> None:
         np.add.at(target, (slice(None), group.axis), values)
 
 
-def solve_row(law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)) -> tuple[Array, Array]:
+def solve_row(
+    law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
+) -> tuple[Array, Array]:
     """Row velocity and mode that solve the law for a row alone.
 
     Args:

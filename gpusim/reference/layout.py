@@ -28,11 +28,13 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # Dot elements: u and the parent's arm turn with body a, so one product serves both.
-        self.dot_pair = np.stack([t.dot.u, t.dot.vector_a], axis=-1)
+        # A direction that turns with the parent feels the whole separation, one of the world's axes does not.
+        self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.dot_linear = t.dot.linear[:, None]
         coupling_constraint, coupling_place = np.divmod(t.coupling.row, t.block)
-        self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[:, None]
+        self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[
+            :, None
+        ]
         self.rigid_linear = self._gap_elements()
         self.side_arm = self._side_arms()
         self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)

@@ -71,6 +71,7 @@ class Work:
     active: Array
     mode: Array
     residual: Array
+    stuck: Array
     factor: Any
     momentum_kicked: Array
     momentum_now: Array
@@ -86,9 +87,7 @@ class Work:
         # Half the trace bounds the greatest principal moment from below well enough for a switch.
         self.inertia_largest = np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real)
         self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
-        self.axis_parameters = {
-            k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")
-        }
+        self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
     def broadcast(self, array: Array) -> Array:
         """(1 or num_worlds, n) as (num_worlds, n)."""
@@ -160,8 +159,5 @@ class Work:
         """M^-1 J^T p, (num_worlds, bodies, 6)."""
         layout = self.layout
         sides = np.zeros((impulse.shape[0], layout.num_sides + 1, 6), impulse.dtype)
-        np.matmul(
-            impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :]
-        )
+        np.matmul(impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :])
         return layout.sum_sides(sides)
-

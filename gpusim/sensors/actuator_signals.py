@@ -26,7 +26,9 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
             prefix = f"{kind.prefix}.{label}."
             for reading in kind.readings:
                 reader = _reader(sim, kind.name, reading.name, k)
-                table.add(prefix + reading.name, (), reading.unit, reading.doc, reader, _writer(sim, group, reading.name, k))
+                table.add(
+                    prefix + reading.name, (), reading.unit, reading.doc, reader, _writer(sim, group, reading.name, k)
+                )
             for p in kind.parameters:
                 if prefix + p.name not in table.by_name:
                     table.add(

@@ -34,7 +34,9 @@ class BodySignals:
         """Make the body's signals known."""
         pose = "of the body frame, world frame"
         table.add(prefix + "position", (3,), "m", f"origin {pose}", self.position, self.write_position)
-        table.add(prefix + "orientation", (4,), "-", f"quaternion xyzw {pose}", self.orientation, self.write_orientation)
+        table.add(
+            prefix + "orientation", (4,), "-", f"quaternion xyzw {pose}", self.orientation, self.write_orientation
+        )
         table.add(prefix + "center_of_mass", (3,), "m", "center of mass, world frame", self.center)
         velocity = "world frame, at t"
         table.add(

@@ -112,7 +112,9 @@ class JointSignals:
         """Linear and angular velocity of the child's joint frame, world frame."""
         w, pose = self.sim.sensed(), self._pose()
         twist = w.twist_now[:, self.spec.child]
-        return np.concatenate([twist[:, :3] + cross(twist[:, 3:], pose.arm_b.astype(twist.dtype)), twist[:, 3:]], axis=-1)
+        return np.concatenate(
+            [twist[:, :3] + cross(twist[:, 3:], pose.arm_b.astype(twist.dtype)), twist[:, 3:]], axis=-1
+        )
 
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""

@@ -39,7 +39,9 @@ class SolverConfig:
         for name in ("substeps", "iterations"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise validate.fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+                raise validate.fail(
+                    element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
+                )
         validate.not_negative(element, "epsilon", self.epsilon)
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if getattr(self, name) not in known:

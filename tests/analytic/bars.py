@@ -82,9 +82,10 @@ HYDRAULICS: tuple[Row, ...] = (
     Row("hold_boom", {"dt": 1e-2}, Bar(5e-5), "drift in 0.5 s"),
 )
 
-#: Blow-up shows as an angle error of many radians or as an overshoot far above what a passive system can reach.
+#: What "stable" means. A motor that blows up is off by many radians. Masses on passive springs, resolved by the step or
+#: not, never move farther than physics lets them (1, and rounding) and have come to the reference in the end.
 STABLE_ANGLE = 0.2
-STABLE_OVERSHOOT = 1.5
+STABLE = {"overshoot": 1.001, "late": 0.05}
 
 MOTORS: tuple[Row, ...] = (
     Row("case2a", {"dt": 1e-3}, Bar(2e-3)),
@@ -96,10 +97,10 @@ MOTORS: tuple[Row, ...] = (
 )
 
 SPRINGS: tuple[Row, ...] = (
-    Row("case3a", {"dt": 1e-3}, Bar(0.01, extra={"overshoot": STABLE_OVERSHOOT}), "period >= 50 ms"),
-    Row("case3b", {"dt": 1e-3}, Bar(0.01, extra={"overshoot": STABLE_OVERSHOOT}), "period >= 50 ms"),
-    Row("case3a", {"dt": 1e-2}, Bar(extra={"overshoot": STABLE_OVERSHOOT}), "stable"),
-    Row("case3b", {"dt": 1e-2}, Bar(extra={"overshoot": STABLE_OVERSHOOT}), "stable"),
+    Row("case3a", {"dt": 1e-3}, Bar(0.01, extra=STABLE), "period >= 50 ms"),
+    Row("case3b", {"dt": 1e-3}, Bar(0.01, extra=STABLE), "period >= 50 ms"),
+    Row("case3a", {"dt": 1e-2}, Bar(extra=STABLE), "stable"),
+    Row("case3b", {"dt": 1e-2}, Bar(extra=STABLE), "stable"),
 )
 
 #: Other ways to solve, reported beside "direct": no blow-up, gap below 1 mm (A05 may need more sweeps).

@@ -177,8 +177,8 @@ def run(
 ) -> Result:
     """Run one case (a key of ``CASES`` or of ``special.CASES``) up to ``horizon`` s and measure it.
 
-    With a dt that is longer than the reference's sample step only the samples at multiples of dt count. A run that
-    raises a gpusim error or becomes infinite is reported with ``finished`` False.
+    With a dt that is longer than the reference's sample step only the samples at multiples of dt count. A run whose
+    world was stopped is reported with ``finished`` False.
     """
     setup = Setup(dt, substeps, dtype, joint_solver, iterations, scheme)
     trajectory = CASES.get(case)
@@ -190,7 +190,8 @@ def run(
         else:
             special.CASES[case](setup, horizon, result)
     except gpusim.SimulationError as error:
-        result.finished, result.failure = False, str(error).splitlines()[0]
+        result.failure = str(error)
+    result.finished = not result.failure
     result.wall_time = time.perf_counter() - start
     return result
 
@@ -204,7 +205,7 @@ def _follow(case: Trajectory, setup: Setup, horizon: float | None, result: Resul
     result.max_error, result.final_error = float(errors.max()), float(errors[-1])
     result.joint_gap = samples.joint_gap
     result.energy_error = samples.energy_error if case.conserves else None
-    result.finished = bool(np.isfinite(samples.found).all())
+    result.failure = samples.failure
     if case.steady:
         result.extra.update(_steady_errors(case, samples.found, reference, samples.rows))
 

@@ -23,17 +23,24 @@ class March:
         found: the observed output, (len(rows), outputs).
         energy_error: greatest |E - E0| over the samples, J.
         joint_gap: greatest over the samples, m.
+        failure: what stopped the world; empty if nothing did.
     """
 
     rows: np.ndarray
     found: np.ndarray
     energy_error: float
     joint_gap: float
+    failure: str
 
 
 def simulation(scene: Scene, setup: Setup) -> gpusim.Simulation:
     """A simulation of one world with the settings of ``setup`` on the NumPy backend."""
     return gpusim.Simulation(scene.builder.finalize(), backend="numpy", dtype=setup.dtype, config=setup.config())
+
+
+def failure(sim: gpusim.Simulation) -> str:
+    """Why world 0 was stopped; empty if it runs."""
+    return "" if sim.health()[0] else sim.health_report()
 
 
 def advance(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
@@ -73,4 +80,4 @@ def march(
         energies.append(total_energy(sim))
         gaps.append(float(read(sim, "sim.joint_drift")))
     energy = np.asarray(energies)
-    return March(rows, np.stack(found), float(np.abs(energy - energy[0]).max()), max(gaps))
+    return March(rows, np.stack(found), float(np.abs(energy - energy[0]).max()), max(gaps), failure(sim))

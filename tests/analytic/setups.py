@@ -51,8 +51,8 @@ class Result:
         energy_error: greatest |E - E0|, J; None where the case loses energy by itself.
         joint_gap: greatest distance between joint halves, m.
         wall_time: of the run, s.
-        finished: no error was raised and everything stayed finite.
-        failure: first line of the error that ended the run.
+        finished: the world was not stopped.
+        failure: why it was.
         extra: further figures by name.
     """
 
