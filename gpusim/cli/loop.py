@@ -60,8 +60,8 @@ def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | Non
     outcome = Outcome(energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)
     # with a schedule or a recorder something happens between any two steps
-    chunk = 1 if scene.schedule or recorder else stride
-    if recorder:
+    chunk = 1 if scene.schedule or recorder is not None else stride
+    if recorder is not None:
         recorder.sample()
     start = time.perf_counter()
     try:
@@ -73,7 +73,7 @@ def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | Non
                 count = min(chunk, steps - outcome.steps)
                 sim.step(count)
                 outcome.steps += count
-                if recorder:
+                if recorder is not None:
                     recorder.sample()
                 if outcome.steps % stride == 0 or outcome.steps == steps:
                     outcome.drift = max(outcome.drift, _drift(sim))

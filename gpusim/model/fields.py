@@ -35,6 +35,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("impulse", ("worlds", "constraints", "block"), "real", "N s", "of the last kick"),
     Field("kick_before", ("worlds",), "pose", "s", "time that the last kick covered"),
     Field("axis_mode", ("worlds", "axes"), "int", "-", "state of each axis row (reference/laws.py)"),
+    Field("axis_velocity", ("worlds", "axes"), "real", "m/s", "row velocity of the last drift, bias included"),
     Field("axis_velocity_before", ("worlds", "axes"), "real", "m/s", "row velocity one half step further back"),
     Field("angle", ("worlds", "angles"), "pose", "rad", "joint angles, counted over full turns"),
     Field("coupling_offset", ("worlds", "couplings"), "pose", "rad", "offset of gears and mimics; NaN: from the pose"),

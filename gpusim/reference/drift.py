@@ -28,6 +28,7 @@ def store_velocities(w: Work) -> None:
     state["impulse"][:] = w.impulse
     state["kick_before"][:] = w.kick_time[:, 0]
     state["axis_mode"][:] = w.mode
+    state["axis_velocity"][:] = w.axis_velocity_next
     state["axis_velocity_before"][:] = w.axis_velocity
     state["residual"][:] = w.residual
 

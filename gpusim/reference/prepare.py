@@ -76,11 +76,16 @@ def _mass_jacobian(w: Work) -> None:
 
 
 def _axis_velocities(w: Work) -> None:
-    """u- from the velocities before the kick, u-- from the last step (u- itself right after a reset)."""
+    """u- and u--: mean rates of the axes over the last two drifts, from the bodies right after a reset.
+
+    Rates of the true coordinate, curvature included: J v at the new pose would miss it, which a stiff damper
+    turns into a force error of first order.
+    """
+    state, rows = w.state.arrays, w.topology.axis_row
     flat = w.row_velocity(w.twist_before).reshape(w.num_worlds, -1)
-    w.axis_velocity = flat[:, w.topology.axis_row]
-    older = w.state.arrays["axis_velocity_before"]
-    w.axis_velocity_old = np.where(w.h_prev > 0.0, older, w.axis_velocity)
+    running = w.h_prev > 0.0
+    w.axis_velocity = np.where(running, state["axis_velocity"], flat[:, rows])
+    w.axis_velocity_old = np.where(running, state["axis_velocity_before"], w.axis_velocity)
 
 
 def coupling_values(w: Work) -> Array:
