@@ -9,6 +9,7 @@ charges the oil for motion that the load never makes; kept for comparison.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,9 +158,11 @@ class HydraulicCylinder(ActuatorType):
             self._begin(group, work)
         else:
             lines = work.scratch["cylinder.lines"]
-            guess = np.stack([lines[0] - lines[1] * velocity, lines[2] - lines[3] * velocity])
+            guess = lines[0] - lines[1] * velocity
             # A world that is done keeps its chords, whatever its neighbors still do.
-            work.scratch["cylinder.guess"] = np.where(work.active, guess, work.scratch["cylinder.guess"])
+            if not work.active.all():
+                guess = np.where(work.active, guess, work.scratch["cylinder.guess"])
+            work.scratch["cylinder.guess"] = guess
         self._implicit_law(group, work)
 
     def _begin(self, group: Group, work: Work) -> None:
@@ -176,17 +179,13 @@ class HydraulicCylinder(ActuatorType):
             np.broadcast_arrays(np.where(first, slow_position, position), np.where(first, 0.0, rate))
         )
         openings = hydraulics.edge_openings(np.where(first, slow_mean, mean), p["overlap_supply"], p["overlap_drain"])
-        work.scratch["cylinder.openings"] = np.stack(openings)
+        work.circuit = circuit(p, openings)
         x = stroke(group, work)
         oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
         work.scratch["cylinder.oil"] = oil
-        work.scratch["cylinder.compliance"] = np.stack(
-            [
-                (p["volume_a"] + p["area_a"] * oil) / p["bulk_modulus"] + p["hose_volume_a"] / p["hose_bulk_modulus"],
-                (p["volume_b"] - p["area_b"] * oil) / p["bulk_modulus"] + p["hose_volume_b"] / p["hose_bulk_modulus"],
-            ]
-        )
-        work.scratch["cylinder.guess"] = np.stack(np.broadcast_arrays(*(work.broadcast(s[k]) for k in PRESSURES)))
+        work.scratch["cylinder.compliance"] = compliances(p, oil)
+        work.scratch["cylinder.pressure"] = np.stack([s[name] for name in PRESSURES])
+        work.scratch["cylinder.guess"] = work.scratch["cylinder.pressure"]
         brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
         work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
         offset = p["length_offset"]
@@ -213,16 +212,14 @@ class HydraulicCylinder(ActuatorType):
 
     def _implicit_law(self, group: Group, work: Work) -> None:
         """Pressure lines from the chord conductances at the guessed pressures; then the law P - D u."""
-        p, s, scratch = group.params, group.state, work.scratch
-        lines = chamber_lines(
-            p, (s["pressure_a"], s["pressure_b"]), scratch["cylinder.guess"],
-            scratch["cylinder.openings"], scratch["cylinder.compliance"], work.h,
-        )  # fmt: skip
-        scratch["cylinder.lines"] = np.stack(np.broadcast_arrays(*lines))
-        a_a, b_a, a_b, b_b = lines
+        p, scratch = group.params, work.scratch
+        a, b = work.circuit.lines(
+            scratch["cylinder.pressure"], scratch["cylinder.guess"], scratch["cylinder.compliance"], work.h
+        )
+        scratch["cylinder.lines"] = np.stack([a, b])
         kick, mass = work.kick_time, p["piston_mass"]
-        constant = p["area_a"] * a_a - p["area_b"] * a_b
-        slope = p["area_a"] * b_a - p["area_b"] * b_b + p["viscous_friction"]
+        constant = p["area_a"] * a[0] - p["area_b"] * a[1]
+        slope = p["area_a"] * b[0] - p["area_b"] * b[1] + p["viscous_friction"]
         before = work.axis_velocity[:, group.axis]
         impulse, drag = kick * constant + mass * before, kick * slope + mass
         if "cylinder.free" in scratch:
@@ -238,8 +235,8 @@ class HydraulicCylinder(ActuatorType):
         oil = scratch["cylinder.oil"]
         speed = work.axis_velocity_next[:, group.axis]
         velocity = speed + VOLUME_SYNC * (stroke(group, work) - oil) / work.h
-        a_a, b_a, a_b, b_b = scratch["cylinder.lines"]
-        pressures = np.stack([a_a - b_a * velocity, a_b - b_b * velocity])
+        lines = scratch["cylinder.lines"]
+        pressures = lines[0] - lines[1] * velocity
         if "cylinder.free" in scratch:
             papers = group.params["papers_coupling"] > 0.5
             pressures = np.where(papers, scratch["cylinder.free"][1:3], pressures)
@@ -251,37 +248,69 @@ class HydraulicCylinder(ActuatorType):
 PRESSURES = ("pressure_a", "pressure_b")
 
 
-def chamber_lines(
-    p: dict[str, Array],
-    pressures: tuple[Array, Array],
-    guess: Array,
-    openings: Array,
-    compliance: Array,
-    h: float,
-) -> tuple[Array, Array, Array, Array]:
-    """Both chambers after a step of h as lines ``p_A+ = a_A - b_A v``, ``p_B+ = a_B - b_B v`` (b_B < 0).
+def circuit(p: dict[str, Array], openings: tuple[Array, Array, Array, Array]) -> Circuit:
+    """Edges of both chambers from the valve's openings: supply, tank, check valve."""
+    gain, check = p["flow_gain"], p["anticavitation_gain"]
+    shape = np.broadcast_shapes(*(o.shape for o in openings), gain.shape)
 
-    Returns:
-        a_A, b_A, a_B, b_B in Pa and Pa s/m.
-    """
+    def stacked(*parts: Array) -> Array:
+        return np.stack([np.broadcast_to(q, shape) for q in parts])
+
     supply, tank = p["supply_pressure"], p["tank_pressure"]
+    opened = stacked(*(o * gain for o in (openings[0], openings[2], openings[1], openings[3])), check, check)
     linear = p["linear_orifice"] > 0.5
-    lines = []
-    for k, sign, area in ((0, 1.0, p["area_a"]), (1, -1.0, p["area_b"])):
-        edges = []
-        for opening, reference in ((openings[2 * k], supply), (openings[2 * k + 1], tank)):
-            drop = reference - guess[k]
-            edges.append(
-                (
-                    hydraulics.edge_conductance(p["flow_gain"], opening, drop, p["transition_pressure"], linear),
-                    reference,
-                )
-            )
-        below_tank = np.where(guess[k] < tank, 1.0, 0.0)
-        drop = tank - guess[k]
-        check_valve = hydraulics.edge_conductance(
-            p["anticavitation_gain"], below_tank, drop, p["transition_pressure"], linear
-        )
-        edges.append((check_valve, tank))
-        lines.append(hydraulics.chamber(pressures[k], compliance[k], sign * area, edges, h))
-    return lines[0][0], lines[0][1], lines[1][0], lines[1][1]
+    return Circuit(
+        opened=opened.reshape(3, 2, *shape),
+        reference=stacked(supply, tank, tank)[:, None],
+        area=stacked(p["area_a"], -p["area_b"]),
+        transition=p["transition_pressure"],
+        linear=linear if linear.any() else None,
+        checked=bool((check > 0.0).any()),
+    )
+
+
+@dataclass
+class Circuit:
+    """Edges over (edge, chamber, worlds, n): K times opening and reference pressure; areas over (chamber, ...)."""
+
+    opened: Array
+    reference: Array
+    area: Array
+    transition: Array
+    linear: Array | None
+    checked: bool
+
+    def lines(self, pressure: Array, guess: Array, compliance: Array, h: float) -> tuple[Array, Array]:
+        """Both chambers after a step of h as lines ``p+ = a - b v`` (b_B < 0).
+
+        Args:
+            pressure: at the start, (2, worlds, n), Pa.
+            guess: pressures at which the chords are taken, (2, worlds, n).
+            compliance: V/beta, (2, worlds, n), m3/Pa.
+            h: s.
+
+        Returns:
+            a in Pa and b in Pa s/m, (2, worlds, n).
+        """
+        edges = 3 if self.checked else 2
+        reference = self.reference[:edges]
+        drop = reference - guess
+        conductance = hydraulics.edge_conductance(self.opened[:edges], drop, self.transition, self.linear)
+        total = conductance[0] + conductance[1]
+        inflow = conductance[0] * reference[0] + conductance[1] * reference[1]
+        if self.checked:
+            # A check valve lets oil in only.
+            check = np.where(drop[2] > 0.0, conductance[2], 0.0)
+            total, inflow = total + check, inflow + check * reference[2]
+        return hydraulics.chamber(pressure, compliance, self.area, total, inflow, h)
+
+
+def compliances(p: dict[str, Array], x: Array) -> Array:
+    """V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
+    bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
+    return np.stack(
+        [
+            (p["volume_a"] + p["area_a"] * x) / bulk + p["hose_volume_a"] / hose,
+            (p["volume_b"] - p["area_b"] * x) / bulk + p["hose_volume_b"] / hose,
+        ]
+    )

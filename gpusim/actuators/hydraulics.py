@@ -95,25 +95,24 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
     return supply(x), drain(-x), supply(-x), drain(x)
 
 
-def edge_conductance(gain: Array, opening: Array, drop: Array, transition: Array, linear: Array) -> Array:
-    """Chord conductance G of an edge, flow = G * drop, at the pressure drop of the last guess.
+def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Array | None) -> Array:
+    """Chord conductance G of edges, flow = G * drop, at the pressure drop of the last guess.
 
-    Smooth law: Q = K a d/(d^2 + p_tr^2)^(1/4); ``linear`` True: Q = K a sign(d) sqrt(|d|), linear below p_tr.
+    Args:
+        opened: K times opening, m3/s/sqrt(Pa).
+        drop: p_ref - p, Pa.
+        transition: pressure drop below which the flow is laminar, Pa.
+        linear: where True, Q = K a sign(d) sqrt(|d|), straight below the transition; None: nowhere. Elsewhere
+            the smooth law Q = K a d/(d^2 + p_tr^2)^(1/4).
     """
-    square = drop * drop
-    smooth = 1.0 / np.sqrt(np.sqrt(square + transition * transition))
-    straight = 1.0 / np.sqrt(np.maximum(np.abs(drop), transition))
-    conductance: Array = gain * opening * np.where(linear, straight, smooth)
+    root = np.sqrt(np.sqrt(drop * drop + transition * transition))
+    if linear is not None:
+        root = np.where(linear, np.sqrt(np.maximum(np.abs(drop), transition)), root)
+    conductance: Array = opened / root
     return conductance
 
 
-def chamber(
-    pressure: Array,
-    compliance: Array,
-    area: Array,
-    edges: list[tuple[Array, Array]],
-    h: float,
-) -> tuple[Array, Array]:
+def chamber(pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float) -> tuple[Array, Array]:
     """Pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
 
     ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
@@ -122,17 +121,13 @@ def chamber(
         pressure: at the start, Pa.
         compliance: V/beta, with hoses, m3/Pa.
         area: S, m2; negative for the chamber that shrinks when the piston extends.
-        edges: conductance and reference pressure of each open edge.
+        conductance: sum of G over the edges.
+        inflow: sum of G p_ref over the edges.
         h: s.
 
     Returns:
         a in Pa, b in Pa s/m.
     """
     rate = h / compliance
-    total = edges[0][0]
-    inflow = edges[0][0] * edges[0][1]
-    for conductance, reference in edges[1:]:
-        total = total + conductance
-        inflow = inflow + conductance * reference
-    divisor = 1.0 + rate * total
+    divisor = 1.0 + rate * conductance
     return (pressure + rate * inflow) / divisor, rate * area / divisor

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 
@@ -22,3 +26,16 @@ def error_console() -> Console:
 def note(text: str) -> None:
     """One line to the user beside the results (stderr)."""
     print(f"gpusim: {text}", file=sys.stderr)
+
+
+@contextmanager
+def notes_instead_of_warnings() -> Iterator[None]:
+    """Show Python warnings of this block as notes: a user has no use for the line of code that gave one."""
+
+    def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        note(f"warning: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.cli.console import error_console
+from gpusim.cli.console import error_console, notes_instead_of_warnings
 from gpusim.errors import SimulationError
 
 if TYPE_CHECKING:
@@ -51,29 +52,36 @@ class Outcome:
     failure: SimulationError | None = None
 
 
-def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | None) -> Outcome:
-    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``; sample before the first and after each step.
+def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | None, every: int = 1) -> Outcome:
+    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``; sample before the first, during, after the last.
+
+    Args:
+        sim: what to run.
+        scene: where it came from.
+        steps: how many steps.
+        recorder: takes the samples; None for none.
+        every: steps from one sample to the next.
 
     A failure of the simulation and Ctrl-C end the run and are told in the outcome, so that what was recorded until
     then is not lost.
     """
     outcome = Outcome(energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)
-    # with a schedule or a recorder something happens between any two steps
-    chunk = 1 if scene.schedule or recorder is not None else stride
+    # nothing may be skipped that happens between two steps: commands, samples, looks at the health
+    chunk = 1 if scene.schedule else math.gcd(stride, every if recorder is not None else 0)
     if recorder is not None:
         recorder.sample()
     start = time.perf_counter()
     try:
-        with _progress() as progress:
+        with _progress() as progress, notes_instead_of_warnings():
             bar = _Bar(progress, scene.name, steps)
             while outcome.steps < steps:
                 if scene.schedule:
-                    scene.schedule(sim, sim.time)
+                    scene.schedule(sim, _time(sim))
                 count = min(chunk, steps - outcome.steps)
                 sim.step(count)
                 outcome.steps += count
-                if recorder is not None:
+                if recorder is not None and (outcome.steps % every == 0 or outcome.steps == steps):
                     recorder.sample()
                 if outcome.steps % stride == 0 or outcome.steps == steps:
                     outcome.drift = max(outcome.drift, _drift(sim))
@@ -85,9 +93,14 @@ def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | Non
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.wall = time.perf_counter() - start
-    outcome.simulated = float(sim.time)
+    outcome.simulated = _time(sim)
     outcome.energy_end = _energy(sim)
     return outcome
+
+
+def _time(sim: Simulation) -> float:
+    """Time of the worlds that run, s: those that failed stand still at their last good state."""
+    return float(np.max(sim.read("sim.time", numpy=True)))
 
 
 def _energy(sim: Simulation) -> float:

@@ -24,6 +24,8 @@ from gpusim.scene import Plot, Scene, load_scene, scene_parameters
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
+_PICTURE_SAMPLES = 1000
+
 
 def run(options: RunOptions) -> None:
     """Do what one ``gpusim run`` command line asks for.
@@ -41,9 +43,11 @@ def run(options: RunOptions) -> None:
     check_plots(plots, sim.signals())
     if options.plot is not None:
         _require_matplotlib()
-    recorder = _recorder(options, plots, sim, steps)
+    # files get every step; a picture is about a thousand pixels wide, and a sample costs nearly as much as a step
+    every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
+    recorder = _recorder(options, plots, sim, steps // every + 2)
 
-    outcome = simulate(sim, scene, steps, recorder)
+    outcome = simulate(sim, scene, steps, recorder, every)
 
     _write(options, scene, plots, recorder)
     show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
@@ -122,19 +126,20 @@ def _require_matplotlib() -> None:
         raise OptionError(f"--plot needs matplotlib ({error}); install it or drop the option") from error
 
 
-def _recorder(options: RunOptions, plots: Sequence[Plot], sim: Simulation, steps: int) -> Recorder | None:
-    """A recorder with room for the whole run; None when nobody wants the samples."""
+def _recorder(options: RunOptions, plots: Sequence[Plot], sim: Simulation, samples: int) -> Recorder | None:
+    """A recorder with room for all samples of a run; None when nobody wants the samples."""
     if options.out is None and options.plot is None and options.signals is None:
         return None
     names = plot_signals(plots)
     per_sample = 8 * options.num_worlds * sum(math.prod(sim.signals()[name].shape) for name in names)
-    if (steps + 1) * per_sample > _memory_limit():
+    size = samples * per_sample
+    if size > _memory_limit():
         raise OptionError(
-            f"--signals: {len(names)} signals of {options.num_worlds} worlds over {steps} steps need "
-            f"{(steps + 1) * per_sample / 2**30:.1f} GiB of memory, more than half of this computer's; "
+            f"--signals: {samples} samples of {len(names)} signals in {options.num_worlds} worlds need "
+            f"{size / 2**30:.3g} GiB of memory, more than half of this computer's; "
             "record fewer signals, fewer worlds or a shorter time"
         )
-    return Recorder(sim, names, capacity=steps + 1)
+    return Recorder(sim, names, capacity=samples)
 
 
 def _memory_limit() -> float:

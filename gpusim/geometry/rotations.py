@@ -142,31 +142,22 @@ def sinc(angle_squared: Array) -> Array:
     """sin(x)/x as a function of x squared; the value 1 at 0."""
     s = angle_squared
     series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
-    if not np.any(s > _SERIES_BELOW):
+    if not (s > _SERIES_BELOW).any():
         return series
     x = np.sqrt(np.where(s > _SERIES_BELOW, s, 1.0))
     value: Array = np.where(s > _SERIES_BELOW, np.sin(x) / x, series)
     return value
 
 
-def sinc_minus_one(angle_squared: Array) -> Array:
-    """sin(x)/x - 1 as a function of x squared, without cancellation for small x."""
+def turn_factors(angle_squared: Array) -> tuple[Array, Array]:
+    """sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x."""
     s = angle_squared
-    series = -s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0 * (1.0 - s / 110.0))))
-    if not np.any(s > _SERIES_BELOW):
-        return series
-    x = np.sqrt(np.where(s > _SERIES_BELOW, s, 1.0))
-    value: Array = np.where(s > _SERIES_BELOW, np.sin(x) / x - 1.0, series)
-    return value
-
-
-def cosc(angle_squared: Array) -> Array:
-    """(1 - cos(x))/x^2 as a function of x squared; the value 1/2 at 0."""
-    s = angle_squared
-    series = 0.5 - s / 24.0 * (1.0 - s / 30.0 * (1.0 - s / 56.0 * (1.0 - s / 90.0)))
-    if not np.any(s > _SERIES_BELOW):
-        return series
-    x2 = np.where(s > _SERIES_BELOW, s, 1.0)
-    sine = np.sin(0.5 * np.sqrt(x2))
-    value: Array = np.where(s > _SERIES_BELOW, 2.0 * sine * sine / x2, series)
-    return value
+    sine = s * (-1.0 / 6.0 + s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s * (1.0 / 362880.0))))
+    cosine = 0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s * (1.0 / 40320.0)))
+    large = s > _SERIES_BELOW
+    if large.any():
+        x = np.sqrt(np.where(large, s, 1.0))
+        half = np.sin(0.5 * x)
+        sine = np.where(large, np.sin(x) / x - 1.0, sine)
+        cosine = np.where(large, 2.0 * half * half / (x * x), cosine)
+    return sine, cosine

@@ -76,9 +76,13 @@ class State:
 
     def restore(self, other: State, worlds: Array) -> None:
         """Take the given worlds from another state of the same model."""
-        mine, theirs = self.variables(), other.variables()
-        for name, array in mine.items():
-            array[worlds] = theirs[name][worlds]
+        for name, array in self.arrays.items():
+            array[worlds] = other.arrays[name][worlds]
+        for mine, theirs in zip(self.groups, other.groups, strict=True):
+            for name, array in mine.state.items():
+                restored = array.copy()
+                restored[worlds] = theirs.state[name][worlds]
+                mine.state[name] = restored
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:

@@ -52,7 +52,7 @@ class Recorder:
     """Samples signals of a simulation; call :meth:`sample` whenever a sample is due.
 
     Args:
-        sim: the simulation (anything with ``time``, ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
+        sim: the simulation (anything with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
         capacity: number of samples to make room for at once; more samples fit, at the price of a copy.
         signals: names of the signals to record; repetitions count once.
 
@@ -80,10 +80,13 @@ class Recorder:
         return self._count
 
     def sample(self) -> None:
-        """Append the present time and the present value of every signal."""
+        """Append the present time and the present value of every signal.
+
+        The time is that of the worlds that run: a world that failed stands still at its last good state.
+        """
         if self._count == len(self._time):
             self._grow()
-        self._time[self._count] = self._sim.time
+        self._time[self._count] = np.max(self._sim.read("sim.time", numpy=True))
         for name, buffer in self._buffers.items():
             value = np.asarray(self._sim.read(name, numpy=True))
             if buffer is None:  # shape and type are known only now

@@ -15,6 +15,7 @@ def actuate(w: Work) -> None:
         group.type.push(group, w)
         group.type.contribute(group, w, None)
     w.law.sum(w)
+    w.law.bound(w)
 
 
 def refresh(w: Work, axis_velocity: object) -> None:

@@ -26,18 +26,25 @@ def curvature(w: Work) -> None:
     """Fill ``w.bias`` (rows) and ``w.element_bias`` from the velocities in ``w.twist``."""
     if w.scheme == "papers":
         return
-    w.midpoint = midpoint_rate(w)
-    if not w.topology.num_elements:
-        return
-    operator = _turn_operators(w)
     layout = w.layout
-    if layout.dots.stop > layout.dots.start:
-        _dot_bias(w, operator)
-    if layout.spins.stop > layout.spins.start:
-        _spin_bias(w, operator)
-    if w.topology.line.length.size:
-        _line_bias(w, operator)
-    _limit_large_turns(w)
+    turning = bool(w.twist[..., 3:].any())
+    if turning:
+        w.midpoint = midpoint_rate(w)
+        if w.topology.num_elements:
+            operator = _turn_operators(w)
+            if layout.dots.stop > layout.dots.start:
+                _dot_bias(w, operator)
+            if layout.spins.stop > layout.spins.start:
+                _spin_bias(w, operator)
+            if w.topology.line.length.size:
+                _line_bias(w, operator)
+            _limit_large_turns(w)
+    else:
+        # Nothing turns: dots and spins change by h J v exactly, lines still bend.
+        w.midpoint = w.twist[..., 3:].copy()
+        w.element_bias[:] = 0.0
+        if w.topology.line.length.size:
+            _line_bias(w, None)
     _rows(w)
 
 
@@ -67,29 +74,24 @@ def midpoint_rate(w: Work) -> Array:
 def _turn_operators(w: Work) -> Array:
     """E over T for every body, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
-    omega = w.twist[..., 3:]
     theta = h * w.midpoint
-    square = dot(theta, theta)
     turn = rotations.skew(theta)
-    beyond = (
-        rotations.sinc_minus_one(square).astype(w.real)[..., None, None] * turn
-        + rotations.cosc(square).astype(w.real)[..., None, None] * np.matmul(turn, turn)
-        + rotations.skew(theta - h * omega)
-    )
-    return np.concatenate([beyond + rotations.skew(h * omega), beyond], axis=-2)
+    sine, cosine = rotations.turn_factors(dot(theta, theta))
+    bend = sine[..., None, None] * turn + cosine[..., None, None] * np.matmul(turn, turn)
+    return np.concatenate([turn + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
 
 
 def _dot_bias(w: Work, operator: Array) -> None:
+    """One product turns u, the parent's arm and the child's vector of all dot elements."""
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
-    u = scratch["dot.u"]
-    of_u = matvec(operator[:, t.body_u], u)
-    of_a = matvec(operator[:, t.body_a], scratch["dot.arm_a"])
-    of_b = matvec(operator[:, t.body_b], scratch["dot.vector_b"])
+    u, sep = scratch["dot.u"], scratch["dot.sep"]
+    turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
+    n = u.shape[1]
+    of_u, of_b_minus_a = turned[:, :n], turned[:, 2 * n :] - turned[:, n : 2 * n]
     velocity = w.twist[..., :3]
-    moved = h * w.layout.dot_linear.astype(w.real) * (velocity[:, t.body_b] - velocity[:, t.body_a])
-    change_w = moved + of_b[..., :3] - of_a[..., :3]
-    beyond_w = of_b[..., 3:] - of_a[..., 3:]
-    total = dot(of_u[..., 3:], scratch["dot.sep"]) + dot(u, beyond_w) + dot(of_u[..., :3], change_w)
+    change_w = (velocity[:, t.body_b] - velocity[:, t.body_a]) * (h * w.layout.dot_linear).astype(w.real)
+    change_w += of_b_minus_a[..., :3]
+    total = dot(of_u[..., 3:], sep) + dot(u, of_b_minus_a[..., 3:]) + dot(of_u[..., :3], change_w)
     w.element_bias[:, w.layout.dots] = total / h
 
 
@@ -101,21 +103,23 @@ def _spin_bias(w: Work, operator: Array) -> None:
     w.element_bias[:, w.layout.spins] = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
 
 
-def _line_bias(w: Work, operator: Array) -> None:
+def _line_bias(w: Work, operator: Array | None) -> None:
     t, scratch, h = w.topology.line, w.scratch, w.real.type(w.h)
     arms, sep, length, unit = (scratch[f"line.{k}"] for k in ("arms", "sep", "length", "unit"))
-    of_a = matvec(operator[:, t.body_a], arms[..., 0])
-    of_b = matvec(operator[:, t.body_b], arms[..., 1])
     velocity = w.twist[..., :3]
-    change = h * (velocity[:, t.body_b] - velocity[:, t.body_a]) + of_b[..., :3] - of_a[..., :3]
-    beyond = of_b[..., 3:] - of_a[..., 3:]
+    change = h * (velocity[:, t.body_b] - velocity[:, t.body_a])
+    along_beyond = w.real.type(0.0)
+    if operator is not None:
+        turned = matvec(operator[:, t.body_b], arms[..., 1]) - matvec(operator[:, t.body_a], arms[..., 0])
+        change += turned[..., :3]
+        along_beyond = dot(unit, turned[..., 3:])
     # |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
     both = norm(sep + change) + length
     safe = np.where(both > 0.0, both, 1.0)
     square, along = dot(change, change), dot(unit, change)
     longer = (2.0 * dot(sep, change) + square) / safe
     bend = (square - along * longer) / safe
-    w.element_bias[:, w.layout.lines] = (dot(unit, beyond) + bend) / h
+    w.element_bias[:, w.layout.lines] = (along_beyond + bend) / h
 
 
 def _limit_large_turns(w: Work) -> None:
@@ -123,7 +127,7 @@ def _limit_large_turns(w: Work) -> None:
     t = w.topology
     angle = w.real.type(w.h) * norm(w.twist[..., 3:])
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
-    if np.any(phi > FULL_BIAS_BELOW):
+    if (phi > FULL_BIAS_BELOW).any():
         ratio = FULL_BIAS_BELOW / np.maximum(phi, FULL_BIAS_BELOW)
         w.element_bias *= (ratio * ratio).astype(w.real)
 

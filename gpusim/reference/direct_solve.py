@@ -63,7 +63,7 @@ class Rows:
     def rigid_error(self, w: Work, residual: Array) -> Array:
         """Greatest residual of the rigid rows, m/s, (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
-        return np.max(np.abs(np.where(rigid, residual, 0.0)), axis=(1, 2), initial=0.0)
+        return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
 
 
 class Passes:
@@ -85,7 +85,9 @@ class Passes:
 
     def guard(self, w: Work, error: Array) -> None:
         """Take the first refresh back where it did not halve the error, and stop there."""
-        diverges = self.active & (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real])
+        if not self.since.any():
+            return
+        diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active
         if diverges.any():
             pick = diverges[:, None, None]
             w.twist = np.where(pick, self.saved[0], w.twist)
@@ -96,7 +98,10 @@ class Passes:
         if first.any():
             pick = first[:, None, None]
             self.error = np.where(first, error, self.error)
-            self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.impulse, self.saved[1])
+            if first.all():
+                self.saved = w.twist, w.impulse
+            else:
+                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.impulse, self.saved[1])
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
@@ -140,10 +145,13 @@ def solve(w: Work) -> None:
 
 def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     active = passes.active
-    pick = active[:, None, None]
-    change = np.where(pick, factor.solve(residual), 0.0)
-    w.impulse = w.impulse + change
-    w.twist = np.where(pick, w.twist + w.apply_impulse(change), w.twist)
+    change = factor.solve(residual)
+    twist = w.twist + w.apply_impulse(change)
+    if active.all():
+        w.impulse, w.twist = w.impulse + change, twist
+    else:
+        pick = active[:, None, None]
+        w.impulse, w.twist = np.where(pick, w.impulse + change, w.impulse), np.where(pick, twist, w.twist)
     w.active = active[:, None]
     passes.left -= active
     passes.since += active
@@ -154,8 +162,10 @@ def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) ->
     _axis_velocity_next(w)
     actuate.refresh(w, w.axis_velocity_next)
     changed = _switch_modes(w, mode, rows.response)
+    if not (changed.any() or w.curved):
+        return np.flatnonzero(changed)
     rows.fill(w, mode)
-    stale = np.any(np.abs(rows.gamma - factored) > STALE * factored, axis=(1, 2))
+    stale = (np.abs(rows.gamma - factored) > STALE * factored).any(axis=(1, 2))
     again = w.active[:, 0] & (changed | stale) & (passes.switches < w.config.iterations)
     return np.flatnonzero(again)
 

@@ -14,10 +14,15 @@ def drift(w: Work) -> None:
     """x += h v, R = exp(h omega_mid) R; store what the next substep needs."""
     state = w.state.arrays
     store_velocities(w)
-    rate = w.twist[..., 3:] if w.scheme == "papers" else midpoint_rate(w)
+    rate = w.twist[..., 3:] if w.scheme == "papers" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["time"] += w.h
+
+
+def _turning_rate(w: Work) -> Array:
+    """Midpoint rates of the solved velocities; bodies at rest need no passes."""
+    return midpoint_rate(w) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
 def store_velocities(w: Work) -> None:

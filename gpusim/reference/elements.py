@@ -76,9 +76,9 @@ def _dots(w: Work) -> None:
     jacobian[:, at, 0, 3:] = turned[..., 1]
     jacobian[:, at, 1, :3] = direction
     jacobian[:, at, 1, 3:] = -turned[..., 0]
-    w.scratch["dot.u"] = u.astype(w.real)
-    w.scratch["dot.arm_a"] = arm_a.astype(w.real)
-    w.scratch["dot.vector_b"] = vector_b.astype(w.real)
+    vectors = np.concatenate([u, arm_a, vector_b], axis=1).astype(w.real, copy=False)
+    w.scratch["dot.vectors"] = vectors
+    w.scratch["dot.u"] = vectors[:, : u.shape[1]]
     w.scratch["dot.sep"] = sep.astype(w.real)
 
 

@@ -42,34 +42,35 @@ class AxisLaw:
         for group, impulse, slope in self.shares.values():
             add_columns(self.impulse, group, impulse)
             add_columns(self.slope, group, slope)
-        zero = np.zeros_like(self.impulse)
-        self.servo_impulse, self.servo_slope, self.servo_most = zero, zero, zero
         if self.clamped is not None:
             group, impulse, slope, most = self.clamped
-            self.servo_impulse, self.servo_slope, self.servo_most = zero.copy(), zero.copy(), zero.copy()
+            self.servo_impulse, self.servo_slope, self.servo_most = (np.zeros_like(self.impulse) for _ in range(3))
             for target, values in (
                 (self.servo_impulse, impulse), (self.servo_slope, slope), (self.servo_most, most),
             ):  # fmt: skip
                 add_columns(target, group, values)
+
+    def bound(self, w: Work) -> None:
+        """Velocity bounds from the limits, and what can switch at all."""
         self.velocity_lower = _bound(self.lower - w.axis_position, w.h)
         self.velocity_upper = -_bound(w.axis_position - self.upper, w.h)
-        self.switches = bool(
-            self.clamped is not None
-            or np.any(self.friction > 0.0)
-            or np.any(self.velocity_lower > -np.inf)
-            or np.any(self.velocity_upper < np.inf)
-        )
+        self.rubs = bool((self.friction > 0.0).any())
+        self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
+        self.switches = self.clamped is not None or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
         """P and D of the linear part in the given modes, friction included."""
-        clamp, contact = mode & 24, mode & 7
-        inside = clamp == 0
-        impulse = self.impulse + np.where(
-            inside, self.servo_impulse, np.where(clamp == CLAMP_UP, self.servo_most, -self.servo_most)
-        )
-        slope = self.slope + np.where(inside, self.servo_slope, 0.0)
-        impulse -= np.where(contact == SLIDE_UP, self.friction, 0.0)
-        impulse += np.where(contact == SLIDE_DOWN, self.friction, 0.0)
+        impulse, slope = self.impulse, self.slope
+        if self.clamped is not None:
+            clamp = mode & 24
+            inside = clamp == 0
+            bound = np.where(clamp == CLAMP_UP, self.servo_most, -self.servo_most)
+            impulse = impulse + np.where(inside, self.servo_impulse, bound)
+            slope = slope + np.where(inside, self.servo_slope, 0.0)
+        if self.rubs:
+            contact = mode & 7
+            sign = (contact == SLIDE_DOWN).astype(impulse.dtype) - (contact == SLIDE_UP)
+            impulse = impulse + sign * self.friction
         return impulse, slope
 
 
@@ -103,11 +104,14 @@ def solve_row(
         u with ``u = free_velocity + response p`` and p on the law, and the mode; unique, for the law falls with u.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
-    servo, servo_slope, most = law.servo_impulse[:, at], law.servo_slope[:, at], law.servo_most[:, at]
+    servo: Array | float = 0.0
+    servo_slope: Array | float = 0.0
+    if law.clamped is not None:
+        servo, servo_slope, most = law.servo_impulse[:, at], law.servo_slope[:, at], law.servo_most[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
     args = free_velocity, response, friction
     velocity, contact = _with_friction(impulse + servo, slope + servo_slope, *args)
-    clamp = np.zeros(velocity.shape, np.int32)
+    clamp = np.int32(0)
     if law.clamped is not None:
         effort = servo - servo_slope * np.clip(velocity, lower, upper)
         for sign, code in ((1.0, CLAMP_UP), (-1.0, CLAMP_DOWN)):

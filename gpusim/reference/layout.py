@@ -30,6 +30,7 @@ class Layout:
         self.row_b = (constraint * t.slots + 1) * t.block + place
         # A direction that turns with the parent feels the whole separation, one of the world's axes does not.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
+        self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
         self.dot_linear = t.dot.linear[:, None]
         coupling_constraint, coupling_place = np.divmod(t.coupling.row, t.block)
         self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[
@@ -37,6 +38,7 @@ class Layout:
         ]
         self.rigid_linear = self._gap_elements()
         self.side_arm = self._side_arms()
+        self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
         self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
 
     def _gap_elements(self) -> Array:

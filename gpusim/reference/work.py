@@ -48,6 +48,7 @@ class Work:
         self.force = np.zeros((worlds, bodies, 3), self.real)
         self.torque = np.zeros((worlds, bodies, 3), self.real)
         self.impulse = np.zeros((worlds, t.num_constraints, t.block), self.real)
+        self.curved = any(g.type.curved for g in self.groups.values())
         self.refresh_parameters()
 
     # Filled by the stages.
@@ -77,6 +78,7 @@ class Work:
     momentum_now: Array
     batches: Any
     law: Any
+    circuit: Any
 
     def refresh_parameters(self) -> None:
         """Derived values of the parameters; call after one was written."""
@@ -86,6 +88,8 @@ class Work:
         self.inertia_inverse_body = np.linalg.inv(p["inertia"]).astype(real)
         # Half the trace bounds the greatest principal moment from below well enough for a switch.
         self.inertia_largest = np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real)
+        moving = self.inertia_largest[:, dynamic]
+        self.least_inertia = float(moving.min()) if moving.size else 0.0
         self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 

@@ -61,7 +61,10 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
     if name in group.state:
 
         def write_state(worlds: Array, value: Array) -> None:
-            sim.backend.work.groups[kind].state[name][worlds, k] = value
+            # A new array: the quarantine keeps the old one as the last good state.
+            values = sim.backend.work.groups[kind].state[name].copy()
+            values[worlds, k] = value
+            sim.backend.work.groups[kind].state[name] = values
             sim.changed()
 
         return write_state

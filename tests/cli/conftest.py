@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 SWINGING_ARM = """\
 <robot name="arm">
-  <link name="base"/>
+  <link name="world"/>
   <link name="upper">
     <inertial><origin xyz="0.5 0 0"/><mass value="2"/>
       <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"/></inertial>
@@ -23,7 +23,7 @@ SWINGING_ARM = """\
     <inertial><mass value="0.5"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
   </link>
   <joint name="shoulder" type="continuous">
-    <parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <parent link="world"/><child link="upper"/><axis xyz="0 1 0"/>
   </joint>
   <joint name="rail" type="prismatic">
     <origin xyz="1 0 0"/><parent link="upper"/><child link="slide"/><axis xyz="1 0 0"/>

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.recording.recorder import load_recording
+from gpusim.recording.plots import draw
+from gpusim.recording.recorder import Recording, load_recording
 
 SCENE = "double_pendulum"
 SHORT = (SCENE, "--duration", "0.05")
@@ -73,6 +74,25 @@ def test_plot_is_drawn_from_the_scene_or_the_chosen_signals(cli, tmp_path, signa
     assert result.exit_code == 0, result.output
     assert plot.read_text().startswith("<?xml")
     assert [file.name for file in tmp_path.iterdir()] == ["run.svg"]
+
+
+@pytest.mark.parametrize("more", [[], ["--dt", "0.0007"], ["--duration", "2.5"]])
+def test_samples_of_a_picture_span_the_whole_run(cli, tmp_path, monkeypatch, more: list[str]) -> None:
+    taken: list[Recording] = []
+
+    def keep(plots: Any, recording: Recording, title: str) -> Any:
+        taken.append(recording)
+        return draw(plots, recording, title)
+
+    monkeypatch.setattr("gpusim.cli.run.draw", keep)
+    result = cli("run", SCENE, "--duration", "1.5", *more, "--plot", tmp_path / "run.png")
+    assert result.exit_code == 0, result.output
+    (recording,) = taken
+    duration = float(row(result.stdout, "simulated time").split()[0])
+    assert recording.time[0] == 0.0
+    assert recording.time[-1] == pytest.approx(duration)
+    assert np.all(np.diff(recording.time) > 0.0)
+    assert 1000 <= len(recording) <= 2002
 
 
 def test_parameters_reach_the_scene(cli, tmp_path) -> None:
@@ -160,6 +180,29 @@ def test_sick_worlds_are_told_and_exit_with_1(cli, monkeypatch) -> None:
     assert result.exit_code == 1
     assert row(result.stdout, "health") == "2 of 3 worlds good"
     assert "1 of 3 worlds failed: world 1: NaN in body 'rod1'" in result.stderr
+
+
+def test_world_that_fails_leaves_the_others_running(cli, tmp_path, monkeypatch) -> None:
+    original = gpusim.Simulation.step
+
+    def step(self: Any, n: int = 1, dt: float | None = None) -> None:
+        if self.time >= 0.02:
+            self.state.arrays["linear_velocity"][0] = np.nan
+        original(self, n, dt)
+
+    monkeypatch.setattr(gpusim.Simulation, "step", step)
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--num-worlds", "3", "--out", out)
+    assert result.exit_code == 1
+    assert row(result.stdout, "simulated time") == "0.05 s in 50 steps"
+    assert row(result.stdout, "health") == "2 of 3 worlds good"
+    notes = result.stderr.splitlines()
+    assert len(notes) == 2 and notes[0].startswith("gpusim: warning: world 0 failed"), result.stderr
+    assert notes[1].startswith("gpusim: 1 of 3 worlds failed: world 0: ")
+    recording = load_recording(out)
+    np.testing.assert_allclose(recording.time, 0.001 * np.arange(51), atol=1e-12)
+    for samples in recording.signals.values():
+        assert np.all(np.isfinite(samples))
 
 
 def test_disk_that_fills_up_is_no_traceback(cli, tmp_path, monkeypatch) -> None:

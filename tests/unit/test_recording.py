@@ -20,22 +20,24 @@ class Info:
 
 
 class Clock:
-    """The part of a simulation that a recorder sees: two signals that are known functions of time."""
+    """The part of a simulation that a recorder sees: signals that are known functions of time. World 0 has stopped."""
 
     num_worlds = 3
 
     def __init__(self) -> None:
-        self.time = 0.0
+        self._time = np.zeros(self.num_worlds)
         self._state = np.zeros((self.num_worlds, 3))
 
     def signals(self) -> dict[str, Info]:
-        return {"sim.angle": Info(()), "body.ball.position": Info((3,))}
+        return {"sim.time": Info(()), "sim.angle": Info(()), "body.ball.position": Info((3,))}
 
     def step(self) -> None:
-        self.time += 0.5
+        self._time[1:] += 0.5
         self._state += 0.5  # in place, as a solver does
 
     def read(self, name: str, numpy: bool = False) -> np.ndarray:
+        if name == "sim.time":
+            return self._time
         return self._state if name.startswith("body") else self._state[:, 0]
 
 
@@ -98,7 +100,7 @@ def test_file_holds_time_and_one_array_for_each_signal(tmp_path) -> None:
     recording = recorded(4)
     recording.save(path)
     with np.load(path) as archive:
-        assert sorted(archive.files) == ["body.ball.position", "sim.angle", "time"]
+        assert sorted(archive.files) == ["body.ball.position", "sim.angle", "sim.time", "time"]
     loaded = load_recording(path)
     np.testing.assert_array_equal(loaded.time, recording.time)
     for name, samples in recording.signals.items():
