@@ -1,7 +1,7 @@
 """gpusim: a real-time multibody simulator for robots and heavy machines."""
 
-import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform

@@ -29,7 +29,7 @@ class ControlMap(MutableMapping[str, Any]):
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         self._columns = sim.model.controls
-        self.values: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
+        self.array: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
 
     def _column(self, label: str) -> int:
         if label not in self._columns:
@@ -37,7 +37,7 @@ class ControlMap(MutableMapping[str, Any]):
         return self._columns[label]
 
     def __getitem__(self, label: str) -> Array:
-        return self.values[:, self._column(label)].copy()
+        return self.array[:, self._column(label)].copy()
 
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)
@@ -51,7 +51,7 @@ class ControlMap(MutableMapping[str, Any]):
             ) from None
         if not np.all(np.isfinite(filled)):
             raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
-        self.values[:, column] = filled
+        self.array[:, column] = filled
         self._sim.changed()
 
     def __delitem__(self, label: str) -> None:
@@ -132,7 +132,7 @@ class Simulation:
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         work = self.backend.work
         for _ in range(n):
-            work.control[:] = self.control.values
+            work.control[:] = self.control.array
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                 step(self.backend, self.config, size)
             self.quarantine.check()
@@ -142,7 +142,7 @@ class Simulation:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
         if not self._sensed:
             work = self.backend.work
-            work.control[:] = self.control.values
+            work.control[:] = self.control.array
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                 sense(self.backend, self.config.dt / self.config.substeps)
             self._sensed = True
@@ -279,7 +279,7 @@ class Simulation:
         """
         worlds = self.world_indices("Simulation.reset", mask)
         self.state.restore(self._initial, worlds)
-        self.control.values[worlds] = self.model.default_controls
+        self.control.array[worlds] = self.model.default_controls
         self.quarantine.release(worlds)
         self.changed()
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.actuators.base import ActuatorType, Group, Parameter, Reading, register
+from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
@@ -62,8 +63,8 @@ class Force(ActuatorType):
         """Force, and its torque about the center of mass."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
-        np.add.at(work.force, (slice(None), group.axis), force)
-        np.add.at(work.torque, (slice(None), group.axis), rotations.cross(arm, force))
+        add_columns(work.force, group.axis, force)
+        add_columns(work.torque, group.axis, rotations.cross(arm, force))
 
 
 @register
@@ -89,7 +90,7 @@ class Torque(ActuatorType):
 
     def push(self, group: Group, work: Work) -> None:
         """Torque in the world frame."""
-        np.add.at(work.torque, (slice(None), group.axis), _world_vector(group, work, "torque"))
+        add_columns(work.torque, group.axis, _world_vector(group, work, "torque"))
 
 
 def _common(builder: ModelBuilder, element: str, body: int, frame: str) -> dict[str, Any]:

@@ -112,7 +112,9 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
     return conductance
 
 
-def chamber(pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float) -> tuple[Array, Array]:
+def chamber(
+    pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float
+) -> tuple[Array, Array]:
     """Pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
 
     ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.

@@ -61,7 +61,7 @@ _QUATERNION_PRODUCT = _quaternion_product_table()
 
 def matvec(matrix: Array, vector: Array) -> Array:
     """Matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
-    product: Array = np.matvec(matrix, vector)
+    product: Array = np.matvec(matrix, vector)  # type: ignore[call-overload, unused-ignore]
     return product
 
 
@@ -73,8 +73,8 @@ def dot(a: Array, b: Array) -> Array:
 
 def norm(a: Array) -> Array:
     """Euclidean length over the last axis, (..., 3) to (...)."""
-    length: Array = np.sqrt(dot(a, a))
-    return length
+    square: Any = dot(a, a)
+    return np.asarray(np.sqrt(square))
 
 
 def skew(v: Array) -> Array:

@@ -221,7 +221,8 @@ _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
         "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),
     },
     "spin": {
-        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "frame_a": (4,), "frame_b": (4,),
+        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (),
+        "frame_a": (4,), "frame_b": (4,),
     },
     "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": ()},
     "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,)},

@@ -194,7 +194,7 @@ def correct_positions(w: Work) -> None:
 
 
 def papers_pseudo_velocity(w: Work) -> Array:
-    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors, before the drift."""
+    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]

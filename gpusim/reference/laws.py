@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.actuators.base import Group
+from gpusim.arrays import add_columns
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -40,15 +41,15 @@ class AxisLaw:
         self.impulse = self.own_impulse.astype(w.real)
         self.slope = self.own_slope.astype(w.real)
         for group, impulse, slope in self.shares.values():
-            add_columns(self.impulse, group, impulse)
-            add_columns(self.slope, group, slope)
+            _add(self.impulse, group, impulse)
+            _add(self.slope, group, slope)
         if self.clamped is not None:
             group, impulse, slope, most = self.clamped
             self.servo_impulse, self.servo_slope, self.servo_most = (np.zeros_like(self.impulse) for _ in range(3))
             for target, values in (
                 (self.servo_impulse, impulse), (self.servo_slope, slope), (self.servo_most, most),
             ):  # fmt: skip
-                add_columns(target, group, values)
+                _add(target, group, values)
 
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
@@ -81,12 +82,12 @@ def _bound(gap: Array, h: float) -> Array:
     return bound.astype(gap.dtype)
 
 
-def add_columns(target: Array, group: Group, values: Array) -> None:
-    """Add a group's columns to the axes, also where two actuators share one."""
+def _add(target: Array, group: Group, values: Array) -> None:
+    """Add a group's columns to the axes; the general way costs more and is only needed for a shared axis."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
-        np.add.at(target, (slice(None), group.axis), values)
+        add_columns(target, group.axis, values)
 
 
 def solve_row(
@@ -111,7 +112,7 @@ def solve_row(
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
     args = free_velocity, response, friction
     velocity, contact = _with_friction(impulse + servo, slope + servo_slope, *args)
-    clamp = np.int32(0)
+    clamp: Array = np.zeros((), np.int32)
     if law.clamped is not None:
         effort = servo - servo_slope * np.clip(velocity, lower, upper)
         for sign, code in ((1.0, CLAMP_UP), (-1.0, CLAMP_DOWN)):

@@ -68,7 +68,7 @@ class Layout:
         return arms
 
     def sum_slots(self, sides: Array) -> Array:
-        """Sum over the slots of each constraint, in slot order: (worlds, sides, block) to (worlds, constraints, block)."""
+        """Sum over the slots of each constraint, in slot order: (worlds, sides, ...) to (worlds, constraints, ...)."""
         t = self.topology
         split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
         total = split[:, :, 0] + split[:, :, 1]

@@ -1,4 +1,4 @@
-"""Stage prepare: rotations, elements, Jacobian rows and M^-1 J^T at the current poses; row velocities before the kick."""
+"""Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses."""
 
 from __future__ import annotations
 

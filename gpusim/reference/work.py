@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.actuators.base import BEFORE_LAST, LAST, NEXT, Group
+from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -138,7 +139,7 @@ class Work:
 
     def _columns(self, group: Group, values: Array) -> Array:
         total = np.zeros((self.num_worlds, self.topology.axis_row.size), self.real)
-        np.add.at(total, (slice(None), group.axis), self.broadcast(values))
+        add_columns(total, group.axis, self.broadcast(values))
         return total
 
     def axis_velocity_now(self) -> Array:

@@ -54,7 +54,7 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
         column = int(group.control[name][k])
 
         def write_control(worlds: Array, value: Array) -> None:
-            sim.control.values[worlds, column] = value
+            sim.control.array[worlds, column] = value
             sim.changed()
 
         return write_control
