@@ -33,7 +33,9 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
         "# Accuracy",
         "",
         f"{about['cpu']}, {about['platform']}, Python {about['python']}, NumPy {about['numpy']}; "
-        f"{record['wall_time']:.0f} s in all" + (", one second of each case (quick)" if record["quick"] else "") + ".",
+        f"{record['wall_time']:.0f} s in all"
+        + (f", the first {record['horizon']:g} s of each case only" if record["horizon"] else "")
+        + ".",
         "Greatest error over the run at the reference's own times; **bold** where a bar is not met.",
     ]
     for section in dict.fromkeys(job.section for job in jobs):

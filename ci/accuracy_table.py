@@ -1,6 +1,6 @@
 """Measures the simulator against every reference solution and writes the table of figures.
 
-    python ci/accuracy_table.py [--quick] [--case A01 --case case1a] [--processes 2] [--out ci/bench]
+    python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench]
 
 Prints markdown and writes ``accuracy.md`` and ``accuracy.json`` with the machine named. Exit code 1 where a bar of
 the "direct" column is not met. ``--quick`` follows every case for one second only.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import subprocess
@@ -77,7 +78,7 @@ def all_jobs() -> list[Job]:
 def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
     """One row of hydraulics, motors or springs: direct, and the other ways to solve at the same step."""
     jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
-    other = {
+    other: dict[str, dict[str, Any]] = {
         "colored 20": {"joint_solver": "colored", "iterations": 20},
         "float32": {"dtype": "float32"},
         "papers": {"scheme": "papers"},
@@ -130,40 +131,64 @@ def command_time() -> float:
     return time.perf_counter() - start
 
 
-def main() -> int:
-    """Command line; returns the exit code."""
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON cannot say: infinity and NaN."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="follow every case for one second only")
+    parser.add_argument("--horizon", type=float, help="follow every case for this time only, s")
     parser.add_argument("--case", action="append", default=[], help="only this case (may be repeated)")
     parser.add_argument("--column", action="append", default=[], help="only this column (may be repeated)")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench")
     options = parser.parse_args()
-    jobs = all_jobs()
-    known = {job.case for job in jobs}
-    if unknown := set(options.case) - known:
-        parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
-    jobs = [job for job in jobs if job.case in options.case or not options.case]
+    options.horizon = QUICK_HORIZON if options.quick else options.horizon
+    options.whole = not (options.case or options.column or options.horizon)
+    for name in ("case", "column"):
+        known = {getattr(job, name) for job in all_jobs()}
+        if unknown := set(getattr(options, name)) - known:
+            parser.error(f"unknown {name} {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    return options
+
+
+def chosen_jobs(options: argparse.Namespace) -> list[Job]:
+    """The runs that the command line asks for."""
+    jobs = [job for job in all_jobs() if job.case in options.case or not options.case]
     jobs = [job for job in jobs if job.column in options.column or not options.column]
-    if options.quick:
-        for job in jobs:
-            job.settings = {"horizon": QUICK_HORIZON} | job.settings
-    order = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
-    whole = not (options.case or options.column or options.quick)
-    seconds = command_time() if whole else None
+    for job in jobs:
+        if options.horizon:
+            job.settings = {"horizon": options.horizon} | job.settings
+    return jobs
+
+
+def main() -> int:
+    """Run, print and write the table; returns the exit code."""
+    options = arguments()
+    jobs = chosen_jobs(options)
+    place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
+    seconds = command_time() if options.whole else None
     start = time.perf_counter()
-    jobs = sorted(run_all(jobs, options.processes), key=lambda job: order[job.section, job.row, job.column])
+    jobs = sorted(run_all(jobs, options.processes), key=lambda job: place[job.section, job.row, job.column])
     wall_time = time.perf_counter() - start
-    record = {"machine": machine(), "quick": options.quick, "wall_time": wall_time, "command_time": seconds}
+    record: dict[str, Any] = {"machine": machine(), "horizon": options.horizon, "wall_time": wall_time}
+    record |= {"command_time": seconds, "orders": orders(jobs)}
     text = markdown(jobs, record)
     print(text)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "accuracy.md").write_text(text, encoding="utf-8")
-    record["orders"] = orders(jobs)
     record["runs"] = [asdict(job) for job in jobs]
-    (options.out / "accuracy.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    (options.out / "accuracy.json").write_text(text, encoding="utf-8")
     slow = seconds is not None and seconds >= bars.COMMAND_TIME
-    weak = any(not slope >= bars.LEAST_ORDER for slope in orders(jobs).values()) and whole
+    weak = options.whole and any(not slope >= bars.LEAST_ORDER for slope in orders(jobs).values())
     return 1 if slow or weak or any(job.broken for job in jobs if job.judged) else 0
 
 

@@ -12,6 +12,7 @@ from gpusim.scene import Camera, Plot, Scene, require
 from ._bodies import box_inertia
 
 NAME = "bricard"
+Vector = tuple[float, float, float]
 #: Hinge points of the unit cube's edges, bar i from point i-1 to point i.
 POINTS = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -32,10 +33,13 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
     bodies = [-1]
     for i in range(1, len(POINTS)):
         start, end = _point(i - 1, length), _point(i, length)
-        size = tuple(length if p != q else width for p, q in zip(POINTS[i - 1], POINTS[i], strict=True))
-        com = tuple(0.5 * (p - q) for p, q in zip(start, end, strict=True))
+        com = (0.5 * (start[0] - end[0]), 0.5 * (start[1] - end[1]), 0.5 * (start[2] - end[2]))
         pose = gpusim.Transform(end)
-        bodies.append(b.add_body(mass=mass, inertia=box_inertia(mass, size), com=com, xform=pose, label=f"bar{i}"))
+        bodies.append(
+            b.add_body(
+                mass=mass, inertia=box_inertia(mass, _size(com, length, width)), com=com, xform=pose, label=f"bar{i}"
+            )
+        )
     bodies.append(-1)
     for i, axis in enumerate(HINGE_AXES):
         _add_hinge(b, i, bodies[i], bodies[i + 1], axis, length)
@@ -55,14 +59,18 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
     )
 
 
-def _point(i: int, length: float) -> tuple[float, float, float]:
+def _size(com: Vector, length: float, width: float) -> Vector:
+    """Edges of a bar: long where its center lies off its end."""
+    x, y, z = (length if c else width for c in com)
+    return x, y, z
+
+
+def _point(i: int, length: float) -> Vector:
     x, y, z = (length * float(c) for c in POINTS[i])
     return x, y, z
 
 
-def _add_hinge(
-    b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: tuple[float, float, float], length: float
-) -> None:
+def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Vector, length: float) -> None:
     """Hinge at point i. A body's frame is at its far end, so the child (not the world) sees it a bar away."""
     here = _point(i, length)
     if child == -1:  # the last hinge closes the loop: the world is its parent

@@ -282,7 +282,9 @@ _CHECKS = (
     Check("nothing moves before the command", lambda run: bool(np.all(np.abs(_between(run, "position", 0, 1)) < 1e-5))),
     Check(
         "pressure A jumps, then eases as the load gains speed",
-        lambda run: bool(_between(run, "pressure_a", 1.0, 1.1).max() > 1.1 * _between(run, "pressure_a", 2, 2.5).max()),
+        lambda run: bool(
+            _between(run, "pressure_a", 1.0, 1.1).max() > 1.02 * _between(run, "pressure_a", 2, 2.5).max()
+        ),
     ),
     Check("pressure B rises with the speed", lambda run: bool(_between(run, "pressure_b", 2, 2.5).min() > 3e6)),
     Check(

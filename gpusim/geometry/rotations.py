@@ -73,14 +73,13 @@ def dot(a: Array, b: Array) -> Array:
 
 def norm(a: Array) -> Array:
     """Euclidean length over the last axis, (..., 3) to (...)."""
-    square: Any = dot(a, a)
-    return np.asarray(np.sqrt(square))
+    return np.asarray(np.sqrt(dot(a, a)))
 
 
 def skew(v: Array) -> Array:
     """Cross-product matrix, (..., 3) to (..., 3, 3): ``skew(v) @ u == cross(v, u)``."""
-    matrix: Array = np.matmul(v, _SKEWS[v.dtype]).reshape(v.shape + (3,))
-    return matrix
+    flat: Array = np.matmul(v, _SKEWS[v.dtype])
+    return flat.reshape((*v.shape, 3))
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -126,7 +125,7 @@ def quaternion_from_rotation_vector(rotation: Array) -> Array:
 def rotation_vector_from_quaternion(q: Array) -> Array:
     """Rotation vectors (..., 3) of unit quaternions (..., 4), angle at most pi."""
     q = np.where(q[..., 3:] < 0.0, -q, q)
-    sine = norm(q)
+    sine = norm(q[..., :3])
     angle = 2.0 * np.arctan2(sine, q[..., 3])
     small = sine < 1e-12
     factor = np.where(small, 2.0, angle / np.where(small, 1.0, sine))

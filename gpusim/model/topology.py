@@ -94,6 +94,9 @@ class Elimination:
 
     num_blocks: int
     edge_blocks: dict[tuple[int, int], int]
+    block_row: Array
+    block_column: Array
+    """Constraints that a block joins."""
     levels: list[Level] = field(default_factory=list)
 
 

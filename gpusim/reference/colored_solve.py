@@ -24,6 +24,8 @@ from gpusim.typing import Array
 # Curved laws are refitted in the first sweeps and then frozen.
 REFITS = 2
 POSITION_SWEEPS = 2
+# An axis that its own rigid rows lock moves by rounding only; its response stays above this share.
+LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
@@ -37,8 +39,23 @@ class ColorBatch:
     mass_jacobian: Array
     inverse: Array
     rigid: Array
-    axes: list[tuple[Array, Array, Array, Array]]
-    """Steps of (place in the color, place in the block, axis, response)."""
+    axes: list[AxisStep]
+
+
+@dataclass
+class AxisStep:
+    """One axis row of several constraints of a color: member k, place in the block, axis.
+
+    A unit of it comes with the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds, n,
+    block); ``motion`` (worlds, n, slots * 6) is what both do to the bodies, ``response`` to the row itself.
+    """
+
+    k: Array
+    place: Array
+    axis: Array
+    impulse: Array
+    motion: Array
+    response: Array
 
 
 def solve(w: Work) -> None:
@@ -97,17 +114,17 @@ def _batches(w: Work) -> list[ColorBatch]:
         place = np.arange(t.block)
         own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
         block[..., place, place] = np.where(own > 0.0, own, 1.0)
-        batches.append(
-            ColorBatch(
-                constraints=members,
-                bodies=t.constraint_bodies[members],
-                jacobian=wide[0],
-                mass_jacobian=wide[1],
-                inverse=inverse(block),
-                rigid=mask,
-                axes=_axis_steps(w, members, product),
-            )
+        batch = ColorBatch(
+            constraints=members,
+            bodies=t.constraint_bodies[members],
+            jacobian=wide[0],
+            mass_jacobian=wide[1],
+            inverse=inverse(block),
+            rigid=mask,
+            axes=[],
         )
+        batch.axes = _axis_steps(w, batch, product)
+        batches.append(batch)
     return batches
 
 
@@ -117,25 +134,32 @@ def _wide(blocks: Array) -> Array:
     return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
 
 
-def _axis_steps(w: Work, members: Array, product: Array) -> list[tuple[Array, Array, Array, Array]]:
+def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
     """First axis rows of all members together, then the second ones, and so on."""
     layout = w.layout
-    position = {int(c): k for k, c in enumerate(members)}
+    position = {int(c): k for k, c in enumerate(batch.constraints)}
     steps: list[list[tuple[int, int, int]]] = []
     count: dict[int, int] = {}
-    for axis in np.flatnonzero(np.isin(layout.axis_constraint, members)):
+    for axis in np.flatnonzero(np.isin(layout.axis_constraint, batch.constraints)):
         k = position[int(layout.axis_constraint[axis])]
         number = count.get(k, 0)
         count[k] = number + 1
         if number == len(steps):
             steps.append([])
         steps[number].append((k, int(layout.axis_place[axis]), int(axis)))
-    result = []
-    for step in steps:
-        k, place, axis = np.array(step, dtype=np.int64).T
-        response = np.maximum(product[:, k, place, place], np.finfo(w.real).tiny * 1e6)
-        result.append((k, place, axis, response))
-    return result
+    return [_axis_step(w, batch, product, *np.array(step, dtype=np.int64).T) for step in steps]
+
+
+def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
+    """Eliminate the rigid rows of each constraint from its axis row (Schur complement)."""
+    alone = product[:, k, place, place]
+    coupled = np.where(batch.rigid[k], product[:, k, place], 0.0)
+    impulse = -matvec(batch.inverse[:, k], coupled)
+    response = alone + np.vecdot(impulse, coupled)
+    impulse[:, np.arange(k.size), place] = 1.0
+    motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
+    least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
+    return AxisStep(k, place, axis, impulse.astype(w.real), motion, np.maximum(response, least).astype(w.real))
 
 
 def _sweep_color(w: Work, batch: ColorBatch, mode: Array) -> Array:
@@ -150,16 +174,16 @@ def _sweep_color(w: Work, batch: ColorBatch, mode: Array) -> Array:
     impulse = w.impulse[:, batch.constraints] + change
     velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
     most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
-    for k, place, axis, response in batch.axes:
+    for step in batch.axes:
+        k, place = step.k, step.place
         row = batch.jacobian[:, k, place]
-        speed = np.matmul(row[:, :, None, :], velocity[:, k, :, None])[..., 0, 0] + bias[:, k, place]
-        old = impulse[:, k, place]
-        free = speed - response * old
-        solved, modes = solve_row(w.law, free, response, axis)
-        difference = (solved - speed) / response
-        impulse[:, k, place] = old + difference
-        velocity[:, k] += difference[..., None] * batch.mass_jacobian[:, k, place]
-        mode[:, axis] = np.where(w.active, modes, mode[:, axis])
+        speed = np.vecdot(row, velocity[:, k]) + bias[:, k, place]
+        free = speed - step.response * impulse[:, k, place]
+        solved, modes = solve_row(w.law, free, step.response, step.axis)
+        difference = (solved - speed) / step.response
+        impulse[:, k] += difference[..., None] * step.impulse
+        velocity[:, k] += difference[..., None] * step.motion
+        mode[:, step.axis] = np.where(w.active, modes, mode[:, step.axis])
         most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
     w.impulse[:, batch.constraints] = impulse
     w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, n * t.slots, 6)

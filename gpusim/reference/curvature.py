@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.geometry import rotations
+from gpusim.reference.elements import relative_rotation
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -100,7 +101,22 @@ def _spin_bias(w: Work, operator: Array) -> None:
     omega = w.twist[..., 3:]
     half_turn = w.real.type(0.5) * matvec(operator[:, t.owner, :3], u)
     middle = w.midpoint[:, t.body_b] - w.midpoint[:, t.body_a]
-    w.element_bias[:, w.layout.spins] = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
+    bias = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
+    if w.layout.totals.size:
+        _total_rotation_bias(w, bias)
+    w.element_bias[:, w.layout.spins] = bias
+
+
+def _total_rotation_bias(w: Work, bias: Array) -> None:
+    """The length of a rotation vector after the step, exactly: its axis wanders, which no axis fixed in a body shows."""
+    at = w.layout.totals
+    t = w.topology.spin
+    omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
+    turn = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    after = rotations.quaternion_product(turn, w.state.arrays["orientation"])
+    rate = (rotations.norm(relative_rotation(w, after)[:, at]) - angle) / w.h
+    u = w.scratch["spin.u"][:, at]
+    bias[:, at] = (rate - dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])).astype(w.real)
 
 
 def _line_bias(w: Work, operator: Array | None) -> None:

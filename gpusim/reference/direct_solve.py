@@ -27,6 +27,9 @@ PASSES = 3
 STALE = 0.2
 # Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
+# After this many factorizations of a substep only one row switches at a time; beyond the configured number and
+# two for each axis row the solver gives up and leaves a residual.
+CAREFUL_AFTER = 4
 # A refresh must shrink the error to this share, unless the error is rounding already (m/s).
 CONTRACTION = 0.5
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
@@ -161,12 +164,13 @@ def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) ->
     """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
     _axis_velocity_next(w)
     actuate.refresh(w, w.axis_velocity_next)
-    changed = _switch_modes(w, mode, rows.response)
+    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER)
     if not (changed.any() or w.curved):
         return np.flatnonzero(changed)
     rows.fill(w, mode)
     stale = (np.abs(rows.gamma - factored) > STALE * factored).any(axis=(1, 2))
-    again = w.active[:, 0] & (changed | stale) & (passes.switches < w.config.iterations)
+    most = w.config.iterations + 2 * w.topology.axis_row.size
+    again = w.active[:, 0] & (changed | stale) & (passes.switches < most)
     return np.flatnonzero(again)
 
 
@@ -190,13 +194,21 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:] = np.where(gone, fresh, mode)
 
 
-def _switch_modes(w: Work, mode: Array, response: Array) -> Array:
-    """Modes that each row alone would take at the solution; True for active worlds where one differs."""
+def _switch_modes(w: Work, mode: Array, response: Array, careful: Array) -> Array:
+    """Modes that each row alone would take at the solution; True for active worlds where one differs.
+
+    Switching all rows at once is fast and may cycle; ``careful`` worlds switch the first row only, which ends for
+    every linear complementarity problem of a mechanism (least-index rule, Murty 1974).
+    """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     free = w.axis_velocity_next - response * impulse
     new = solve_row(w.law, free, response)[1]
-    changed = w.active[:, 0] & np.any(new != mode, axis=1)
-    mode[changed] = new[changed]
+    differs = new != mode
+    changed = w.active[:, 0] & differs.any(axis=1)
+    for world in np.flatnonzero(changed & careful):
+        differs[world, np.argmax(differs[world]) + 1 :] = False
+    pick = differs & changed[:, None]
+    mode[pick] = new[pick]
     return np.asarray(changed)

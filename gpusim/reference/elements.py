@@ -89,7 +89,7 @@ def _spins(w: Work) -> None:
     if tracked.all():
         w.element_value[:, at] = w.state.arrays["angle"][:, t.angle]
     else:
-        vector = relative_rotation(w)
+        vector = relative_rotation(w, w.state.arrays["orientation"])
         length = rotations.norm(vector)
         component = np.clip(t.component, 0, 2)
         value = np.take_along_axis(vector, np.broadcast_to(component[None, :, None], (*vector.shape[:2], 1)), 2)[..., 0]
@@ -108,9 +108,9 @@ def _spins(w: Work) -> None:
     w.scratch["spin.u"] = u.astype(w.real)
 
 
-def relative_rotation(w: Work) -> Array:
-    """Rotation vectors of the child's frames in the parent's, for every spin element, rad."""
-    t, q = w.topology.spin, w.state.arrays["orientation"]
+def relative_rotation(w: Work, q: Array) -> Array:
+    """Rotation vectors of the child's frames in the parent's at orientations q, for every spin element, rad."""
+    t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
     b = rotations.quaternion_product(q[:, t.body_b], np.broadcast_to(t.frame_b, (w.num_worlds, *t.frame_b.shape)))
     return rotations.rotation_vector_from_quaternion(rotations.quaternion_product(rotations.quaternion_conjugate(a), b))

@@ -40,12 +40,19 @@ class Factor:
         self.levels = t.elimination.levels
         blocks = blocks.copy()
         count = t.num_constraints
-        pivots = blocks[:, :count]
-        place = np.arange(t.block)
         dtype = blocks.dtype
         # A row that does not exist, or a body that nothing moves, still has to be divided by.
         shown = own * dtype.type(1.0 + REGULARIZATION[dtype]) + gamma
-        pivots[..., place, place] = np.where(shown > 0.0, shown, dtype.type(1.0))
+        shown = np.where(shown > 0.0, shown, dtype.type(1.0))
+        # Free axis rows have a compliance of 1e30: scaled by it, their rounding stays out of the other rows.
+        self.scale = None if not t.axis_row.size else np.sqrt(own / shown)
+        if self.scale is not None:
+            blocks *= self.scale[:, t.elimination.block_row][..., :, None]
+            blocks *= self.scale[:, t.elimination.block_column][..., None, :]
+            shown = shown * self.scale * self.scale
+        pivots = blocks[:, :count]
+        place = np.arange(t.block)
+        pivots[..., place, place] = shown
         self.inverse = np.empty((blocks.shape[0], count, t.block, t.block), dtype)
         self.lower: list[Array] = []
         for level in self.levels:
@@ -58,7 +65,7 @@ class Factor:
 
     def solve(self, right: Array) -> Array:
         """A^-1 times (worlds, constraints, block)."""
-        y = right.copy()
+        y = right.copy() if self.scale is None else right * self.scale
         for level, lower in zip(self.levels, self.lower, strict=True):
             for row, edge, pivot in level.forward:
                 y[:, row] -= matvec(lower[:, edge], y[:, pivot])
@@ -66,11 +73,13 @@ class Factor:
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
                 y[:, pivot] -= matvec(lower[:, edge].swapaxes(-1, -2), y[:, row])
-        return y
+        return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
         """Take the factor of some worlds from another one."""
         self.inverse[worlds] = other.inverse
+        if self.scale is not None and other.scale is not None:
+            self.scale[worlds] = other.scale
         for mine, theirs in zip(self.lower, other.lower, strict=True):
             mine[worlds] = theirs
 

@@ -30,6 +30,7 @@ class Layout:
         self.row_b = (constraint * t.slots + 1) * t.block + place
         # A direction that turns with the parent feels the whole separation, one of the world's axes does not.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
+        self.totals = np.flatnonzero(t.spin.component == 3)
         self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
         self.dot_linear = t.dot.linear[:, None]
         coupling_constraint, coupling_place = np.divmod(t.coupling.row, t.block)

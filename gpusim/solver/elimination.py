@@ -43,7 +43,14 @@ def eliminate(bodies: Array, dynamic: Array) -> tuple[Elimination, Assembly]:
     for k in order:
         for i in sorted(columns[k], key=place.__getitem__):
             edges[i, k] = count + len(edges)
-    elimination = Elimination(count + len(edges), edges)
+    own = np.arange(count)
+    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    elimination = Elimination(
+        num_blocks=count + len(edges),
+        edge_blocks=edges,
+        block_row=np.concatenate([own, pairs[:, 0]]),
+        block_column=np.concatenate([own, pairs[:, 1]]),
+    )
     elimination.levels = _levels(order, columns, edges, place)
     return elimination, Assembly(_products(sides, slots, edges, place))
 

@@ -52,17 +52,27 @@ MULTIBODY: dict[str, Bar] = {
 }
 EIGHT_SUBSTEPS: dict[str, Bar] = MULTIBODY | {"A05": Bar(1e-6), "C03": Bar(1e-5), "E01": Bar(2e-3, 0.02)}
 
-#: Short times that already show the errors of 8 substeps; the tests run these, the table runs everything.
-SHORT_HORIZON: dict[str, float] = {
-    "A01": 2.0,
-    "A02": 2.0,
-    "A04": 2.0,
-    "A05": 1.0,
-    "B01": 1.0,
-    "B03": 0.5,
-    "C01": 3.0,
-    "C03": 1.0,
-    "E01": 1.0,
+#: Compared time (s) in the tests where the whole reference takes too long; the table runs everything.
+TEST_HORIZON: dict[str, float] = {
+    "A02": 5.0,
+    "A04": 5.0,
+    "A05": 5.0,
+    "B03": 1.0,
+    "E01": 5.0,
+    "case5": 10.0,
+    "case3b": 1.5,
+}
+#: The same with 8 substeps; A02 needs to pass its singular position at 0.9 s.
+TEST_HORIZON_EIGHT: dict[str, float] = {
+    "A01": 0.5,
+    "A02": 1.0,
+    "A04": 0.5,
+    "A05": 0.3,
+    "B01": 0.5,
+    "B03": 0.1,
+    "C01": 1.0,
+    "C03": 0.3,
+    "E01": 0.4,
 }
 
 HYDRAULICS: tuple[Row, ...] = (
@@ -83,9 +93,11 @@ HYDRAULICS: tuple[Row, ...] = (
 )
 
 #: What "stable" means. A motor that blows up is off by many radians. Masses on passive springs, resolved by the step or
-#: not, never move farther than physics lets them (1, and rounding) and have come to the reference in the end.
+#: not, never move farther than physics lets them (1, and rounding); all of case 3a have come to the reference in the
+#: end. (Case 3b rings on its tire through the whole run, so that its phase errors stay.)
 STABLE_ANGLE = 0.2
-STABLE = {"overshoot": 1.001, "late": 0.05}
+STABLE = {"overshoot": 1.001}
+SETTLED = {"overshoot": 1.001, "late": 0.05}
 
 MOTORS: tuple[Row, ...] = (
     Row("case2a", {"dt": 1e-3}, Bar(2e-3)),
@@ -97,9 +109,9 @@ MOTORS: tuple[Row, ...] = (
 )
 
 SPRINGS: tuple[Row, ...] = (
-    Row("case3a", {"dt": 1e-3}, Bar(0.01, extra=STABLE), "period >= 50 ms"),
+    Row("case3a", {"dt": 1e-3}, Bar(0.01, extra=SETTLED), "period >= 50 ms"),
     Row("case3b", {"dt": 1e-3}, Bar(0.01, extra=STABLE), "period >= 50 ms"),
-    Row("case3a", {"dt": 1e-2}, Bar(extra=STABLE), "stable"),
+    Row("case3a", {"dt": 1e-2}, Bar(extra=SETTLED), "stable"),
     Row("case3b", {"dt": 1e-2}, Bar(extra=STABLE), "stable"),
 )
 

@@ -9,7 +9,7 @@ import gpusim
 from gpusim.scene import load_scene
 
 WORLDS = 64
-STEPS = 100
+STEPS = 40
 
 
 def _run(scene: str, rates: np.ndarray, solver: str, dtype: str) -> np.ndarray:
@@ -37,5 +37,5 @@ def test_same_bits_permuted_and_alone(scene, solver, dtype):
     assert len(np.unique(together[:, -1, 0])) > WORLDS // 2, "the worlds must differ for this test to say anything"
     permutation = rng.permutation(WORLDS)
     assert np.array_equal(_run(scene, rates[permutation], solver, dtype), together[permutation])
-    for world in (0, 17, 63):
+    for world in (0, 63):
         assert np.array_equal(_run(scene, rates[world : world + 1], solver, dtype)[0], together[world])

@@ -1,0 +1,243 @@
+"""Limits: reached without overshoot, rested on with the right reaction, left without sticking.
+
+All mechanisms of a rig run side by side in one simulation, once for every solver and step size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, Simulation, Transform
+
+from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, ball_body, simulate, slider, wheel
+
+OVERSHOOT = 1e-6
+# Sweeps are still on their way when a pendulum hits its stop (hinge and limit rows couple by m l^2/I).
+SWEPT_OVERSHOOT = 1e-2
+TIME = 0.6
+MASS, LENGTH, STOP = 2.0, 0.5, 0.4
+SKEW_TORQUE = np.array([0.3, -0.6, 0.2])
+SIDES = {"up": 1.0, "down": -1.0}
+
+
+class Rig:
+    """A finished run: positions over time by joint label, and the simulation at its end."""
+
+    def __init__(self, builder: ModelBuilder, dt: float, solver: str, **config: Any) -> None:
+        self.sim: Simulation = simulate(builder, dt=dt, joint_solver=solver, **config)
+        self.solver, self.dt = solver, dt
+        steps = round(TIME / dt)
+        self.t = dt * np.arange(steps + 1)
+        labels = self.sim.model.labels("joint")
+        self.path: dict[str, list[Any]] = {label: [] for label in labels}
+        for step in range(steps + 1):
+            for label in labels:
+                self.path[label].append(self.sim.read(f"joint.{label}.position")[0])
+            if step < steps:
+                self.sim.step()
+
+    def of(self, label: str) -> np.ndarray:
+        """Positions of a joint over time."""
+        return np.array(self.path[label])
+
+    def reaction(self, label: str) -> np.ndarray:
+        """Force and torque of the child on the parent at the end."""
+        return np.asarray(self.sim.read(f"joint.{label}.reaction")[0])
+
+
+def add_weightless_rig(b: ModelBuilder) -> None:
+    """Sliders pushed by +-8 N, a ball, a universal and a planar joint, all against their limits."""
+    for y, (name, sign) in enumerate(SIDES.items()):
+        slider(b, MASS, f"slide_{name}", y=float(y), limit_lower=-0.1, limit_upper=0.1)
+        b.add_force(b.joints[-1].child, (sign * 8.0, 0.0, 0.0))
+    ball = ball_body(b, inertia=0.1, com=FRAME_A.position, xform=PLACE, label="ball")
+    b.add_joint_ball(-1, ball, PLACE * FRAME_A, FRAME_A, limit=0.5, label="ball")
+    b.add_torque(ball, tuple(SKEW_TORQUE))
+    cross = ball_body(b, inertia=0.1, label="cross")
+    b.add_joint_universal(-1, cross, limit_lower=(-0.3, -0.2), limit_upper=(0.25, 0.35), label="cross")
+    b.add_torque(cross, (1.0, -0.8, 0.0))
+    flat = ball_body(b, inertia=0.1, label="flat")
+    b.add_joint_planar(-1, flat, limit_lower=(-0.3, -0.2, -0.1), limit_upper=(0.25, 0.35, 0.15), label="flat")
+    b.add_force(flat, (3.0, -4.0, 0.0))
+    b.add_torque(flat, (0.0, 0.0, 0.4))
+    slider(b, MASS, "locked", y=7.0, limit_lower=0.0, limit_upper=0.0)
+    b.add_force(b.joints[-1].child, (50.0, 0.0, 0.0))
+    slider(b, MASS, "beyond", y=8.0, limit_upper=-0.1)
+
+
+def build(kind: str) -> ModelBuilder:
+    """The weightless rig, or two pendulums that gravity swings against their stops."""
+    b = ModelBuilder(gravity=NO_GRAVITY if kind == "weightless" else (0.0, 0.0, -G))
+    if kind == "weightless":
+        add_weightless_rig(b)
+        return b
+    for name, sign in SIDES.items():
+        body = b.add_body(MASS, (0.03, 0.04, 0.05), com=(sign * LENGTH, 0, 0), xform=Transform(PLACE.position))
+        pivot = Transform(PLACE.position)
+        b.add_joint_revolute(-1, body, pivot, axis=(0, 1, 0), limit_lower=-STOP, limit_upper=STOP, label=name)
+    return b
+
+
+RIGS: dict[tuple[str, str, float], Rig] = {}
+
+
+def rig(kind: str, solver: str, dt: float) -> Rig:
+    """The run of a rig, made once."""
+    if (kind, solver, dt) not in RIGS:
+        RIGS[kind, solver, dt] = Rig(build(kind), dt, solver, iterations=16)
+    return RIGS[kind, solver, dt]
+
+
+both_solvers = pytest.mark.parametrize("solver", SOLVERS)
+step_sizes = pytest.mark.parametrize("dt", [4e-3, 1e-2])
+
+
+@step_sizes
+@pytest.mark.parametrize("side", SIDES)
+@both_solvers
+def test_travel_limit(solver: str, side: str, dt: float) -> None:
+    """Pushed by F: x = F t^2/(2 m) up to the limit, then exactly at it; the limit holds back F."""
+    run, sign = rig("weightless", solver, dt), SIDES[side]
+    x = sign * run.of(f"slide_{side}")
+    free = 2.0 * run.t**2
+    before = free < 0.1 - 2.0 * dt
+    np.testing.assert_allclose(x[before], free[before], atol=1e-12)
+    assert x.max() <= 0.1 + OVERSHOOT
+    assert x[-1] == pytest.approx(0.1, abs=1e-9)
+    assert run.sim.read(f"joint.slide_{side}.velocity")[0] == pytest.approx(0.0, abs=1e-9)
+    # The child pushes the stop, which is a part of its parent.
+    np.testing.assert_allclose(run.reaction(f"slide_{side}"), (sign * 8.0, 0, 0, 0, 0, 0), atol=1e-6)
+
+
+@step_sizes
+@pytest.mark.parametrize("side", SIDES)
+@both_solvers
+def test_angle_limit_of_a_pendulum(solver: str, side: str, dt: float) -> None:
+    """It swings from the horizontal into the stop and rests there with the torque m g l cos(q) on it."""
+    run, sign = rig("pendulums", solver, dt), SIDES[side]
+    q = sign * run.of(side)
+    swept = solver == "colored"
+    assert q.max() <= STOP + (SWEPT_OVERSHOOT if swept else OVERSHOOT)
+    assert q[-1] == pytest.approx(STOP, abs=1e-5 if swept else OVERSHOOT)
+    torque = sign * MASS * G * LENGTH * np.cos(STOP)
+    np.testing.assert_allclose(run.reaction(side), (0, 0, -MASS * G, 0, torque, 0), atol=0.05 if swept else 1e-4)
+
+
+@step_sizes
+@both_solvers
+def test_ball_limit_bounds_the_whole_rotation(solver: str, dt: float) -> None:
+    """A constant torque about a skew axis turns the body by exactly the limit; the stop bears the torque."""
+    run = rig("weightless", solver, dt)
+    q = run.of("ball")
+    angle = 2.0 * np.arctan2(np.linalg.norm(q[:, :3], axis=1), q[:, 3])
+    assert angle.max() <= 0.5 + OVERSHOOT
+    assert angle[-1] == pytest.approx(0.5, abs=OVERSHOOT)
+    np.testing.assert_allclose(run.reaction("ball")[3:], SKEW_TORQUE, atol=1e-4)
+
+
+def test_a_ball_that_slides_along_its_limit_stays_on_the_cone() -> None:
+    """A spherical pendulum swung sideways along the cone: the limit's axis turns, and the error is of order (w h)^2."""
+    b = ModelBuilder()
+    bob = b.add_body(1.0, (0.01, 0.01, 0.01), com=(0, 0, -0.5), linear_velocity=(0.0, 2.0, 0.0), label="bob")
+    b.add_joint_ball(-1, bob, limit=0.5, label="ball")
+    b.add_force(bob, (30.0, 0.0, 0.0), point=(0, 0, -0.5))
+    sim = simulate(b, dt=2e-3)
+    worst = 0.0
+    for _ in range(150):
+        sim.step(2)
+        q = sim.read("joint.ball.position")[0]
+        worst = max(worst, 2.0 * np.arctan2(np.linalg.norm(q[:3]), q[3]))
+    assert 0.4999 < worst < 0.5 + 2e-3
+
+
+@step_sizes
+@both_solvers
+def test_every_coordinate_has_its_own_limits(solver: str, dt: float) -> None:
+    """Universal and planar joints end in the corner that their efforts push to."""
+    run = rig("weightless", solver, dt)
+    for label, lower, upper, end in (
+        ("cross", (-0.3, -0.2), (0.25, 0.35), (0.25, -0.2)),
+        ("flat", (-0.3, -0.2, -0.1), (0.25, 0.35, 0.15), (0.25, -0.2, 0.15)),
+    ):
+        path = run.of(label)
+        assert np.all(path <= np.array(upper) + OVERSHOOT), label
+        assert np.all(path >= np.array(lower) - OVERSHOOT), label
+        np.testing.assert_allclose(path[-1], end, atol=OVERSHOOT, err_msg=label)
+
+
+@step_sizes
+@both_solvers
+def test_equal_limits_lock_the_coordinate(solver: str, dt: float) -> None:
+    """limit_lower = limit_upper holds the coordinate there against any force."""
+    assert np.abs(rig("weightless", solver, dt).of("locked")).max() < 1e-9
+
+
+@step_sizes
+@both_solvers
+def test_a_start_beyond_the_limit_is_led_back_without_a_bang(solver: str, dt: float) -> None:
+    """From 0.1 m beyond the limit the slider comes back no faster than 1 m/s, and the way never grows again."""
+    x = rig("weightless", solver, dt).of("beyond")
+    assert x[0] == 0.0
+    assert np.abs(np.diff(x)).max() <= 1.0 * dt + 1e-12
+    assert x[-1] <= -0.1 + OVERSHOOT
+
+
+@both_solvers
+def test_a_motor_against_a_stop_gives_its_stall_torque(solver: str) -> None:
+    """tau = M_s u at rest; drive_force and the stop's reaction are the same torque."""
+    b = ModelBuilder(gravity=NO_GRAVITY)
+    shaft = wheel(b, limit_upper=0.2)
+    b.add_dc_motor(shaft, stall_torque=3.0, no_load_speed=100.0, mechanical_time_constant=0.02, label="m")
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.control["m"] = 0.5
+    sim.step(120)
+    assert sim.read("joint.wheel.position")[0] == pytest.approx(0.2, abs=1e-9)
+    for name in ("motor.m.torque", "joint.wheel.drive_force"):
+        assert sim.read(name)[0] == pytest.approx(1.5, rel=1e-6)
+    # The rotor sits on the joint, so the joint as a whole hands nothing on: drive and stop cancel.
+    assert sim.read("joint.wheel.reaction")[0, 4] == pytest.approx(0.0, abs=1e-6)
+
+
+@both_solvers
+def test_a_limit_lets_go(solver: str) -> None:
+    """Turned back after resting on the stop, the slider moves as if there were none: x = x0 - a t^2/2.
+
+    The kick at the change of command still counts half a step of the old push, which the stop bears: a h t/2 is lost.
+    """
+    b = ModelBuilder(gravity=NO_GRAVITY)
+    slider(b, MASS, limit_upper=0.05)
+    b.add_force(0, (8.0, 0.0, 0.0), label="push")
+    sim = simulate(b, dt=4e-3, joint_solver=solver)
+    sim.step(100)
+    sim.control["push"] = -1.0
+    sim.step(50)
+    a, t = 8.0 / MASS, 0.2
+    x = sim.read("joint.slide.position")[0]
+    assert x == pytest.approx(0.05 - 0.5 * a * t**2, abs=a * t * 4e-3)
+    assert sim.read("joint.slide.velocity")[0] == pytest.approx(-a * t, abs=a * 4e-3)
+
+
+def add_chain(b: ModelBuilder, links: int) -> None:
+    """Pendulums in a row, each limited to [-1, 0.3] rad, which gravity pulls onto the upper limits."""
+    parent = -1
+    for i in range(links):
+        child = b.add_body(1.0, (0.01, 0.02, 0.02), com=(0.25, 0, 0), xform=Transform((0.5 * i, 0, 0)))
+        pivot = Transform((0.5 if i else 0.0, 0, 0))
+        b.add_joint_revolute(parent, child, pivot, axis=(0, 1, 0), limit_lower=-1.0, limit_upper=0.3, label=f"hinge{i}")
+        parent = child
+
+
+@pytest.mark.parametrize(("solver", "gap"), [("direct", OVERSHOOT), ("colored", 2e-2)])
+def test_a_chain_with_limits_at_every_hinge_loses_energy_only(solver: str, gap: float) -> None:
+    """Limits take energy out only: the total never rises above its start, and every hinge stays in its range."""
+    b = ModelBuilder()
+    add_chain(b, 3)
+    sim = simulate(b, dt=2e-3, joint_solver=solver)
+    for _ in range(40):
+        sim.step(10)
+        assert sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0] < 1e-2
+        for i in range(3):
+            assert -1.0 - gap <= sim.read(f"joint.hinge{i}.position")[0] <= 0.3 + gap
