@@ -56,7 +56,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """One statement that a recorded run of the scene with its default parameters must fulfil.
+    """One statement that a recorded run of the scene with its default parameters must fulfill.
 
     ``passes`` gets the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
     """

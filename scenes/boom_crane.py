@@ -1,4 +1,4 @@
-"""A hydraulic cylinder holds, raises, stops, lowers and stops a loaded boom (closed-centre valve).
+"""A hydraulic cylinder holds, raises, stops, lowers and stops a loaded boom (closed-center valve).
 
 Reference case 4 in ``tests/reference/hydraulics``, in the x-z plane.
 """

@@ -103,7 +103,7 @@ def build(
 
 
 def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> int:
-    """Crane (frame at its centre of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
+    """Crane (frame at its center of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
     c, s = math.cos(CRANE_ANGLE), math.sin(CRANE_ANGLE)
     half = 0.5 * CRANE_LENGTH
     unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo leaves as it is

@@ -42,7 +42,7 @@ def build(
         load_torque: against the shaft's positive direction, N m.
         load_inertia: of the flywheel about the shaft, kg m2.
         pendulum_mass: kg.
-        pendulum_length: shaft to centre of mass, m; the pendulum has 0.1 kg m2 about its centre of mass.
+        pendulum_length: shaft to center of mass, m; the pendulum has 0.1 kg m2 about its center of mass.
         command: factor on the motor commands of the schedule, -1 to 1.
     """
     require(load_inertia > 0.0, NAME, "load_inertia", load_inertia, "must be above 0")

@@ -95,7 +95,7 @@ def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, s
     mass = ROD_MASS + ball_mass
     reach = (0.5 * ROD_MASS + ball_mass) * ROD_LENGTH / mass
     axial, across, _ = box_inertia(ROD_MASS, (ROD_LENGTH, THIN, THIN))
-    # Steiner: the rod's middle and the ball about the common centre of mass.
+    # Steiner: the rod's middle and the ball about the common center of mass.
     across += ROD_MASS * (reach - 0.5 * ROD_LENGTH) ** 2 + ball_mass * (ROD_LENGTH - reach) ** 2
     pose = gpusim.Transform.from_axis_angle((side * HALF_WIDTH, 0.0, SHAFT_HEIGHT), (0.0, 1.0, 0.0), side * ROD_ANGLE)
     radius = side * (HALF_WIDTH + reach * math.cos(ROD_ANGLE))

@@ -161,7 +161,7 @@ def build(
         tank_pressure: Pa.
         bulk_modulus: of the oil, Pa.
         overlap_supply: dead zone of the supply edges, share of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed centre.
+        overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed center.
         anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
         coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
     """

@@ -31,7 +31,7 @@ def build(
         tilt: of the disc's axis from the vertical, rad; not used if free.
         mass: kg.
         radius: of the disc, m; not used if free.
-        height: of the disc's centre over the tip, m; not used if free.
+        height: of the disc's center over the tip, m; not used if free.
         wobble: rate about the two other axes if free, rad/s.
     """
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

@@ -9,10 +9,10 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from gpusim import __version__
 from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
 from gpusim.cli.probes import Finding, probe_computer
-from gpusim.cli.version import version
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def doctor() -> int:
         Exit code: 0 if at least one backend works, otherwise 1.
     """
     console = out_console()
-    console.print(Text(f"gpusim {version()} on {platform.platform()}"))
+    console.print(Text(f"gpusim {__version__} on {platform.platform()}"))
     _print_findings(console, "Computer", probe_computer())
     backends = [try_backend(name) for name in BACKENDS]
     _print_findings(console, "Backends", backends)

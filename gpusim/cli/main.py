@@ -53,9 +53,9 @@ class Scheme(str, Enum):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from gpusim.cli.version import version
+        from gpusim import __version__
 
-        typer.echo(f"gpusim {version()}")
+        typer.echo(f"gpusim {__version__}")
         raise typer.Exit()
 
 

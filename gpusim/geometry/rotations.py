@@ -38,7 +38,7 @@ _SKEW = np.zeros((3, 9))
 for _k, _i, _j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
     _SKEW[_k, 3 * _j + _i] = 1.0
     _SKEW[_k, 3 * _i + _j] = -1.0
-_SKEWS = {np.dtype(np.float64): _SKEW, np.dtype(np.float32): _SKEW.astype(np.float32)}
+_SKEWS: dict[object, Array] = {np.dtype(np.float64): _SKEW, np.dtype(np.float32): _SKEW.astype(np.float32)}
 
 
 def _quaternion_product_table() -> Array:

@@ -108,7 +108,7 @@ def _spin_bias(w: Work, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: Work, bias: Array) -> None:
-    """The length of a rotation vector after the step, exactly: its axis wanders, which no axis fixed in a body shows."""
+    """The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does."""
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]

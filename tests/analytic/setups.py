@@ -81,5 +81,5 @@ def read(sim: gpusim.Simulation, signal: str) -> np.ndarray:
 
 
 def total_energy(sim: gpusim.Simulation) -> float:
-    """Kinetic and potential energy (J) of world 0 at a synchronised time."""
+    """Kinetic and potential energy (J) of world 0 at a synchronized time."""
     return float(read(sim, "sim.kinetic_energy") + read(sim, "sim.potential_energy"))

@@ -1,4 +1,4 @@
-"""A world's bits depend on nothing but its own state: not on its neighbours, their order or their number."""
+"""A world's bits depend on nothing but its own state: not on its neighbors, their order or their number."""
 
 from __future__ import annotations
 

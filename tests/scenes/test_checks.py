@@ -37,7 +37,7 @@ def test_scene_runs_and_its_signals_are_finite(name):
 
 
 @pytest.mark.parametrize("name", [name for name in list_scenes() if load_scene(name).checks])
-def test_scene_fulfils_its_checks(name):
+def test_scene_fulfills_its_checks(name):
     scene = load_scene(name)
     recording = _record(scene, round(scene.duration / scene.config.dt), stride=2)
     broken = [check.statement for check in scene.checks if not check.passes(recording)]
