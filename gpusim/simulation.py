@@ -9,11 +9,13 @@ import numpy as np
 
 from gpusim.backends import choose_backend, make_backend
 from gpusim.errors import ModelError, unknown_name
+from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.solver.config import SolverConfig
@@ -153,8 +155,10 @@ class Simulation:
         self._sensed = False
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
-        self.sensed()
+        """Bring the counted joint angles up to the current poses; needs no trial kick."""
+        if not self._sensed:
+            self.backend.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
+            track_angles(self.backend.work)
 
     # Signals.
 

@@ -84,6 +84,8 @@ class Group:
     params: dict[str, Array] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
     unique_axes: bool = True
+    derived: dict[str, Any] = field(default_factory=dict)
+    """Values that follow from the parameters alone, for the type's own use; emptied when one is written."""
 
     @property
     def labels(self) -> list[str]:

@@ -179,7 +179,7 @@ class HydraulicCylinder(ActuatorType):
             np.broadcast_arrays(np.where(first, slow_position, position), np.where(first, 0.0, rate))
         )
         openings = hydraulics.edge_openings(np.where(first, slow_mean, mean), p["overlap_supply"], p["overlap_drain"])
-        work.circuit = circuit(p, openings)
+        work.circuit = circuit(group, openings)
         x = stroke(group, work)
         oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
         work.scratch["cylinder.oil"] = oil
@@ -248,24 +248,25 @@ class HydraulicCylinder(ActuatorType):
 PRESSURES = ("pressure_a", "pressure_b")
 
 
-def circuit(p: dict[str, Array], openings: tuple[Array, Array, Array, Array]) -> Circuit:
+def circuit(group: Group, openings: tuple[Array, Array, Array, Array]) -> Circuit:
     """Edges of both chambers from the valve's openings: supply, tank, check valve."""
-    gain, check = p["flow_gain"], p["anticavitation_gain"]
-    shape = np.broadcast_shapes(*(o.shape for o in openings), gain.shape)
-
-    def stacked(*parts: Array) -> Array:
-        return np.stack([np.broadcast_to(q, shape) for q in parts])
-
-    supply, tank = p["supply_pressure"], p["tank_pressure"]
-    opened = stacked(*(o * gain for o in (openings[0], openings[2], openings[1], openings[3])), check, check)
-    linear = p["linear_orifice"] > 0.5
+    p = group.params
+    if not group.derived:
+        supply, tank = p["supply_pressure"], p["tank_pressure"]
+        check, linear = p["anticavitation_gain"], p["linear_orifice"] > 0.5
+        group.derived["reference"] = np.stack(np.broadcast_arrays(supply, tank, tank))[:, None]
+        group.derived["area"] = np.stack(np.broadcast_arrays(p["area_a"], -p["area_b"]))
+        group.derived["linear"] = linear if linear.any() else None
+        group.derived["check"] = check if (check > 0.0).any() else None
+    derived = group.derived
+    opened = np.stack([openings[0], openings[2], openings[1], openings[3]]) * p["flow_gain"]
     return Circuit(
-        opened=opened.reshape(3, 2, *shape),
-        reference=stacked(supply, tank, tank)[:, None],
-        area=stacked(p["area_a"], -p["area_b"]),
+        opened=opened.reshape(2, 2, *opened.shape[1:]),
+        reference=derived["reference"],
+        area=derived["area"],
         transition=p["transition_pressure"],
-        linear=linear if linear.any() else None,
-        checked=bool((check > 0.0).any()),
+        linear=derived["linear"],
+        check=derived["check"],
     )
 
 
@@ -278,7 +279,7 @@ class Circuit:
     area: Array
     transition: Array
     linear: Array | None
-    checked: bool
+    check: Array | None
 
     def lines(self, pressure: Array, guess: Array, compliance: Array, h: float) -> tuple[Array, Array]:
         """Both chambers after a step of h as lines ``p+ = a - b v`` (b_B < 0).
@@ -292,16 +293,16 @@ class Circuit:
         Returns:
             a in Pa and b in Pa s/m, (2, worlds, n).
         """
-        edges = 3 if self.checked else 2
-        reference = self.reference[:edges]
-        drop = reference - guess
-        conductance = hydraulics.edge_conductance(self.opened[:edges], drop, self.transition, self.linear)
+        supply, tank = self.reference[0], self.reference[1]
+        drop = self.reference[:2] - guess
+        conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
         total = conductance[0] + conductance[1]
-        inflow = conductance[0] * reference[0] + conductance[1] * reference[1]
-        if self.checked:
+        inflow = conductance[0] * supply + conductance[1] * tank
+        if self.check is not None:
             # A check valve lets oil in only.
-            check = np.where(drop[2] > 0.0, conductance[2], 0.0)
-            total, inflow = total + check, inflow + check * reference[2]
+            valve = hydraulics.edge_conductance(self.check, drop[1], self.transition, self.linear)
+            valve = np.where(drop[1] > 0.0, valve, 0.0)
+            total, inflow = total + valve, inflow + valve * tank
         return hydraulics.chamber(pressure, compliance, self.area, total, inflow, h)
 
 

@@ -49,6 +49,7 @@ class State:
         state = cls(num_worlds, arrays, [copy.copy(g) for g in model.groups])
         for group in state.groups:
             group.params = {k: v.copy() for k, v in group.params.items()}
+            group.derived = {}
             group.state = {k: np.repeat(v, num_worlds, axis=0).astype(real) for k, v in group.state.items()}
         state.reset_angles(model)
         return state

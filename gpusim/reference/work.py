@@ -96,6 +96,8 @@ class Work:
 
     def broadcast(self, array: Array) -> Array:
         """(1 or num_worlds, n) as (num_worlds, n)."""
+        if array.shape[0] == self.num_worlds:
+            return array
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     # Commands. A command holds over a step; a kick covers the last half step and the next one.

@@ -85,6 +85,7 @@ def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
         before = group.params[name]
         group.params[name] = np.array(np.broadcast_to(before, (sim.num_worlds, before.shape[1])))
         group.params[name][worlds, k] = value
+        group.derived.clear()
         try:
             group.type.check(group)
         except Exception:
