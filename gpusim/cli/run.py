@@ -24,7 +24,7 @@ from gpusim.scene import Plot, Scene, load_scene, scene_parameters
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
-_PICTURE_SAMPLES = 1000
+_PICTURE_SAMPLES = 2000  # two for each dot across a picture: peaks keep their height
 
 
 def run(options: RunOptions) -> None:
@@ -43,7 +43,7 @@ def run(options: RunOptions) -> None:
     check_plots(plots, sim.signals())
     if options.plot is not None:
         _require_matplotlib()
-    # files get every step; a picture is about a thousand pixels wide, and a sample costs nearly as much as a step
+    # a file gets every step; a picture has no use for them, and a sample costs nearly as much as a step
     every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
     recorder = _recorder(options, plots, sim, steps // every + 2)
 

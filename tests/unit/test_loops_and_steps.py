@@ -1,0 +1,204 @@
+"""Joints that close loops carry limits, drives and friction too; kinematic bodies; steps of changing size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from gpusim import ModelBuilder, Transform
+
+from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, bits, different, simulate, slider, wheel
+
+both_solvers = pytest.mark.parametrize("solver", SOLVERS)
+LENGTH, CRANK, COUPLER = 0.4, 0.03, 1.5
+# Both cranks turn about their ends, the coupler only shifts: kinetic energy I q'^2/2 with
+INERTIA = 2.0 * CRANK + COUPLER * LENGTH**2
+Y = (0.0, 1.0, 0.0)
+
+
+def parallelogram(closing: dict[str, Any], closes: str = "rocker") -> ModelBuilder:
+    """Two equal cranks, upright, and a coupler; the last joint (``closes``) gets ``closing``; all angles are +-q.
+
+    Without gravity, torque T along q: q'' = T/I. It has two redundant rows and more.
+    """
+    b = ModelBuilder(gravity=NO_GRAVITY)
+    left, right = (ball_body(b, 1.0, CRANK, xform=Transform((x, 0, 0)), label=n) for x, n in ((0, "left"), (1, "right")))
+    bar = ball_body(b, COUPLER, 0.02, com=(0.5, 0, 0), xform=Transform((0, 0, LENGTH)), label="bar")
+    tip = Transform((0, 0, LENGTH))
+    b.add_joint_revolute(-1, left, axis=Y, label="crank")
+    b.add_joint_revolute(left, bar, tip, axis=Y, label="first")
+    rocker, second = closing if closes == "rocker" else {}, closing if closes == "second" else {}
+    b.add_joint_revolute(-1, right, Transform((1, 0, 0)), axis=Y, label="rocker", **rocker)
+    b.add_joint_revolute(right, bar, tip, Transform((1, 0, 0)), axis=Y, label="second", **second)
+    return b
+
+
+@pytest.mark.parametrize("closes", ["rocker", "second"])
+@both_solvers
+def test_a_loop_joint_can_drive(solver: str, closes: str) -> None:
+    """A saturated servo on the loop's last joint is a constant torque: q = +-T t^2/(2 I)."""
+    b = parallelogram({}, closes)
+    joint = {"rocker": 2, "second": 3}[closes]
+    b.add_servo(joint, stiffness=1e5, effort_limit=0.5, target=50.0, label="drive")
+    sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=30)
+    sim.step(100)
+    q = 0.5 * 0.5 / INERTIA * 0.04
+    sign = 1.0 if closes == "rocker" else -1.0
+    for name, factor in (("crank", 1.0), ("first", -1.0), ("rocker", 1.0), ("second", -1.0)):
+        assert sim.read(f"joint.{name}.position")[0] == pytest.approx(sign * factor * q, rel=1e-3)
+    assert sim.read(f"joint.{closes}.drive_force")[0] == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("closes", ["rocker", "second"])
+@both_solvers
+def test_a_loop_joint_can_have_limits(solver: str, closes: str) -> None:
+    """Torque T on the crank; the loop's last joint stops everything at its limit."""
+    b = parallelogram({"limit_lower": -0.05, "limit_upper": 0.05}, closes)
+    b.add_torque(0, (0, 0.5, 0))
+    sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=30)
+    worst = 0.0
+    for _ in range(20):
+        sim.step(10)
+        worst = max(worst, float(sim.read("joint.crank.position")[0]))
+    tolerance = 1e-6 if solver == "direct" else 5e-3
+    assert worst <= 0.05 + tolerance
+    assert sim.read("joint.crank.position")[0] == pytest.approx(0.05, abs=tolerance)
+    assert abs(sim.read("joint.crank.velocity")[0]) < (1e-9 if solver == "direct" else 1e-2)
+
+
+@pytest.mark.parametrize("closes", ["rocker", "second"])
+@both_solvers
+def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) -> None:
+    """Below F_c it sticks; q = (T - F_c) t^2/(2 I) above; with damping c alone q' = w exp(-c t/I)."""
+    for torque, q in ((0.19, 0.0), (0.5, 0.5 * 0.3 / INERTIA * 0.04)):
+        b = parallelogram({"friction": 0.2}, closes)
+        b.add_torque(0, (0, torque, 0))
+        sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=30)
+        sim.step(50)
+        assert sim.read("joint.crank.position")[0] == pytest.approx(q, rel=2e-3, abs=1e-9 if solver == "direct" else 1e-5)
+    b = parallelogram({"damping": 2.0}, closes)
+    sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=30)
+    for body, speed in ((0, 0.0), (1, 0.0), (2, LENGTH)):
+        if speed:
+            sim.write(f"body.{b.bodies[body].label}.linear_velocity", (speed, 0, 0))
+        else:
+            sim.write(f"body.{b.bodies[body].label}.angular_velocity", (0, 1.0, 0))
+    sim.step(25)
+    assert sim.read("joint.crank.velocity")[0] == pytest.approx(np.exp(-2.0 * 0.1 / INERTIA), rel=5e-3)
+
+
+@both_solvers
+def test_a_kinematic_body_moves_on_its_own_and_drags_others(solver: str) -> None:
+    """Base at constant v: x = v t to rounding, whatever pulls on it; a slider behind a damper follows, v (1 - e^-ct/m)."""
+    b = ModelBuilder(gravity=NO_GRAVITY)
+    base = ball_body(b, 1.0, kinematic=True, label="base", linear_velocity=(0.7, 0, 0))
+    body = ball_body(b, 2.0, label="body")
+    b.add_joint_prismatic(base, body, axis=(1, 0, 0), damping=8.0, label="rail")
+    b.add_force(base, (100.0, 0, 0))
+    sim = simulate(b, dt=2e-3, joint_solver=solver)
+    sim.step(150)
+    assert sim.read("body.base.position")[0, 0] == pytest.approx(0.7 * 0.3, abs=1e-12)
+    assert sim.read("body.base.linear_velocity")[0, 0] == 0.7
+    speed = 0.7 * (1.0 - np.exp(-8.0 / 2.0 * 0.3))
+    assert sim.read("body.body.linear_velocity")[0, 0] == pytest.approx(speed, rel=1e-3)
+    sim.write("body.base.linear_velocity", (0.0, 0, 0))
+    sim.step(600, dt=1e-2)
+    assert sim.read("body.base.position")[0, 0] == pytest.approx(0.21, abs=1e-12)
+    assert abs(sim.read("body.body.linear_velocity")[0, 0]) < 1e-6
+
+
+@both_solvers
+def test_a_turning_kinematic_body_carries_what_is_fixed_to_it(solver: str) -> None:
+    """Angle w t; the child circles with it, and its joint gap stays closed."""
+    b = ModelBuilder()
+    base = ball_body(b, 1.0, kinematic=True, label="base", angular_velocity=(0, 0, 3.0))
+    body = b.add_body(2.0, (0.02, 0.03, 0.04), com=(0.1, 0, 0), xform=Transform((0.5, 0, 0)), label="body",
+                      linear_velocity=(0, 1.8, 0), angular_velocity=(0, 0, 3.0))  # fmt: skip
+    b.add_joint_fixed(base, body, Transform((0.5, 0, 0)))
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(100)
+    angle = 3.0 * 0.5
+    np.testing.assert_allclose(
+        sim.read("body.body.position")[0], (0.5 * np.cos(angle), 0.5 * np.sin(angle), 0), atol=1e-6
+    )
+    assert sim.read("sim.joint_drift")[0] < 1e-6
+
+
+def pendulum() -> ModelBuilder:
+    """Compound pendulum from the horizontal: (I + m l^2) q'' = m g l cos q."""
+    b = ModelBuilder()
+    body = b.add_body(2.0, (0.03, 0.04, 0.05), com=(0.5, 0, 0))
+    b.add_joint_revolute(-1, body, axis=Y, label="pivot")
+    return b
+
+
+PATTERN = np.array([1.0, 3.0, 10.0, 2.0, 5.0, 1.0, 7.0, 1.0])
+
+
+@both_solvers
+def test_steps_of_changing_size_stay_second_order(solver: str) -> None:
+    """Damped spring and swinging pendulum on steps of 1, 3, 10, 2 ... ms: halving all steps quarters the error."""
+    k, c, mass, x0 = 300.0, 3.0, 2.0, 0.1
+    time = 8.0 * PATTERN.sum() * 1e-3
+    inertia = 0.04 + 2.0 * 0.25
+    swing = solve_ivp(lambda t, y: (y[1], 2.0 * G * 0.5 * np.cos(y[0]) / inertia), (0, time), (0, 0), rtol=1e-11, atol=1e-12)
+    d = c / (2.0 * mass)
+    w = np.sqrt(k / mass - d * d)
+    spring = np.exp(-d * time) * (x0 * np.cos(w * time) + d * x0 / w * np.sin(w * time))
+
+    def errors(scale: float) -> np.ndarray:
+        b = pendulum()
+        slider(b, mass, y=3.0)
+        b.add_spring(-1, 1, (-1.0, 3.0, 0), stiffness=k, damping=c, rest_length=1.0)
+        sim = simulate(b, joint_solver=solver)
+        sim.write("joint.slide.position", x0)
+        for _ in range(round(8 / scale)):
+            for dt in PATTERN:
+                sim.step(1, dt=dt * 1e-3 * scale)
+        assert sim.time == pytest.approx(time)
+        return np.array([sim.read("joint.pivot.position")[0] - swing.y[0, -1], sim.read("joint.slide.position")[0] - spring])
+
+    coarse, fine = np.abs(errors(1.0)), np.abs(errors(0.5))
+    assert np.all(fine < 1e-3)
+    assert np.all(np.log2(coarse / fine) > 1.8)
+
+
+@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@both_solvers
+def test_substeps_are_steps(solver: str, scheme: str) -> None:
+    """dt = 4 ms in 4 substeps gives the bits of four steps of 1 ms."""
+    ends = []
+    for config, steps in (({"dt": 4e-3, "substeps": 4}, 15), ({"dt": 1e-3}, 60)):
+        b = pendulum()
+        b.add_dc_motor(0, 1.0, 100.0, 0.02, 0.003, label="m")
+        sim = simulate(b, joint_solver=solver, scheme=scheme, **config)
+        sim.control["m"] = -0.7
+        sim.step(steps)
+        ends.append(bits(sim, 0))
+    assert different(*ends) == []
+
+
+def test_the_papers_scheme_is_semi_implicit_euler() -> None:
+    """Free fall: z_n = -g h^2 n (n + 1)/2; and a pendulum's gap stays small with split impulses."""
+    b = pendulum()
+    ball_body(b, label="falling")
+    sim = simulate(b, dt=2e-3, scheme="papers")
+    sim.step(50)
+    assert sim.read("body.falling.position")[0, 2] == pytest.approx(-G * 4e-6 * 50 * 51 / 2, rel=1e-12)
+    assert sim.read("sim.joint_drift")[0] < 1e-3
+
+
+@pytest.mark.parametrize(("n", "dt"), [(-1, None), (1.5, None), (True, None), (1, 0.0), (1, -1e-3), (1, float("nan"))])
+def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
+    """Numbers of steps and step sizes are checked; nothing moves."""
+    b = ModelBuilder()
+    wheel(b)
+    sim = simulate(b)
+    with pytest.raises(ValueError, match="Simulation.step"):
+        sim.step(n, dt=dt)
+    assert sim.time == 0.0
+    sim.step(0)
+    assert sim.time == 0.0
