@@ -111,7 +111,23 @@ def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict
         unique_axes=len(set(axes)) == len(axes),
     )
     kind_type.check(group)
+    _check_clamped(group)
     return group
+
+
+def _check_clamped(group: Group) -> None:
+    """An axis row has one clamped share, so a servo with an effort limit must be alone on its coordinate."""
+    if group.type.name != "servo" or group.unique_axes:
+        return
+    limited = np.isfinite(group.params["effort_limit"][0])
+    for k in np.flatnonzero(limited):
+        others = [s.label for n, s in enumerate(group.specs) if group.axis[n] == group.axis[k] and n != k]
+        if others:
+            raise validate.fail(
+                group.specs[k].element,
+                f"has an effort limit and shares its joint coordinate with servo '{others[0]}'",
+                "give all servos of one coordinate no limit, or use one servo with both gains",
+            )
 
 
 def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Array]:

@@ -18,7 +18,16 @@ import numpy as np
 from gpusim.reference import actuate
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
-from gpusim.reference.laws import AT_LOWER, AT_UPPER, STICK, solve_row
+from gpusim.reference.laws import (
+    AT_LOWER,
+    AT_UPPER,
+    FREE,
+    SLIDE_DOWN,
+    SLIDE_UP,
+    STICK,
+    AxisLaw,
+    solve_row,
+)
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -194,6 +203,19 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:] = np.where(gone, fresh, mode)
 
 
+def _pass_through_the_middle(law: AxisLaw, mode: Array, new: Array) -> None:
+    """A row never jumps from one stop to the other, or from sliding one way to the other: it lets go first.
+
+    ``response`` is that of the row alone, which overestimates how far a row flies off once others let go too.
+    """
+    old, contact = mode & 7, new & 7
+    stops = (old >= AT_LOWER) & (contact >= AT_LOWER) & (old != contact)
+    slides = (old + contact == SLIDE_UP + SLIDE_DOWN) & (old != contact) & (old * contact > 0)
+    if stops.any() or slides.any():
+        middle = np.where(slides | (law.friction > 0.0), STICK, FREE)
+        new[:] = np.where(stops | slides, middle + (new & 24), new)
+
+
 def _switch_modes(w: Work, mode: Array, response: Array, careful: Array) -> Array:
     """Modes that each row alone would take at the solution; True for active worlds where one differs.
 
@@ -205,6 +227,7 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array) -> Arra
     impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     free = w.axis_velocity_next - response * impulse
     new = solve_row(w.law, free, response)[1]
+    _pass_through_the_middle(w.law, mode, new)
     differs = new != mode
     changed = w.active[:, 0] & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
