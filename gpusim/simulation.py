@@ -142,13 +142,13 @@ class Simulation:
 
     def sensed(self) -> Work:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
+        work = self.backend.work
         if not self._sensed:
-            work = self.backend.work
             work.control[:] = self.control.array
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                 sense(self.backend, self.config.dt / self.config.substeps)
             self._sensed = True
-        return work if not self._sensed else self.backend.work
+        return work
 
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
 # Second order, and stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of
-# 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end.
+# 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end. The weights place u_n at t_n for equal
+# steps; at a change of step size the damping force is off by a share of that change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -143,7 +144,7 @@ class JointFrames:
         )
 
 
-class JointType:
+class JointType(ABC):
     """Base of a joint kind: states its rows and coordinates; registered by its ``name``."""
 
     name: ClassVar[str]
@@ -152,9 +153,9 @@ class JointType:
     position_is: ClassVar[str] = "coordinates"
     """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
 
+    @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """The locked motions."""
-        raise NotImplementedError(f"{type(self).__name__} states no rows")
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """The free motions, one for each entry of ``coordinates``."""

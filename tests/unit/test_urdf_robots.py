@@ -9,6 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.importers import add_holding_servos, load_urdf
+from tests.unit.urdf_text import DATA, inertial, joint, link, robot
 
 yourdfpy = pytest.importorskip("yourdfpy")
 
@@ -16,15 +17,15 @@ ROBOTS = {"upkie": ("upkie_description", "URDF_PATH", 6), "jvrc1": ("jvrc_descri
 
 
 @pytest.fixture(params=ROBOTS)
-def robot(request):
+def robot_file(request):
     """Path of the file and number of movable joints."""
     package, attribute, joints = ROBOTS[request.param]
     return getattr(pytest.importorskip(package), attribute), joints
 
 
 @pytest.mark.parametrize("merged", [True, False], ids=["merged", "separate"])
-def test_masses_joints_and_poses(robot, merged):
-    path, movable = robot
+def test_masses_joints_and_poses(robot_file, merged):
+    path, movable = robot_file
     builder, report = load_urdf(path, merge_fixed=merged)
     in_file = sum(float(mass.get("value")) for mass in ElementTree.parse(path).iter("mass"))
     assert sum(body.mass for body in builder.bodies) - report.added_mass == pytest.approx(in_file, rel=1e-12)
@@ -61,10 +62,10 @@ def total_energy(sim):
     return float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0])
 
 
-def test_it_swings_from_its_base_without_gaining_energy(robot):
+def test_it_swings_from_its_base_without_gaining_energy(robot_file):
     """Tipped to one side, so that every limb falls; limits may take energy, nothing may give any."""
     tipped = gpusim.Transform.from_rpy((0, 0, 1), (0.7, 0.9, 0.0))
-    builder, report = load_urdf(robot[0], xform=tipped)
+    builder, report = load_urdf(robot_file[0], xform=tipped)
     sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
     start, greatest, moved = total_energy(sim), -np.inf, 0.0
     scale = 9.81 * report.total_mass
@@ -82,8 +83,8 @@ def test_it_swings_from_its_base_without_gaining_energy(robot):
             assert info.lower - 0.05 < angle < info.upper + 0.05, name
 
 
-def test_servos_hold_the_zero_pose(robot):
-    builder, report = load_urdf(robot[0])
+def test_servos_hold_the_zero_pose(robot_file):
+    builder, report = load_urdf(robot_file[0])
     held = add_holding_servos(builder, report)
     assert held == [name for name, info in report.joints.items() if info.kind == "revolute" and info.mimic is None]
     sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
@@ -92,3 +93,58 @@ def test_servos_hold_the_zero_pose(robot):
     for name in report.joint_limits:
         assert abs(float(sim.read(f"joint.{name}.position")[0])) < 0.01, name
         assert abs(float(sim.read(f"joint.{name}.velocity")[0])) < 0.01, name
+
+
+def swing(path, steps=300, **options):
+    builder, report = load_urdf(path, **options)
+    sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
+    sim.step(steps)
+    assert np.all(sim.health()), sim.health_report()
+    return sim, report
+
+
+@pytest.mark.parametrize("fixed_base", [True, False], ids=["fixed", "floating"])
+def test_merged_links_move_as_separate_ones_do(fixed_base):
+    """The parallel axis theorem against the fixed joints that it replaces."""
+    lens = link("lens", inertial("0.05", ("1e-5",) * 3 + ("0",) * 3))
+    text = (DATA / "all_joints.urdf").read_text().replace('<link name="lens"/>', lens)
+    merged, report = swing(text, merge_fixed=True, fixed_base=fixed_base)
+    separate, _ = swing(text, merge_fixed=False, fixed_base=fixed_base)
+    moved = 0.0
+    for name in report.joint_limits:
+        one, other = (sim.read(f"joint.{name}.position") for sim in (merged, separate))
+        np.testing.assert_allclose(one, other, atol=1e-6, err_msg=name)
+        moved = max(moved, float(np.abs(one).max()))
+    assert moved > 0.2
+
+
+def test_followers_follow_while_the_gripper_swings():
+    sim, report = swing(DATA / "mimic.urdf", xform=gpusim.Transform.from_rpy((0, 0, 0), (1.2, 0.3, 0.0)))
+    leader = float(sim.read("joint.left_finger.position")[0])
+    assert abs(leader) > 0.05
+    for name, info in report.joints.items():
+        if info.mimic is not None:
+            position = float(sim.read(f"joint.{name}.position")[0])
+            assert position == pytest.approx(info.mimic.multiplier * leader + info.mimic.offset, abs=1e-6)
+
+
+def test_a_repaired_massless_link_does_not_change_the_motion():
+    """A massless link between two hinges gets a hundredth of the mean mass: the arm behind it swings as before."""
+    tilt = '<origin xyz="0 0 0" rpy="1 0 0"/>'
+    bar = inertial("1", ("0.03", "0.03", "0.001", "0", "0", "0"), '<origin xyz="0 0 -0.5"/>')
+    free = '<limit effort="1" velocity="1"/>'
+
+    def angle(middle):
+        text = robot(
+            link("base"), link("cross", middle), link("bar", bar),
+            joint("first", "base", "cross", content=tilt + '<axis xyz="1 0 0"/>' + free),
+            joint("second", "cross", "bar", content='<axis xyz="0 1 0"/>' + free),
+        )  # fmt: skip
+        sim, report = swing(text)
+        return float(sim.read("joint.first.position")[0]), report
+
+    repaired, report = angle("")
+    light, _ = angle(inertial("1e-6", ("1e-9", "1e-9", "1e-9", "0", "0", "0")))
+    assert "link 'cross'" in report.warnings[-1]
+    assert abs(light) > 0.3
+    assert repaired == pytest.approx(light, abs=1e-3)
