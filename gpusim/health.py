@@ -91,6 +91,11 @@ class Quarantine:
         """The first body or actuator whose numbers are bad."""
         sim, state = self._sim, self._sim.state.arrays
         time = float(self._good.arrays["time"][world])
+        started = sim.backend.work.twist_before[world]
+        too_fast = np.flatnonzero(~np.all(np.abs(started) < GREATEST_SPEED, axis=1))
+        if too_fast.size:
+            speed = float(np.abs(started[too_fast[0]]).max())
+            return f"{sim.model.bodies[too_fast[0]].element} has velocity = {speed:.3g} after t = {time:.6g} s"
         for group in sim.state.groups:
             for name, array in group.state.items():
                 bad = np.flatnonzero(~np.isfinite(array[world]))

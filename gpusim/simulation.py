@@ -23,6 +23,8 @@ from gpusim.solver.step import sense, step
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
+# Parameters for which infinity means "none".
+MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 
 
 class ControlMap(MutableMapping[str, Any]):
@@ -223,8 +225,10 @@ class Simulation:
                 f"value of shape {np.shape(value)} does not fit {worlds.size} worlds of shape {signal.info.shape}",
                 "give one value, or one for each chosen world",
             ) from None
-        if np.any(np.isnan(filled)):
-            raise validate.fail(element, "value is NaN", "give numbers")
+        endless = name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
+        if np.any(np.isnan(filled)) or not (endless or np.all(np.isfinite(filled))):
+            what = "NaN" if np.any(np.isnan(filled)) else "infinite"
+            raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
         signal.write(worlds, filled)
         self.changed()
 
@@ -268,7 +272,7 @@ class Simulation:
 
         array = np.array(self.parameter(name))
         array[worlds, column] = value
-        check_parameter(self.model, name, array, column)
+        check_parameter(self.model, self.parameters, name, array, column)
         self.parameters[name] = array
         self.backend.work.refresh_parameters()
         self.changed()

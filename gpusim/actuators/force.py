@@ -19,7 +19,7 @@ _XYZ = ("x", "y", "z")
 
 
 def _vector(group: Group, name: str) -> Array:
-    return np.stack([group.params[f"{name}_{c}"] for c in _XYZ], axis=-1)
+    return np.stack(np.broadcast_arrays(*(group.params[f"{name}_{c}"] for c in _XYZ)), axis=-1)
 
 
 def _world_vector(group: Group, work: Work, name: str) -> Array:

@@ -78,7 +78,11 @@ class Servo(ActuatorType):
         impulse, slope = spring_law(work, group.axis, stiffness, p["damping"], elongation)
         # A velocity servo damps the difference to its target, so the target shifts the law.
         impulse = impulse + np.where(velocity_mode, work.kick_time * p["damping"] * target, 0.0)
-        work.add_clamped_law(group, impulse, slope, work.kick_time * p["effort_limit"])
+        limited = np.isfinite(p["effort_limit"])
+        work.add_law(group, np.where(limited, 0.0, impulse), np.where(limited, 0.0, slope))
+        if limited.any():
+            most = np.where(limited, work.kick_time * np.where(limited, p["effort_limit"], 0.0), 0.0)
+            work.add_clamped_law(group, np.where(limited, impulse, 0.0), np.where(limited, slope, 0.0), most)
 
 
 assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it

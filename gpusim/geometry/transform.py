@@ -46,6 +46,15 @@ class Transform:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Transform does not change; make a new one")
 
+    def __copy__(self) -> Transform:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Transform:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Transform, (tuple(self.position.tolist()), tuple(self.rotation.tolist()))
+
     @classmethod
     def from_axis_angle(cls, position: Vector, axis: Vector, angle: float) -> Transform:
         """Rotation by ``angle`` (rad) about ``axis`` (any length but zero)."""

@@ -164,6 +164,8 @@ class ModelBuilder:
         Joints of ``other`` to the world keep their frames moved by ``xform``. Labels must stay unique,
         so adding the same builder twice needs two prefixes.
         """
+        if other is self:
+            raise ModelError("ModelBuilder.add_builder: a builder cannot be added to itself; add a copy.deepcopy of it")
         pose = xform or Transform()
         body0, joint0 = len(self.bodies), len(self.joints)
         for body in other.bodies:

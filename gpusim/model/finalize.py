@@ -116,17 +116,19 @@ def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict
 
 
 def _check_clamped(group: Group) -> None:
-    """An axis row has one clamped share, so a servo with an effort limit must be alone on its coordinate."""
+    """An axis row has one clamped share, so of the servos on a coordinate only one may have an effort limit."""
     if group.type.name != "servo" or group.unique_axes:
         return
     limited = np.isfinite(group.params["effort_limit"][0])
     for k in np.flatnonzero(limited):
-        others = [s.label for n, s in enumerate(group.specs) if group.axis[n] == group.axis[k] and n != k]
+        others = [
+            s.label for n, s in enumerate(group.specs) if n != k and limited[n] and group.axis[n] == group.axis[k]
+        ]
         if others:
             raise validate.fail(
                 group.specs[k].element,
-                f"has an effort limit and shares its joint coordinate with servo '{others[0]}'",
-                "give all servos of one coordinate no limit, or use one servo with both gains",
+                f"has an effort limit and so has servo '{others[0]}' on the same joint coordinate",
+                "give one of them no limit, or use one servo with both gains",
             )
 
 

@@ -11,8 +11,17 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 
-def check_parameter(model: Model, name: str, array: Array, column: Any) -> None:
-    """Rules of one parameter array (num_worlds, ...); raises ModelError naming the element."""
+def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
+    """Rules of one parameter array (num_worlds, ...) beside the current ones; ModelError names the element."""
+    if name in ("limit_lower", "limit_upper"):
+        lower = array if name == "limit_lower" else current["limit_lower"]
+        upper = array if name == "limit_upper" else current["limit_upper"]
+        if np.any(lower[:, column] > upper[:, column]):
+            raise validate.fail(
+                _axis(model, column),
+                "limit_lower would be above limit_upper",
+                "write the other limit first, or a smaller range",
+            )
     if name == "mass" and np.any(array <= 0.0):
         raise validate.fail(_body(model, column), "mass must be above zero", "write a positive mass")
     if name == "inertia":

@@ -22,7 +22,7 @@ def _shares(w: Work) -> None:
     if law.clamped is not None:
         group, impulse, slope, most = law.clamped
         effort = impulse - slope * w.axis_velocity_next[:, group.axis]
-        w.shares[group.type.name] = np.clip(effort, -most, most) / kick
+        w.shares[group.type.name] = w.shares[group.type.name] + np.clip(effort, -most, most) / kick
 
 
 def sense(w: Work) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.geometry import rotations
+from gpusim.model import validate
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -82,6 +83,9 @@ class BodySignals:
 
     def write_orientation(self, worlds: Array, value: Array) -> None:
         """Turn the body about its frame's origin; the angular velocity stays, the momentum follows."""
+        if np.any(rotations.norm(value) < 1e-12):
+            element = f"signal 'body.{self.sim.model.bodies[self.index].label}.orientation'"
+            raise validate.fail(element, "value is the zero quaternion", "give a unit quaternion (x, y, z, w)")
         self.sim.begin_write(worlds, velocities=not self.kinematic)
         origin, omega = self.position()[worlds], self._omega()[worlds]
         self.sim.state.arrays["orientation"][worlds, self.index] = rotations.normalized(value)

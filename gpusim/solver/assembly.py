@@ -32,13 +32,19 @@ class AssemblyReport:
     after: dict[str, Array]
     iterations: int
     tolerance: float
+    num_worlds: int
 
     @property
     def converged(self) -> Array:
         """True for worlds in which every joint is within the tolerance, (num_worlds,)."""
-        return np.all(np.stack([a <= self.tolerance for a in self.after.values()]), axis=0)
+        fine = np.ones(self.num_worlds, dtype=bool)
+        for residual in self.after.values():
+            fine &= residual <= self.tolerance
+        return fine
 
     def __str__(self) -> str:
+        if not self.after:
+            return "nothing to assemble: the model has no joint"
         worst = max(self.after, key=lambda k: float(self.after[k].max()))
         return (
             f"assembled {int(self.converged.sum())} of {self.converged.size} worlds in {self.iterations} iterations; "
@@ -66,7 +72,7 @@ def assemble(sim: Simulation, tolerance: float, iterations: int) -> AssemblyRepo
         damping = np.clip(np.where(better, 0.1 * damping, 10.0 * damping), LEAST_DAMPING, MOST_DAMPING)
     prepare.prepare(w, sim.config.dt)
     sim.state.arrays["step_before"][:] = 0.0
-    return AssemblyReport(before, _by_label(t.constraint_labels, row_errors(w)), count, tolerance)
+    return AssemblyReport(before, _by_label(t.constraint_labels, row_errors(w)), count, tolerance, sim.num_worlds)
 
 
 def _move(sim: Simulation, errors: Array, damping: Array) -> None:

@@ -29,8 +29,8 @@ def test_gear_between_wheels_on_the_world(solver: str, ratio: float) -> None:
     a, c = wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0)
     b.add_gear(a, c, ratio, label="gear")
     b.add_torque(0, (0, 2.0, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     q = 0.5 * 2.0 / (I_A + ratio**2 * I_B) * 0.01
     assert sim.read("joint.a.position")[0] == pytest.approx(q, rel=tolerance(solver))
     assert sim.read("joint.b.position")[0] == pytest.approx(ratio * q, rel=tolerance(solver))
@@ -45,8 +45,8 @@ def test_gear_holds_when_the_torques_balance(solver: str) -> None:
     b.add_gear(wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0), 4.0)
     b.add_torque(0, (0, 2.0, 0))
     b.add_torque(1, (0, -0.5, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     assert abs(sim.read("joint.a.position")[0]) < 1e-9
     assert abs(sim.read("joint.b.position")[0]) < 1e-9
 
@@ -68,8 +68,8 @@ def test_gear_between_joints_that_share_a_moving_body(solver: str) -> None:
     b.add_gear(*joints, ratio)
     b.add_torque(1, (0, torque, 0))
     b.add_torque(carrier, (0, -torque, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     # Unknown accelerations of the carrier (x) and of q_a (y).
     matrix = [[i_c + I_A + I_B, I_A + ratio * I_B], [I_A + ratio * I_B, I_A + ratio**2 * I_B]]
     x, y = np.linalg.solve(matrix, [0.0, torque])
@@ -96,8 +96,8 @@ def test_gear_between_joints_of_four_moving_bodies(solver: str) -> None:
     b.add_gear(*joints, ratio)
     b.add_torque(1, (0, torque, 0))
     b.add_torque(0, (0, -torque, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     q = 0.5 * torque / (reduced[0] + ratio**2 * reduced[1]) * 0.01
     assert sim.read("joint.j0.position")[0] == pytest.approx(q, rel=tolerance(solver))
     assert sim.read("joint.j1.position")[0] == pytest.approx(ratio * q, rel=tolerance(solver))
@@ -117,8 +117,8 @@ def test_gear_along_a_chain_of_joints(solver: str) -> None:
     first = b.add_joint_revolute(-1, upper, axis=(0, 1, 0), label="first")
     second = b.add_joint_revolute(upper, lower, Transform((0.4, 0, 0)), axis=(0, 1, 0), label="second")
     b.add_gear(first, second, -1.0)
-    sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(50)
     atol = 1e-8 if solver == "direct" else 1e-3
     assert abs(sim.read("joint.first.position")[0]) > 0.1
     assert sim.read("joint.second.position")[0] == pytest.approx(-sim.read("joint.first.position")[0], abs=atol)
@@ -134,9 +134,9 @@ def test_gear_keeps_the_starting_offset_over_many_turns(solver: str) -> None:
     c = ball_body(b, 1.0, I_B, label="b", angular_velocity=(0, -60.0, 0))
     joints = [b.add_joint_revolute(-1, x, axis=(0, 1, 0), label=n) for x, n in ((a, "qa"), (c, "qb"))]
     b.add_gear(*joints, -3.0)
-    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim = simulate(b, dt=1e-2, joint_solver=solver)
     assert sim.read("joint.qa.position")[0] == pytest.approx(0.3)
-    sim.step(200)
+    sim.step(100)
     q_a, q_b = sim.read("joint.qa.position")[0], sim.read("joint.qb.position")[0]
     assert q_a == pytest.approx(20.3, rel=1e-9)
     assert q_b + 3.0 * q_a == pytest.approx(0.9, abs=1e-9)
@@ -151,8 +151,8 @@ def test_mimic_holds_its_offset_and_multiplier(solver: str) -> None:
     follower = b.add_joint_revolute(-1, body, Transform((0, 1, 0)), axis=(0, 1, 0), label="b")
     b.add_mimic(follower, leader, multiplier=2.0, offset=0.4, label="mimic")
     b.add_torque(0, (0, 2.0, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     q = 0.5 * 2.0 / (I_A + 4.0 * I_B) * 0.01
     assert sim.read("joint.a.position")[0] == pytest.approx(q, rel=10 * tolerance(solver))
     assert sim.read("joint.b.position")[0] == pytest.approx(2.0 * q + 0.4, rel=tolerance(solver))
@@ -179,8 +179,8 @@ def test_rack_and_pinion(solver: str) -> None:
     pinion, rack = wheel(b, I_A, "pinion"), slider(b, 3.0, "rack", y=1.0)
     b.add_mimic(rack, pinion, multiplier=0.2)
     b.add_torque(0, (0, 2.0, 0))
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(20)
     q = 0.5 * 2.0 / (I_A + 3.0 * 0.04) * 0.01
     assert sim.read("joint.rack.position")[0] == pytest.approx(0.2 * q, rel=tolerance(solver))
 
@@ -193,8 +193,8 @@ def test_lead_screw_couples_two_coordinates_of_one_joint(solver: str) -> None:
     nut = ball_body(b, mass, I_A, xform=PLACE, label="nut")
     screw = b.add_joint_cylindrical(-1, nut, Transform(PLACE.position), Transform((0, 0, 0), PLACE.inverse().rotation))
     b.add_mimic(screw, screw, multiplier=pitch, axis=0, leader_axis=1)
-    sim = simulate(b, joint_solver=solver, iterations=SWEEPS[solver])
-    sim.step(200)
+    sim = simulate(b, dt=5e-3, joint_solver=solver, iterations=SWEEPS[solver])
+    sim.step(40)
     x = -0.5 * G * mass / (mass + I_A / pitch**2) * 0.04
     travel, angle = sim.read("joint.joint0.position")[0]
     assert travel == pytest.approx(x, rel=tolerance(solver))
@@ -208,8 +208,8 @@ def test_differential_two_gears_on_one_shaft() -> None:
     b.add_gear(joints[0], joints[1], 2.0)
     b.add_gear(joints[0], joints[2], -3.0)
     b.add_torque(0, (0, 2.0, 0))
-    sim = simulate(b)
-    sim.step(100)
+    sim = simulate(b, dt=5e-3)
+    sim.step(20)
     q = 0.5 * 2.0 / (0.1 + 4.0 * 0.3 + 9.0 * 0.2) * 0.01
     for name, ratio in (("a", 1.0), ("b", 2.0), ("c", -3.0)):
         assert sim.read(f"joint.{name}.position")[0] == pytest.approx(ratio * q, rel=1e-9)

@@ -21,8 +21,8 @@ def test_dry_friction_holds_below_its_bound(solver: str) -> None:
     b.add_force(0, (4.9, 0.0, 0.0))
     wheel(b, INERTIA, y=1.0, friction=0.5)
     b.add_torque(1, (0.0, -0.49, 0.0))
-    sim = simulate(b, joint_solver=solver)
-    sim.step(200)
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(40)
     assert abs(sim.read("joint.slide.position")[0]) < 1e-12
     assert abs(sim.read("joint.wheel.position")[0]) < 1e-12
     assert sim.read("joint.slide.reaction")[0, 0] == pytest.approx(4.9, rel=1e-9)
@@ -38,8 +38,8 @@ def test_dry_friction_slides_above_its_bound(solver: str, sign: float) -> None:
     b.add_force(0, (sign * 9.0, 0.0, 0.0))
     wheel(b, INERTIA, y=1.0, friction=0.5)
     b.add_torque(1, (0.0, sign * 0.7, 0.0))
-    sim = simulate(b, joint_solver=solver)
-    sim.step(200)
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(40)
     assert sim.read("joint.slide.position")[0] == pytest.approx(sign * 0.5 * 4.0 / MASS * 0.04, rel=1e-9)
     assert sim.read("joint.wheel.position")[0] == pytest.approx(sign * 0.5 * 0.2 / INERTIA * 0.04, rel=1e-9)
     assert sim.read("joint.slide.reaction")[0, 0] == pytest.approx(sign * 5.0, rel=1e-9)
@@ -70,8 +70,8 @@ def test_each_axis_of_a_joint_has_its_own_friction(solver: str) -> None:
     b.add_joint_planar(-1, body, friction=(3.0, 1.0, 0.2), label="flat")
     b.add_force(body, (2.0, 2.0, 0.0))
     b.add_torque(body, (0.0, 0.0, 0.3))
-    sim = simulate(b, joint_solver=solver)
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(20)
     wanted = (0.0, 0.5 * 1.0 / MASS * 0.01, 0.5 * 0.1 / INERTIA * 0.01)
     np.testing.assert_allclose(sim.read("joint.flat.position")[0], wanted, atol=1e-9)
 
@@ -95,8 +95,8 @@ def test_viscous_damping_decays_exponentially_with_second_order(solver: str) -> 
         assert v == pytest.approx(v0 * np.exp(-c / MASS * time), rel=2.0 * (c / MASS * dt) ** 2)
         return abs(sim.read("joint.slide.position")[0] - x)
 
-    assert error(2e-3) < 5e-6
-    assert order(error, 4e-3) > 1.8
+    assert error(4e-3) < 2e-5
+    assert order(error, 8e-3) > 1.8
 
 
 @pytest.mark.parametrize("damping", [1e3, 1e6, 1e9])
@@ -120,8 +120,8 @@ def test_armature_adds_to_the_mass(solver: str) -> None:
     b.add_force(0, (7.0, 0.0, 0.0))
     wheel(b, INERTIA, y=1.0, armature=0.4)
     b.add_torque(1, (0.0, 0.6, 0.0))
-    sim = simulate(b, joint_solver=solver)
-    sim.step(100)
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(20)
     assert sim.read("joint.slide.position")[0] == pytest.approx(0.5 * 7.0 / 5.0 * 0.01, rel=1e-9)
     assert sim.read("joint.wheel.position")[0] == pytest.approx(0.5 * 0.6 / 0.5 * 0.01, rel=1e-9)
     v, w = 7.0 / 5.0 * 0.1, 0.6 / 0.5 * 0.1
@@ -134,8 +134,8 @@ def test_friction_and_a_limit_together(solver: str) -> None:
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS, friction=2.0, limit_upper=0.02)
     b.add_force(0, (6.0, 0.0, 0.0))
-    sim = simulate(b, dt=2e-3, joint_solver=solver)
-    x = history(sim, "joint.slide.position", 100)[:, 0]
+    sim = simulate(b, dt=4e-3, joint_solver=solver)
+    x = history(sim, "joint.slide.position", 50)[:, 0]
     assert x.max() <= 0.02 + 1e-9
     assert x[-1] == pytest.approx(0.02, abs=1e-9)
     assert sim.read("joint.slide.reaction")[0, 0] == pytest.approx(6.0, rel=1e-6)
@@ -147,10 +147,10 @@ def test_friction_holds_a_servo_that_is_too_weak(solver: str) -> None:
     b = ModelBuilder(gravity=NO_GRAVITY)
     joint = slider(b, MASS, friction=5.0)
     b.add_servo(joint, stiffness=1e4, damping=10.0, effort_limit=4.0, target=1.0, label="s")
-    sim = simulate(b, joint_solver=solver)
-    sim.step(100)
+    sim = simulate(b, dt=2e-3, joint_solver=solver)
+    sim.step(30)
     assert abs(sim.read("joint.slide.position")[0]) < 1e-12
     assert sim.read("servo.s.force")[0] == pytest.approx(4.0, rel=1e-12)
     sim.write("servo.s.effort_limit", 6.0)
-    sim.step(100)
+    sim.step(50)
     assert sim.read("joint.slide.position")[0] == pytest.approx(0.5 * 1.0 / MASS * 0.01, rel=2e-2)

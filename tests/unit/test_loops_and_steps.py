@@ -43,8 +43,8 @@ def test_a_loop_joint_can_drive(solver: str, closes: str) -> None:
     b = parallelogram({}, closes)
     joint = {"rocker": 2, "second": 3}[closes]
     b.add_servo(joint, stiffness=1e5, effort_limit=0.5, target=50.0, label="drive")
-    sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=30)
-    sim.step(100)
+    sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=20)
+    sim.step(50)
     q = 0.5 * 0.5 / INERTIA * 0.04
     sign = 1.0 if closes == "rocker" else -1.0
     for name, factor in (("crank", 1.0), ("first", -1.0), ("rocker", 1.0), ("second", -1.0)):
@@ -58,10 +58,10 @@ def test_a_loop_joint_can_have_limits(solver: str, closes: str) -> None:
     """Torque T on the crank; the loop's last joint stops everything at its limit."""
     b = parallelogram({"limit_lower": -0.05, "limit_upper": 0.05}, closes)
     b.add_torque(0, (0, 0.5, 0))
-    sim = simulate(b, dt=2e-3, joint_solver=solver, iterations=30)
+    sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=20)
     worst = 0.0
     for _ in range(20):
-        sim.step(10)
+        sim.step(4)
         worst = max(worst, float(sim.read("joint.crank.position")[0]))
     tolerance = 1e-6 if solver == "direct" else 5e-3
     assert worst <= 0.05 + tolerance
@@ -76,8 +76,8 @@ def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) ->
     for torque, q in ((0.19, 0.0), (0.5, 0.5 * 0.3 / INERTIA * 0.04)):
         b = parallelogram({"friction": 0.2}, closes)
         b.add_torque(0, (0, torque, 0))
-        sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=30)
-        sim.step(50)
+        sim = simulate(b, dt=8e-3, joint_solver=solver, iterations=30)
+        sim.step(25)
         assert sim.read("joint.crank.position")[0] == pytest.approx(q, rel=2e-3, abs=1e-9 if solver == "direct" else 1e-5)
     b = parallelogram({"damping": 2.0}, closes)
     sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=30)
@@ -98,14 +98,14 @@ def test_a_kinematic_body_moves_on_its_own_and_drags_others(solver: str) -> None
     body = ball_body(b, 2.0, label="body")
     b.add_joint_prismatic(base, body, axis=(1, 0, 0), damping=8.0, label="rail")
     b.add_force(base, (100.0, 0, 0))
-    sim = simulate(b, dt=2e-3, joint_solver=solver)
-    sim.step(150)
+    sim = simulate(b, dt=5e-3, joint_solver=solver)
+    sim.step(60)
     assert sim.read("body.base.position")[0, 0] == pytest.approx(0.7 * 0.3, abs=1e-12)
     assert sim.read("body.base.linear_velocity")[0, 0] == 0.7
     speed = 0.7 * (1.0 - np.exp(-8.0 / 2.0 * 0.3))
-    assert sim.read("body.body.linear_velocity")[0, 0] == pytest.approx(speed, rel=1e-3)
+    assert sim.read("body.body.linear_velocity")[0, 0] == pytest.approx(speed, rel=2e-3)
     sim.write("body.base.linear_velocity", (0.0, 0, 0))
-    sim.step(600, dt=1e-2)
+    sim.step(400, dt=1e-2)
     assert sim.read("body.base.position")[0, 0] == pytest.approx(0.21, abs=1e-12)
     assert abs(sim.read("body.body.linear_velocity")[0, 0]) < 1e-6
 

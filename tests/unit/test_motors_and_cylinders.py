@@ -127,8 +127,8 @@ def test_closed_valve_holds_the_load(solver: str) -> None:
 def test_closed_valve_is_a_spring_of_two_oil_columns() -> None:
     """k = beta (S_A^2/V_A + S_B^2/V_B): a sudden weight sinks by (m g - F_0)/k, F_0 from the first pressures."""
     b = lift(overlap_supply=0.1, overlap_drain=-0.1, viscous_friction=4e4)
-    sim = simulate(b, dt=2e-3)
-    sim.step(150)
+    sim = simulate(b, dt=4e-3)
+    sim.step(60)
     stiffness = 1.5e9 * (4e-6 / (5e-4 + 2e-3 * 0.25) + 1.44e-6 / (9e-4 - 1.2e-3 * 0.25))
     load = 100.0 * G - (2e-3 - 1.2e-3) * 1e5
     assert 0.25 - sim.read("cylinder.lift.position")[0] == pytest.approx(load / stiffness, rel=1e-3)
@@ -138,7 +138,7 @@ def test_closed_valve_is_a_spring_of_two_oil_columns() -> None:
 def test_extends_at_the_speed_that_the_orifices_allow(solver: str) -> None:
     """Steady: S_A v = K sqrt(p_S - p_A), S_B v = K sqrt(p_B - p_T), S_A p_A - S_B p_B = m g."""
     sim = simulate(lift(stroke=0.05), dt=2e-3, joint_solver=solver)
-    run(sim, lift=0.5).step(100)
+    run(sim, lift=0.5).step(80)
     s_a, s_b, k = 2e-3, 1.2e-3, 0.5 * GAIN
     # p_A = p_S - (S_A v/K)^2 and p_B = p_T + (S_B v/K)^2 in the balance of forces.
     v = np.sqrt((s_a * 1.6e7 - s_b * 1e5 - 100.0 * G) / (s_a**3 + s_b**3)) * k
@@ -155,8 +155,8 @@ def test_stops_at_the_end_of_its_stroke(solver: str, command: float) -> None:
     sim = simulate(lift(stroke=0.25 + 0.2 * command), dt=2e-3, joint_solver=solver)
     run(sim, lift=command)
     end, worst = (0.5, -1.0) if command > 0.0 else (0.0, -1.0)
-    for _ in range(25):
-        sim.step(4)
+    for _ in range(15):
+        sim.step(6)
         worst = max(worst, command * (float(sim.read("cylinder.lift.position")[0]) - end))
     assert worst <= 1e-6
     assert sim.read("cylinder.lift.position")[0] == pytest.approx(end, abs=1e-6)

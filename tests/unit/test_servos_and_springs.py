@@ -78,7 +78,7 @@ def test_two_servos_on_one_joint_keep_their_own_limits(solver: str) -> None:
     b.add_servo(joint, stiffness=1e6, damping=100.0, effort_limit=1.0, label="weak")
     b.add_force(0, (11.0, 0, 0))
     sim = simulate(b, dt=1e-2, joint_solver=solver)
-    sim.step(80)
+    sim.step(160)
     assert sim.read("servo.weak.force")[0] == pytest.approx(-1.0, rel=1e-9)
     assert sim.read("servo.strong.force")[0] == pytest.approx(-10.0, rel=1e-6)
     assert sim.read("joint.slide.position")[0] == pytest.approx(10.0 / 1e3, rel=1e-6)

@@ -44,7 +44,7 @@ def test_every_signal_reads_with_its_shape_unit_and_doc(running: Simulation) -> 
     assert [name for name in promised if name not in infos] == []
 
 
-def test_reading_changes_nothing(running: Simulation) -> None:
+def test_reading_changes_nothing() -> None:
     """All signals read between steps: the same bits as without."""
     quiet = Simulation(machine().finalize(), config=gpusim.SolverConfig(dt=2e-3))
     curious = Simulation(machine().finalize(), config=gpusim.SolverConfig(dt=2e-3))

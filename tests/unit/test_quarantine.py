@@ -1,0 +1,98 @@
+"""A world that goes wrong stops with a named culprit; its neighbors' bits do not change; a reset revives it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, Simulation, SolverConfig
+
+from .helpers import SOLVERS, ball_body, bits, different, simulate
+from .machine import machine
+
+
+def run(num_worlds: int, solver: str, dtype: str = "float64") -> Simulation:
+    """The machine, a few steps on its way."""
+    sim = Simulation(machine().finalize(), num_worlds, dtype=dtype, config=SolverConfig(dt=2e-3, joint_solver=solver))
+    sim.control["motor"], sim.control["lift"] = 0.6, 0.3
+    sim.step(10)
+    return sim
+
+
+@pytest.mark.parametrize("value", [1e200, 1e30])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_bad_world_stops_and_its_neighbors_do_not_notice(solver: str, value: float) -> None:
+    """An enormous speed in world 1 of 3: it stays at its last good state, worlds 0 and 2 keep their bits."""
+    sim, calm = run(3, solver), run(3, solver)
+    sim.write("body.bucket.linear_velocity", (0.0, value, 0.0), world=1)
+    with pytest.warns(UserWarning, match="world 1"):
+        sim.step(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step(19)
+    calm.step(20)
+    np.testing.assert_array_equal(sim.health(), (True, False, True))
+    report = sim.health_report()
+    assert re.fullmatch(r"world 1: (body|cylinder) '\w+' has \w+ = .* after t = 0.02 s", report), report
+    for world in (0, 2):
+        assert different(bits(sim, world), bits(calm, world)) == []
+    # It stands still where it was when the step failed.
+    assert sim.read("sim.time")[1] == pytest.approx(0.02)
+    for name in ("body.bucket.position", "joint.hinge.position", "cylinder.lift.pressure_a"):
+        assert np.all(np.isfinite(sim.read(name)))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_reset_revives_a_stopped_world(solver: str) -> None:
+    """After reset(mask) it runs its first trajectory again, bit for bit, and the report is clean."""
+    sim, fresh = run(2, solver), Simulation(machine().finalize(), config=SolverConfig(dt=2e-3, joint_solver=solver))
+    sim.write("joint.hinge.velocity", 1e120, world=0)
+    with pytest.warns(UserWarning, match="world 0"):
+        sim.step(1)
+    sim.reset(np.array([True, False]))
+    assert np.all(sim.health())
+    assert sim.health_report() == "all worlds are fine"
+    for s in (sim, fresh):
+        s.control["motor"], s.control["lift"] = 0.6, 0.3
+        s.step(15)
+    assert different(bits(sim, 0), bits(fresh, 0)) == []
+
+
+def test_the_culprit_of_an_actuator_is_named() -> None:
+    """A chamber pressure beyond all numbers: the cylinder is named."""
+    sim = run(2, "direct")
+    sim.write("cylinder.lift.pressure_a", 1e308, world=1)
+    with pytest.warns(UserWarning, match="world 1"):
+        sim.step(3)
+    np.testing.assert_array_equal(sim.health(), (True, False))
+    assert "world 1" in sim.health_report()
+
+
+def test_float32_overflow_stops_the_world() -> None:
+    """1e30 m/s squares beyond float32."""
+    sim, calm = run(2, "direct", "float32"), run(2, "direct", "float32")
+    sim.write("body.crank.angular_velocity", (0.0, 1e30, 0.0), world=0)
+    with pytest.warns(UserWarning, match="world 0"):
+        sim.step(5)
+    calm.step(5)
+    assert different(bits(sim, 1), bits(calm, 1)) == []
+
+
+def test_every_stopped_world_has_its_line() -> None:
+    """Two of four worlds, stopped at different times."""
+    b = ModelBuilder()
+    ball_body(b, label="stone")
+    sim = simulate(b, num_worlds=4)
+    with pytest.warns(UserWarning):
+        sim.write("body.stone.linear_velocity", (1e12, 0, 0), world=2)
+        sim.step(5)
+        sim.write("body.stone.angular_velocity", (0, 1e300, 0), world=0)
+        sim.step(5)
+    lines = sim.health_report().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["world 0", "world 2"]
+    assert all("body 'stone'" in line for line in lines)
+    np.testing.assert_array_equal(sim.health(), (False, True, False, True))
+    np.testing.assert_allclose(sim.read("sim.time"), (5e-3, 10e-3, 0.0, 10e-3), atol=1e-12)
