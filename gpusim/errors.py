@@ -34,7 +34,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
         known: every valid name.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=5, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), names, n=5, cutoff=0.5)
     if near:
         hint = "did you mean " + ", ".join(repr(n) for n in near) + "?"
     elif names:

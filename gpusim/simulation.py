@@ -97,6 +97,8 @@ class Simulation:
             raise unknown_name("dtype", str(dtype), DTYPES)
         self.model = model
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
+        if not isinstance(config, SolverConfig | None):
+            raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
         self.config = config or SolverConfig()
         self.dtype = dtype
         self.backend_name, self.backend_reason = choose_backend(backend)

@@ -1,6 +1,7 @@
 """A chain of light links carries a heavy ball, or swings freely: any length, any mass ratio.
 
-With its defaults the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000), in the x-z plane.
+With ``horizontal=False`` the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging at rest), in
+the x-z plane.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def build(
     link_length: float = 0.2,
     link_mass: float = 0.1,
     mass_ratio: float = 1000.0,
-    horizontal: bool = False,
+    horizontal: bool = True,
     joint: Literal["revolute", "ball"] = "revolute",
     damping: float = 0.0,
 ) -> Scene:
@@ -33,7 +34,7 @@ def build(
         link_length: m.
         link_mass: kg.
         mass_ratio: mass of the ball over the mass of one link; 0 for a chain without a ball.
-        horizontal: start stretched out along x instead of hanging down.
+        horizontal: start stretched out along x and swing down; false: hang at rest.
         joint: "revolute" (planar) or "ball".
         damping: of every joint, N m s/rad.
     """

@@ -184,7 +184,8 @@ def build(
     require(lift.mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
     require(0.0 <= brake <= 1.0, NAME, "brake", brake, "must lie between 0 and 1")
-    require(0.0 <= lift.position <= lift.stroke, NAME, "position", position, "must lie between 0 and the stroke")
+    require(lift.stroke > 0.0, NAME, "stroke", lift.stroke, "must be above 0")
+    require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must lie between 0 and the stroke")
     table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
     plain = variant == "step" and command == 1.0 and not brake and not any(v is not None for v in given.values())
     return Scene(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.backends.base import Backend
-from gpusim.errors import unknown_name
+from gpusim.errors import ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 BACKENDS = ("auto", "numpy")
+COMING = ("cuda", "native")
 
 
 def choose_backend(name: str) -> tuple[str, str]:
@@ -19,7 +20,10 @@ def choose_backend(name: str) -> tuple[str, str]:
 
     Raises:
         UnknownNameError: not one of BACKENDS.
+        ModelError: a backend that this version does not have.
     """
+    if name in COMING:
+        raise ModelError(f"backend {name!r} is not part of this version; use 'numpy', or 'auto' for the best there is")
     if name not in BACKENDS:
         raise unknown_name("backend", name, BACKENDS)
     if name == "auto":

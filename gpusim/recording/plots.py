@@ -26,6 +26,9 @@ MAX_WORLDS = 8
 """More worlds than this make a panel unreadable: the first ones are drawn."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
+_LEGEND_LINES = 10
+"""Lines that a legend names; more would cover the panel."""
+
 _LARGEST = 1e30
 _HEADING_WIDTH = 80  # characters over one column of panels
 
@@ -130,7 +133,10 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
     # a tiny ripple on a big value reads as itself, not as "+1.0123e5"
     axes.ticklabel_format(axis="y", useOffset=False, scilimits=(-4, 5))
     if count:
-        axes.legend(fontsize=9, loc="best", ncols=1 if count <= 4 else 2)
+        handles, names = axes.get_legend_handles_labels()
+        more = f"and {count - _LEGEND_LINES} more" if count > _LEGEND_LINES else None
+        columns = 1 if count <= 4 else 2
+        axes.legend(handles[:_LEGEND_LINES], names[:_LEGEND_LINES], title=more, fontsize=9, loc="best", ncols=columns)
 
 
 def _lines(label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:

@@ -88,7 +88,7 @@ def _report_relative(result: Result, labels: list[str], relative: np.ndarray, pe
 
 def hanging_chain(setup: Setup, horizon: float | None, result: Result) -> None:
     """B03: stretch of a 1:1000 chain at rest (``max_error``, m), tensions, and steps from a cold start."""
-    scene = load_scene("chain")
+    scene = load_scene("chain", horizontal=False)
     sim = simulation(scene, setup)
     expected = load("B03").columns["tension_N"]
     steps = round((horizon or 10.0) / setup.dt)
