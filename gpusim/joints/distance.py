@@ -63,6 +63,10 @@ def add_joint_distance(
         raise validate.fail(
             element, f"min_distance = {least:g} is above max_distance = {greatest:g}", "swap them, or make them equal"
         )
+    if least == 0.0 and greatest == float("inf"):
+        raise validate.fail(
+            element, "neither min_distance nor max_distance is given, so it does nothing", "give max_distance, or both"
+        )
     if greatest <= 0.0:
         raise validate.fail(element, "max_distance = 0 gives a rod of no length", "use a ball joint for one point")
     rod = least if least == greatest else None

