@@ -1,7 +1,7 @@
 """A chain of light links carries a heavy ball, or swings freely: any length, any mass ratio.
 
-With ``horizontal=False`` the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging at rest), in
-the x-z plane.
+With ``horizontal=False`` the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging at
+rest), in the x-z plane.
 """
 
 from __future__ import annotations

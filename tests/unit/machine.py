@@ -36,7 +36,9 @@ def machine() -> ModelBuilder:
         label="swing",
     )  # fmt: skip
     b.add_servo(swing, stiffness=30.0, damping=2.0, effort_limit=4.0, target=0.1, axis=1, label="servo")
-    b.add_spring(-1, bucket, (1.5, 0.2, 0.8), tip.position, stiffness=100.0, damping=2.0, rest_length=0.6, label="spring")
+    b.add_spring(
+        -1, bucket, (1.5, 0.2, 0.8), tip.position, stiffness=100.0, damping=2.0, rest_length=0.6, label="spring"
+    )
     b.add_force(bucket, (0.0, 3.0, 0.0), frame="body", label="push")
     return b
 
@@ -50,7 +52,9 @@ def scatter(num_worlds: int, seed: int = 3) -> dict[str, np.ndarray]:
         "joint.swing.friction_0": rng.uniform(0.0, 1.0, num_worlds),
         "motor.motor.stall_torque": rng.uniform(0.2, 1.0, num_worlds),
         "cylinder.lift.supply_pressure": rng.uniform(5e6, 2e7, num_worlds),
-        "sim.gravity": np.stack([0.1 * rng.normal(size=num_worlds), np.zeros(num_worlds), rng.uniform(-12, -8, num_worlds)], 1),
+        "sim.gravity": np.stack(
+            [0.1 * rng.normal(size=num_worlds), np.zeros(num_worlds), rng.uniform(-12, -8, num_worlds)], 1
+        ),
         "joint.hinge.position": rng.uniform(-0.5, 0.3, num_worlds),
         "joint.swing.position": rng.uniform(-0.25, 0.25, (num_worlds, 2)),
         "joint.swing.velocity": rng.uniform(-2.0, 2.0, (num_worlds, 2)),

@@ -87,8 +87,14 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "cylinder volume": (lambda b: b.add_hydraulic_cylinder(-1, 0, **{**CYLINDER, "volume_b": 1e-4}), ("B", "volume")),
     "cylinder stroke": (lambda b: b.add_hydraulic_cylinder(-1, 0, **{**CYLINDER, "stroke_min": 1}), ("stroke_min",)),
     "cylinder overlap": (lambda b: b.add_hydraulic_cylinder(-1, 0, overlap_supply=1.0, **CYLINDER), ("overlap",)),
-    "cylinder pressures": (lambda b: b.add_hydraulic_cylinder(-1, 0, tank_pressure=2e7, **CYLINDER), ("tank_pressure",)),
-    "papers without piston": (lambda b: b.add_hydraulic_cylinder(-1, 0, coupling="papers", **CYLINDER), ("piston_mass",)),
+    "cylinder pressures": (
+        lambda b: b.add_hydraulic_cylinder(-1, 0, tank_pressure=2e7, **CYLINDER),
+        ("tank_pressure",),
+    ),
+    "papers without piston": (
+        lambda b: b.add_hydraulic_cylinder(-1, 0, coupling="papers", **CYLINDER),
+        ("piston_mass",),
+    ),
     "gravity": (lambda b: ModelBuilder(gravity=(0, 0)), ("gravity",)),
     "worlds": (lambda b: ModelBuilder().replicate(b, 0), ("num_worlds", "at least 1")),
     "not empty": (lambda b: b.replicate(two_bodies(), 2), ("not empty", "add_builder")),
@@ -147,7 +153,8 @@ def test_labels_and_indices_of_a_model() -> None:
 def machine() -> ModelBuilder:
     """Every reference between elements that add_builder has to move: joints, couplings, actuators, world points."""
     b = ModelBuilder()
-    arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.2, 0, 0), xform=FRAME_A, label="arm", linear_velocity=(0.1, 0.2, 0.3),
+    arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.2, 0, 0), xform=FRAME_A, label="arm",
+                     linear_velocity=(0.1, 0.2, 0.3),
                      angular_velocity=(0.3, -0.2, 0.5))  # fmt: skip
     hand = ball_body(b, 1.0, 0.05, xform=FRAME_A * Transform((0.5, 0, 0)), label="hand")
     hinge = b.add_joint_revolute(-1, arm, FRAME_A, axis=(0, 1, 0), damping=0.3, label="hinge")
@@ -262,7 +269,15 @@ def test_simulations_that_make_no_sense(options: dict[str, Any], words: tuple[st
 
 
 @pytest.mark.parametrize(
-    "options", [{"dt": 0.0}, {"substeps": 0}, {"iterations": 1.5}, {"epsilon": -1.0}, {"joint_solver": "magic"}, {"scheme": "rk4"}]
+    "options",
+    [
+        {"dt": 0.0},
+        {"substeps": 0},
+        {"iterations": 1.5},
+        {"epsilon": -1.0},
+        {"joint_solver": "magic"},
+        {"scheme": "rk4"},
+    ],
 )
 def test_configs_that_make_no_sense(options: dict[str, Any]) -> None:
     """SolverConfig checks itself."""

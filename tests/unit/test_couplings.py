@@ -102,9 +102,10 @@ def test_gear_between_joints_of_four_moving_bodies(solver: str) -> None:
     assert sim.read("joint.j0.position")[0] == pytest.approx(q, rel=tolerance(solver))
     assert sim.read("joint.j1.position")[0] == pytest.approx(ratio * q, rel=tolerance(solver))
     for k, first in enumerate((0.2, 0.5)):
-        spin = first * sim.read(f"body.p{k}.angular_velocity")[0] + (I_A, I_B)[k] * sim.read(
-            f"body.c{k}.angular_velocity"
-        )[0]
+        spin = (
+            first * sim.read(f"body.p{k}.angular_velocity")[0]
+            + (I_A, I_B)[k] * sim.read(f"body.c{k}.angular_velocity")[0]
+        )
         np.testing.assert_allclose(spin, 0.0, atol=1e-9 if solver == "direct" else 1e-6)
 
 
@@ -204,7 +205,10 @@ def test_lead_screw_couples_two_coordinates_of_one_joint(solver: str) -> None:
 def test_differential_two_gears_on_one_shaft() -> None:
     """Two gears on one driving wheel: both follow it; T = (I_a + r1^2 I_b + r2^2 I_c) a."""
     b = ModelBuilder(gravity=NO_GRAVITY)
-    joints = [wheel(b, inertia, name, y=float(k)) for k, (name, inertia) in enumerate(zip("abc", (0.1, 0.3, 0.2)))]
+    joints = [
+        wheel(b, inertia, name, y=float(k))
+        for k, (name, inertia) in enumerate(zip("abc", (0.1, 0.3, 0.2), strict=False))
+    ]
     b.add_gear(joints[0], joints[1], 2.0)
     b.add_gear(joints[0], joints[2], -3.0)
     b.add_torque(0, (0, 2.0, 0))

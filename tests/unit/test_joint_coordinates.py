@@ -69,7 +69,9 @@ def test_universal_coordinates_turn_first_in_the_parent_then_in_the_child() -> N
     np.testing.assert_allclose(sim.read("joint.cross.velocity")[0], (0.5, 2.0), atol=1e-12)
     first, second = (Transform.from_axis_angle((0, 0, 0), a, q) for a, q in (((1, 0, 0), 0.7), ((0, 0, 1), -1.2)))
     pose = PLACE * FRAME_A * first * second * FRAME_B.inverse()
-    np.testing.assert_allclose(Transform((0, 0, 0), sim.read("body.x.orientation")[0]).matrix(), pose.matrix(), atol=1e-12)
+    np.testing.assert_allclose(
+        Transform((0, 0, 0), sim.read("body.x.orientation")[0]).matrix(), pose.matrix(), atol=1e-12
+    )
     np.testing.assert_allclose(sim.read("body.x.position")[0], pose.position, atol=1e-12)
     omega = (PLACE * FRAME_A).rotate(np.array([0.5, 0.0, 0.0]) + first.rotate((0.0, 0.0, 2.0)))
     np.testing.assert_allclose(sim.read("body.x.angular_velocity")[0], omega, atol=1e-12)

@@ -79,7 +79,7 @@ def test_each_axis_of_a_joint_has_its_own_friction(solver: str) -> None:
 @both_solvers
 def test_viscous_damping_decays_exponentially_with_second_order(solver: str) -> None:
     """v = v0 exp(-c t/m); x = v0 m/c (1 - exp(-c t/m))."""
-    c, v0, time = 12.0, 0.8, 0.3
+    c, v0, time = 12.0, 0.8, 0.32
 
     def error(dt: float) -> float:
         b = ModelBuilder(gravity=NO_GRAVITY)
@@ -153,4 +153,4 @@ def test_friction_holds_a_servo_that_is_too_weak(solver: str) -> None:
     assert sim.read("servo.s.force")[0] == pytest.approx(4.0, rel=1e-12)
     sim.write("servo.s.effort_limit", 6.0)
     sim.step(50)
-    assert sim.read("joint.slide.position")[0] == pytest.approx(0.5 * 1.0 / MASS * 0.01, rel=2e-2)
+    assert sim.read("joint.slide.position")[0] == pytest.approx(0.5 * 1.0 / MASS * 0.01, rel=3e-2)

@@ -61,7 +61,7 @@ def add_weightless_rig(b: ModelBuilder) -> None:
     b.add_torque(cross, (1.0, -0.8, 0.0))
     flat = ball_body(b, inertia=0.1, label="flat")
     b.add_joint_planar(-1, flat, limit_lower=(-0.3, -0.2, -0.1), limit_upper=(0.25, 0.35, 0.15), label="flat")
-    b.add_force(flat, (3.0, -4.0, 0.0))
+    b.add_force(flat, (5.0, -6.0, 0.0))
     b.add_torque(flat, (0.0, 0.0, 0.4))
     slider(b, MASS, "locked", y=7.0, limit_lower=0.0, limit_upper=0.0)
     b.add_force(b.joints[-1].child, (50.0, 0.0, 0.0))

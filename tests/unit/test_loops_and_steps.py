@@ -25,7 +25,9 @@ def parallelogram(closing: dict[str, Any], closes: str = "rocker") -> ModelBuild
     Without gravity, torque T along q: q'' = T/I. It has two redundant rows and more.
     """
     b = ModelBuilder(gravity=NO_GRAVITY)
-    left, right = (ball_body(b, 1.0, CRANK, xform=Transform((x, 0, 0)), label=n) for x, n in ((0, "left"), (1, "right")))
+    left, right = (
+        ball_body(b, 1.0, CRANK, xform=Transform((x, 0, 0)), label=n) for x, n in ((0, "left"), (1, "right"))
+    )
     bar = ball_body(b, COUPLER, 0.02, com=(0.5, 0, 0), xform=Transform((0, 0, LENGTH)), label="bar")
     tip = Transform((0, 0, LENGTH))
     b.add_joint_revolute(-1, left, axis=Y, label="crank")
@@ -78,7 +80,9 @@ def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) ->
         b.add_torque(0, (0, torque, 0))
         sim = simulate(b, dt=8e-3, joint_solver=solver, iterations=30)
         sim.step(25)
-        assert sim.read("joint.crank.position")[0] == pytest.approx(q, rel=2e-3, abs=1e-9 if solver == "direct" else 1e-5)
+        assert sim.read("joint.crank.position")[0] == pytest.approx(
+            q, rel=2e-3, abs=1e-9 if solver == "direct" else 1e-5
+        )
     b = parallelogram({"damping": 2.0}, closes)
     sim = simulate(b, dt=4e-3, joint_solver=solver, iterations=30)
     for body, speed in ((0, 0.0), (1, 0.0), (2, LENGTH)):
@@ -92,7 +96,7 @@ def test_a_loop_joint_can_have_friction_and_damping(solver: str, closes: str) ->
 
 @both_solvers
 def test_a_kinematic_body_moves_on_its_own_and_drags_others(solver: str) -> None:
-    """Base at constant v: x = v t to rounding, whatever pulls on it; a slider behind a damper follows, v (1 - e^-ct/m)."""
+    """Base at constant v: x = v t to rounding, whatever pulls on it; a slider behind a damper: v (1 - e^-ct/m)."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     base = ball_body(b, 1.0, kinematic=True, label="base", linear_velocity=(0.7, 0, 0))
     body = ball_body(b, 2.0, label="body")
@@ -169,7 +173,9 @@ def spring_position(damping: float) -> float:
 def test_steps_of_changing_size_stay_second_order(solver: str) -> None:
     """Spring and swinging pendulum on steps of 1, 3, 10, 2 ... ms: halving all steps quarters the error."""
     inertia = 0.04 + 2.0 * 0.25
-    swing = solve_ivp(lambda t, y: (y[1], 2.0 * G * 0.5 * np.cos(y[0]) / inertia), (0, TIME), (0, 0), rtol=1e-11, atol=1e-12)
+    swing = solve_ivp(
+        lambda t, y: (y[1], 2.0 * G * 0.5 * np.cos(y[0]) / inertia), (0, TIME), (0, 0), rtol=1e-11, atol=1e-12
+    )
 
     def errors(scale: float) -> np.ndarray:
         sim = changing_steps(pendulum_and_spring(0.0), scale, solver)

@@ -118,7 +118,9 @@ def test_brake_holds_the_load(solver: str) -> None:
 def test_closed_valve_holds_the_load(solver: str) -> None:
     """Closed center at rest pressure: chambers shut, so the load stays; p_A S_A - p_B S_B = m g."""
     pressure = (100.0 * G + 1.2e-3 * 1e5) / 2e-3
-    sim = simulate(lift(overlap_supply=0.1, overlap_drain=-0.1, pressure_a=pressure, pressure_b=1e5), joint_solver=solver)
+    sim = simulate(
+        lift(overlap_supply=0.1, overlap_drain=-0.1, pressure_a=pressure, pressure_b=1e5), joint_solver=solver
+    )
     sim.step(100)
     assert sim.read("cylinder.lift.position")[0] == pytest.approx(0.25, abs=5e-5)
     assert sim.read("cylinder.lift.force")[0] == pytest.approx(100.0 * G, rel=1e-3)
@@ -222,7 +224,9 @@ def test_a_force_off_the_center_of_mass_turns_the_body() -> None:
         body = ball_body(b, 2.0, 0.5, com=com, xform=PLACE, label=f"b{k}")
         vector = np.array([1.0, -2.0, 0.5])
         b.add_force(body, tuple(vector if k == 0 else PLACE.inverse().rotate(vector)), point=tuple(point), frame=axes)
-        b.add_torque(body, tuple(np.array([0.3, 0.0, 0.0]) if k == 0 else PLACE.inverse().rotate((0.3, 0, 0))), frame=axes)
+        b.add_torque(
+            body, tuple(np.array([0.3, 0.0, 0.0]) if k == 0 else PLACE.inverse().rotate((0.3, 0, 0))), frame=axes
+        )
     sim = simulate(b, dt=1e-3)
     sim.step(5)
     torque = np.cross(PLACE.rotate(point - com), (1.0, -2.0, 0.5)) + (0.3, 0.0, 0.0)

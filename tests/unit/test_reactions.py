@@ -77,7 +77,9 @@ def test_a_whirled_body_pulls_outward(solver: str) -> None:
     """m w^2 r along the arm, within (w h)^2 of it, and nothing about the axis."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     w, r = 5.0, 0.6
-    body = b.add_body(MASS, (0.02, 0.03, 0.04), com=(r, 0, 0), angular_velocity=(0, 0, w), linear_velocity=(0, w * r, 0))
+    body = b.add_body(
+        MASS, (0.02, 0.03, 0.04), com=(r, 0, 0), angular_velocity=(0, 0, w), linear_velocity=(0, w * r, 0)
+    )
     b.add_joint_revolute(-1, body, label="hub")
     sim = simulate(b, joint_solver=solver)
     sim.step(100)
@@ -91,13 +93,9 @@ def add_arch(b: ModelBuilder) -> None:
     """Three-hinged arch: two bars at 45 degrees from hinges at x = -1 and x = 1 to the crown at z = 1."""
     moment = MASS * 2.0 / 12.0
     for side, x in (("left", -1.0), ("right", 1.0)):
-        bar = b.add_body(
-            MASS, (moment, moment, 0.01), com=(-0.5 * x, 0, 0.5), xform=Transform((x, 0, 0)), label=side
-        )
+        bar = b.add_body(MASS, (moment, moment, 0.01), com=(-0.5 * x, 0, 0.5), xform=Transform((x, 0, 0)), label=side)
         b.add_joint_revolute(-1, bar, Transform((x, 0, 0)), axis=(0, 1, 0), label=side)
-    b.add_joint_revolute(
-        0, 1, Transform((1, 0, 1)), Transform((-1, 0, 1)), axis=(0, 1, 0), label="crown"
-    )
+    b.add_joint_revolute(0, 1, Transform((1, 0, 1)), Transform((-1, 0, 1)), axis=(0, 1, 0), label="crown")
 
 
 @pytest.mark.parametrize(("solver", "tolerance"), [("direct", 1e-7), ("colored", 2e-3)])

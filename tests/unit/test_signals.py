@@ -60,7 +60,13 @@ def test_reading_changes_nothing() -> None:
 
 def test_reads_are_copies(running: Simulation) -> None:
     """Writing into what read() returned changes nothing."""
-    for name in ("body.boom.position", "joint.hinge.position", "body.boom.mass", "sim.time", "cylinder.lift.pressure_a"):
+    for name in (
+        "body.boom.position",
+        "joint.hinge.position",
+        "body.boom.mass",
+        "sim.time",
+        "cylinder.lift.pressure_a",
+    ):
         before = running.read(name)
         running.read(name)[:] = 99.0
         np.testing.assert_array_equal(running.read(name), before)
@@ -181,7 +187,9 @@ def test_writing_a_joint_rate_gives_the_subtree_a_rigid_velocity_field() -> None
     for label, extra in (("upper", np.zeros(3)), ("lower", along)):
         np.testing.assert_allclose(sim.read(f"body.{label}.angular_velocity")[0], omega, atol=1e-12)
         arm = sim.read(f"body.{label}.center_of_mass")[0] - PLACE.position
-        np.testing.assert_allclose(sim.read(f"body.{label}.linear_velocity")[0], np.cross(omega, arm) + extra, atol=1e-12)
+        np.testing.assert_allclose(
+            sim.read(f"body.{label}.linear_velocity")[0], np.cross(omega, arm) + extra, atol=1e-12
+        )
     assert sim.read("joint.slide.velocity")[0] == pytest.approx(0.4, abs=1e-12)
     assert sim.read("joint.shoulder.velocity")[0] == pytest.approx(3.0, abs=1e-12)
 

@@ -70,7 +70,10 @@ def test_a_parameter_of_one_world_is_that_of_a_simulation_of_its_own(worlds: Sim
     for other in range(worlds.num_worlds):
         if other != world:
             np.testing.assert_array_equal(read[other], default)
-    if name not in ("cylinder.lift.linear_orifice", "cylinder.lift.anticavitation_gain"):  # both work at other pressures
+    if name not in (
+        "cylinder.lift.linear_orifice",
+        "cylinder.lift.anticavitation_gain",
+    ):  # both work at other pressures
         assert different(bits(worlds, world), bits(worlds, worlds.num_worlds - 1)) != []
 
 
