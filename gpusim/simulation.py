@@ -296,6 +296,8 @@ class Simulation:
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
         """Bring roughly placed joints together by moving the bodies (damped least squares).
 
+        In worlds that have not run yet the assembled pose is what :meth:`reset` returns to.
+
         Args:
             tolerance: greatest joint error to reach, m or rad.
             iterations: bound on the steps.
@@ -306,6 +308,9 @@ class Simulation:
         from gpusim.solver.assembly import assemble
 
         report = assemble(self, tolerance, iterations)
+        start = np.flatnonzero(self.state.arrays["time"] == 0.0)
+        for name in ("position", "orientation", "angle"):
+            self._initial.arrays[name][start] = self.state.arrays[name][start]
         self.changed()
         return report
 
