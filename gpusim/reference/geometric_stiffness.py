@@ -6,7 +6,7 @@ that impulses see becomes
 
     I_eff = I + 1.05 h^2/4 sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
 
-for bodies with h^2 sum(r.F)/(4 I_max) > 0.3 and at least two loaded sides. F comes from the last impulses.
+for bodies with h^2/4 trace(I^-1 K) > 0.3 (K the sum) and at least two loaded sides. F comes from the last impulses.
 """
 
 from __future__ import annotations
@@ -26,29 +26,36 @@ def stiffened(w: Work, mobility: Array) -> Array:
     if not w.layout.num_sides or not (kick > 0.0).any() or _surely_soft(w, kick):
         return mobility
     force, arm = side_forces(w, kick)
-    pull = np.maximum(rotations.dot(arm, force), 0.0)
+    pull = rotations.dot(arm, force)
+    outer = arm[..., :, None] * force[..., None, :]
+    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - 0.5 * (outer + outer.swapaxes(-1, -2))
     worlds = w.num_worlds
-    columns = np.zeros((worlds, w.layout.num_sides + 1, 2), w.real)
-    columns[:, :-1, 0] = pull
-    columns[:, :-1, 1] = pull > 0.0
+    columns = np.zeros((worlds, w.layout.num_sides + 1, 10), w.real)
+    columns[:, :-1, :9] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
+    columns[:, :-1, 9] = pull > 0.0
     sums = w.layout.sum_sides(columns)
+    total = sums[..., :9].reshape(worlds, -1, 3, 3)
     quarter = w.real.type(0.25 * w.h * w.h)
-    needed = (quarter * sums[..., 0] > THRESHOLD * w.inertia_largest) & (sums[..., 1] > 1.5) & w.topology.dynamic
+    # The trace bounds the greatest eigenvalue: a slender shaft is unstable about its own axis first.
+    growth = quarter * np.sum(np.abs(w.inertia_inverse * total), axis=(-2, -1))
+    needed = (growth > THRESHOLD) & (sums[..., 9] > 1.5) & w.topology.dynamic
     if not needed.any():
         return mobility
-    outer = arm[..., :, None] * force[..., None, :]
-    symmetric = 0.5 * (outer + outer.swapaxes(-1, -2))
-    stiffness = np.zeros((worlds, w.layout.num_sides + 1, 9), w.real)
-    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - symmetric
-    stiffness[:, :-1] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
-    total = w.layout.sum_sides(stiffness).reshape(worlds, -1, 3, 3)
+    pick = needed[..., None, None]
+    total = _positive(np.where(pick, total, np.eye(3, dtype=w.real)))
     turned = np.matmul(w.rotation_real, w.inertia)
     inertia = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
-    stiff = np.linalg.inv(
-        np.where(needed[..., None, None], inertia + FACTOR * quarter * total, np.eye(3, dtype=w.real))
-    )
-    changed: Array = np.where(needed[..., None, None], stiff, mobility)
+    stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
+    changed: Array = np.where(pick, stiff, mobility)
     return changed
+
+
+def _positive(stiffness: Array) -> Array:
+    """Symmetric matrices without their negative eigenvalues, which would take inertia away where F crosses r."""
+    finite = np.where(np.isfinite(stiffness), stiffness, 0.0)
+    values, vectors = np.linalg.eigh(finite)
+    kept = vectors * np.maximum(values, 0.0)[..., None, :]
+    return np.asarray(np.matmul(kept, vectors.swapaxes(-1, -2)))
 
 
 def _surely_soft(w: Work, kick: Array) -> bool:

@@ -131,6 +131,19 @@ def test_a_turning_kinematic_body_carries_what_is_fixed_to_it(solver: str) -> No
     assert sim.read("sim.joint_drift")[0] < 1e-6
 
 
+def test_a_kinematic_body_keeps_its_angular_velocity() -> None:
+    """Whatever its inertia: no torque turns it, its own gyroscopic one neither; orientation = R(w t)."""
+    b = ModelBuilder()
+    omega = np.array([1.0, 2.0, 3.0])
+    b.add_body(1.0, (0.1, 0.2, 0.25), kinematic=True, angular_velocity=omega, label="base")
+    sim = simulate(b, dt=1e-2)
+    sim.step(50)
+    np.testing.assert_allclose(sim.read("body.base.angular_velocity")[0], omega, rtol=1e-9)
+    turned = Transform((0, 0, 0), sim.read("body.base.orientation")[0]).matrix()
+    wanted = Transform.from_axis_angle((0, 0, 0), omega, float(np.linalg.norm(omega)) * 0.5).matrix()
+    np.testing.assert_allclose(turned, wanted, atol=1e-9)
+
+
 def pendulum() -> ModelBuilder:
     """Compound pendulum from the horizontal: (I + m l^2) q'' = m g l cos q."""
     b = ModelBuilder()

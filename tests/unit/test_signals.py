@@ -226,6 +226,22 @@ def test_a_write_in_flight_keeps_the_other_velocities() -> None:
     assert sim.read("joint.b.position")[0] == pytest.approx(0.5 * 0.3 / 0.1 * 0.06**2, rel=1e-9)
 
 
+def test_rates_are_the_derivatives_of_the_coordinates() -> None:
+    """(q(t + h) - q(t - h))/(2 h) for every joint and the cylinder, in full motion."""
+    sim = simulate(machine(), dt=1e-3)
+    sim.control["motor"], sim.control["lift"] = 0.8, 0.4
+    sim.step(80)
+    names = [f"{n[:-9]}" for n in sim.signals() if n.endswith(".velocity")]
+    assert len(names) == 7
+    before = {n: sim.read(f"{n}.position") for n in names}
+    sim.step(1)
+    rates = {n: sim.read(f"{n}.velocity") for n in names}
+    sim.step(1)
+    for n in names:
+        wanted = (sim.read(f"{n}.position") - before[n]) / 2e-3
+        np.testing.assert_allclose(rates[n], wanted, rtol=1e-4, atol=1e-5, err_msg=n)
+
+
 def test_energies_are_synchronised() -> None:
     """A falling, spinning body: kinetic m (g t)^2/2 + L w/2, potential -m g z; their sum is exact at every step."""
     b = ModelBuilder()

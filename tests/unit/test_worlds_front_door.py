@@ -101,6 +101,41 @@ def test_parameters_of_the_builder_and_written_ones_agree() -> None:
     assert different(bits(sims[0], 0), bits(sims[1], 0)) == []
 
 
+def test_an_inertia_that_is_written_acts_as_one_that_was_built() -> None:
+    """The angular velocity stays (as the linear one does when a mass is written), now and after a reset."""
+    tensor, omega = np.diag([0.2, 0.4, 0.5]), (1.0, 2.0, 3.0)
+    sims = []
+    for inertia in ((0.1, 0.2, 0.25), tensor):
+        b = ModelBuilder()
+        b.add_body(1.0, inertia, angular_velocity=omega, label="top")
+        sims.append(simulate(b))
+    sims[0].write("body.top.inertia", tensor)
+    for _ in range(2):
+        np.testing.assert_allclose(sims[0].read("body.top.angular_velocity")[0], omega, rtol=1e-12)
+        for sim in sims:
+            sim.step(20)
+        np.testing.assert_allclose(*(sim.read("body.top.orientation") for sim in sims), atol=1e-12)
+        for sim in sims:
+            sim.reset()
+
+
+def test_simulations_of_one_model_do_not_share_anything_that_changes() -> None:
+    """Writing parameters, states and commands of one leaves the other and the model as they were."""
+    model = machine().finalize()
+    first, second = Simulation(model), Simulation(model)
+    before = bits(second, 0)
+    for name, value in (*PARAMETERS, ("joint.hinge.position", 0.2), ("cylinder.lift.pressure_a", 9e5)):
+        first.write(name, value)
+    first.control["motor"] = 0.7
+    first.step(5)
+    assert different(bits(second, 0), before) == []
+    assert second.control["motor"][0] == 0.0
+    third = Simulation(model)
+    for name, _ in PARAMETERS:
+        np.testing.assert_array_equal(second.read(name), third.read(name))
+    assert different(bits(third, 0), before) == []
+
+
 def test_closed_forms_with_a_parameter_for_each_world() -> None:
     """x = (g_x + F/m) t^2/2 with gravity and mass of each world; w = v0 exp(-c t/I) with its damping."""
     mass, push = np.array([1.0, 2.0, 5.0, 0.3]), 3.0
