@@ -15,11 +15,12 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.reference.elements import relative_rotation
+from gpusim.reference.factor import inverse
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
-MIDPOINT_PASSES = 3
+MIDPOINT_PASSES = 4
 FULL_BIAS_BELOW = 0.5
 
 
@@ -50,16 +51,19 @@ def curvature(w: Work) -> None:
 
 
 def midpoint_rate(w: Work) -> Array:
-    """omega_mid = I(R_mid)^-1 L, (num_worlds, bodies, 3), world frame: three passes of the midpoint rule.
+    """omega_mid = I(R_mid)^-1 L, (num_worlds, bodies, 3), world frame: Newton passes of the midpoint rule.
 
-    In the body frame: Omega = I^-1 exp(-h/2 [Omega]x) R^T L with R^T L = I R^T omega. The rotation is
-    Cayley's with t = tan(phi/2) to sixth order: it never changes the length of L.
+    In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the
+    slope I - h/2 [l]x at Omega = 0 (always invertible; plain fixed-point passes diverge for slender bodies). The
+    rotation is Cayley's with t = tan(phi/2) to sixth order: it never changes the length of L.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     rate = matvec(back, w.twist[..., 3:])
     momentum = matvec(w.inertia, rate)
     half = w.real.type(0.5 * w.h)
-    for _ in range(MIDPOINT_PASSES):
+    slope = inverse(w.inertia - half * rotations.skew(momentum))
+    rate = matvec(slope, momentum)
+    for _ in range(MIDPOINT_PASSES - 1):
         phi = half * rate
         square = dot(phi, phi)
         tangent = 0.5 + square * (1.0 / 24.0 + square * (1.0 / 240.0))
@@ -68,7 +72,7 @@ def midpoint_rate(w: Work) -> Array:
         cross = rotations.skew(t)
         first = matvec(cross, momentum)
         turned = momentum - factor[..., None] * (first - matvec(cross, first))
-        rate = matvec(w.inertia_inverse_body, turned)
+        rate = rate - matvec(slope, matvec(w.inertia, rate) - turned)
     return matvec(w.rotation_real, rate)
 
 

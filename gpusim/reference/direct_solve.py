@@ -7,7 +7,7 @@ same factor. A world whose axis rows change mode, or whose compliances moved far
 world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
-a step, and refreshing diverges. A refresh that does not halve the error of the rigid rows is taken
+a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
 back, and the position correction of that step is left to a later, better conditioned one.
 """
 
@@ -39,8 +39,8 @@ LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share, unless the error is rounding already (m/s).
-CONTRACTION = 0.5
+# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is rounding already (m/s).
+CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 
 
@@ -96,7 +96,7 @@ class Passes:
         return self.left > 0
 
     def guard(self, w: Work, error: Array) -> None:
-        """Take the first refresh back where it did not halve the error, and stop there."""
+        """Take the first refresh back where it did not shrink the error, and stop there."""
         if not self.since.any():
             return
         diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active

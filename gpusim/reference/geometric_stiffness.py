@@ -6,7 +6,7 @@ that impulses see becomes
 
     I_eff = I + 1.05 h^2/4 sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
 
-for bodies with h^2/4 trace(I^-1 K) > 0.3 (K the sum) and at least two loaded sides. F comes from the last impulses.
+for bodies with h^2 sum(r.F)/(4 I_max) > 0.3 and at least two loaded sides. F comes from the last impulses.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def stiffened(w: Work, mobility: Array) -> Array:
     sums = w.layout.sum_sides(columns)
     total = sums[..., :9].reshape(worlds, -1, 3, 3)
     quarter = w.real.type(0.25 * w.h * w.h)
-    # The trace bounds the greatest eigenvalue: a slender shaft is unstable about its own axis first.
-    growth = quarter * np.sum(np.abs(w.inertia_inverse * total), axis=(-2, -1))
-    needed = (growth > THRESHOLD) & (sums[..., 9] > 1.5) & w.topology.dynamic
+    # Half the trace is the sum of r.F over the loaded sides.
+    growth = 0.5 * quarter * np.trace(total, axis1=-2, axis2=-1)
+    needed = (growth > THRESHOLD * w.inertia_largest) & (sums[..., 9] > 1.5) & w.topology.dynamic
     if not needed.any():
         return mobility
     pick = needed[..., None, None]

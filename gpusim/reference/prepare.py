@@ -30,7 +30,7 @@ def prepare(w: Work, h: float) -> None:
     w.mobility = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
     if w.config.geometric_stiffness and w.scheme != "papers":
         w.mobility = geometric_stiffness.stiffened(w, w.mobility)
-    _mass_jacobian(w)
+    w.mass_jacobian = _mass_jacobian(w, w.mobility)
     _axis_velocities(w)
 
 
@@ -67,12 +67,13 @@ def _twist_before(w: Work) -> None:
     )
 
 
-def _mass_jacobian(w: Work) -> None:
+def _mass_jacobian(w: Work, mobility: Array) -> Array:
     side_body = w.layout.side_body
-    w.mass_jacobian = np.empty_like(w.jacobian)
+    product = np.empty_like(w.jacobian)
     inverse_mass = w.inverse_mass[:, side_body, None, None]
-    np.multiply(w.jacobian[..., :3], inverse_mass, out=w.mass_jacobian[..., :3])
-    np.matmul(w.jacobian[..., 3:], w.mobility[:, side_body], out=w.mass_jacobian[..., 3:])
+    np.multiply(w.jacobian[..., :3], inverse_mass, out=product[..., :3])
+    np.matmul(w.jacobian[..., 3:], mobility[:, side_body], out=product[..., 3:])
+    return product
 
 
 def _axis_velocities(w: Work) -> None:

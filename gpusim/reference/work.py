@@ -87,8 +87,9 @@ class Work:
         self.inverse_mass = np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real)
         self.inertia = p["inertia"].astype(real)
         self.inertia_inverse_body = np.linalg.inv(p["inertia"]).astype(real)
-        smallest = np.linalg.eigvalsh(p["inertia"])[..., 0]
-        moving = smallest[:, dynamic]
+        moments = np.linalg.eigvalsh(p["inertia"])
+        self.inertia_largest = moments[..., -1].astype(real)
+        moving = self.inertia_largest[:, dynamic]
         self.least_inertia = float(moving.min()) if moving.size else 0.0
         self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
