@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gpusim.scene import Scene
     from gpusim.simulation import Simulation
 
+DRIFT_TOO_FAR = 0.01
+"""Joint gap (m) from which a run is no longer called good."""
+
 
 def show_summary(
     scene: Scene, sim: Simulation, outcome: Outcome, files: Sequence[str], values: Mapping[str, np.ndarray]
@@ -64,6 +67,8 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
     good = int(np.count_nonzero(sim.health()))
     if outcome.failure is not None:
         return "failed"
+    if outcome.drift > DRIFT_TOO_FAR:
+        return f"bad: joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
     if good == sim.num_worlds:
         return "good" if good == 1 else f"good in all {good} worlds"
     return f"{good} of {sim.num_worlds} worlds good"

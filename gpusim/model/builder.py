@@ -164,6 +164,8 @@ class ModelBuilder:
         Joints of ``other`` to the world keep their frames moved by ``xform``. Labels must stay unique,
         so adding the same builder twice needs two prefixes.
         """
+        if not isinstance(other, ModelBuilder):
+            raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
         if other is self:
             raise ModelError("ModelBuilder.add_builder: a builder cannot be added to itself; add a copy.deepcopy of it")
         pose = xform or Transform()
@@ -219,6 +221,8 @@ class ModelBuilder:
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"
             )
+        if not isinstance(template, ModelBuilder):
+            raise ModelError(f"ModelBuilder.replicate: {template!r} is no ModelBuilder; give one")
         self.gravity = template.gravity.copy()
         self.add_builder(template)
         self.num_worlds = world_count("ModelBuilder.replicate", num_worlds)

@@ -20,6 +20,7 @@ def finalize(builder: ModelBuilder) -> Model:
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     _check_joints(builder)
+    _check_cylinders(builder)
     collector = RowCollector(builder)
     specs = _by_kind(builder.actuators)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -65,6 +66,26 @@ def _check_joints(builder: ModelBuilder) -> None:
                     "remove one of them",
                 )
             free[joint.child] = joint.label
+
+
+def _check_cylinders(builder: ModelBuilder) -> None:
+    """The starting stroke lies between the stops: the oil could not follow a jump onto one."""
+    for spec in builder.actuators:
+        if spec.kind != "cylinder":
+            continue
+        p = spec.params
+        ends = [
+            p[f"point_{k}"] if p[f"body_{k}"] < 0 else builder.bodies[p[f"body_{k}"]].xform.apply(p[f"point_{k}"])
+            for k in "ab"
+        ]
+        x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
+        margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
+        if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
+            raise validate.fail(
+                spec.element,
+                f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m",
+                "move a pin, or change length_offset or the stops",
+            )
 
 
 def _by_kind(actuators: list[ActuatorSpec]) -> dict[str, list[ActuatorSpec]]:

@@ -39,7 +39,8 @@ LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is rounding already (m/s).
+# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
+# rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 
