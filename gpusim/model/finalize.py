@@ -156,7 +156,8 @@ def _check_clamped(group: Group) -> None:
 def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Array]:
     """Arrays of fields.PARAMETER_FIELDS, with one world."""
     # The world is the last body; its mass and inertia only have to be invertible.
-    inertia = np.stack([b.inertia for b in builder.bodies] + [np.eye(3)])
+    # A kinematic body keeps its angular velocity, which its momentum does for a spherical inertia only.
+    inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
         "gravity": builder.gravity[None].copy(),
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),

@@ -45,7 +45,8 @@ class State:
             arrays["orientation"][:, k] = body.xform.rotation
             arrays["linear_velocity"][:, k] = body.linear_velocity
             r = body.xform.matrix()
-            arrays["angular_momentum"][:, k] = r @ (body.inertia @ (r.T @ body.angular_velocity))
+            inertia = model.parameters["inertia"][0, k]
+            arrays["angular_momentum"][:, k] = r @ (inertia @ (r.T @ body.angular_velocity))
         state = cls(num_worlds, arrays, [copy.copy(g) for g in model.groups])
         for group in state.groups:
             group.params = {k: v.copy() for k, v in group.params.items()}

@@ -18,16 +18,8 @@ import numpy as np
 from gpusim.reference import actuate
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
-from gpusim.reference.laws import (
-    AT_LOWER,
-    AT_UPPER,
-    FREE,
-    SLIDE_DOWN,
-    SLIDE_UP,
-    STICK,
-    AxisLaw,
-    solve_row,
-)
+from gpusim.reference.laws import AT_LOWER, AT_UPPER, STICK, solve_row
+from gpusim.reference.modes import adjacent_modes
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -174,13 +166,14 @@ def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) ->
     """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
     _axis_velocity_next(w)
     actuate.refresh(w, w.axis_velocity_next)
-    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER)
+    # A world that may not factor again must not switch either: its factor would no longer fit its rows.
+    may = passes.switches < w.config.iterations + 2 * w.topology.axis_row.size
+    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
     if not (changed.any() or w.curved):
         return np.flatnonzero(changed)
     rows.fill(w, mode)
     stale = (np.abs(rows.gamma - factored) > STALE * factored).any(axis=(1, 2))
-    most = w.config.iterations + 2 * w.topology.axis_row.size
-    again = w.active[:, 0] & (changed | stale) & (passes.switches < most)
+    again = w.active[:, 0] & (changed | stale) & may
     return np.flatnonzero(again)
 
 
@@ -204,21 +197,8 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:] = np.where(gone, fresh, mode)
 
 
-def _pass_through_the_middle(law: AxisLaw, mode: Array, new: Array) -> None:
-    """A row never jumps from one stop to the other, or from sliding one way to the other: it lets go first.
-
-    ``response`` is that of the row alone, which overestimates how far a row flies off once others let go too.
-    """
-    old, contact = mode & 7, new & 7
-    stops = (old >= AT_LOWER) & (contact >= AT_LOWER) & (old != contact)
-    slides = (old + contact == SLIDE_UP + SLIDE_DOWN) & (old != contact) & (old * contact > 0)
-    if stops.any() or slides.any():
-        middle = np.where(slides | (law.friction > 0.0), STICK, FREE)
-        new[:] = np.where(stops | slides, middle + (new & 24), new)
-
-
-def _switch_modes(w: Work, mode: Array, response: Array, careful: Array) -> Array:
-    """Modes that each row alone would take at the solution; True for active worlds where one differs.
+def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
+    """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
 
     Switching all rows at once is fast and may cycle; ``careful`` worlds switch the first row only, which ends for
     every linear complementarity problem of a mechanism (least-index rule, Murty 1974).
@@ -226,11 +206,9 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array) -> Arra
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    free = w.axis_velocity_next - response * impulse
-    new = solve_row(w.law, free, response)[1]
-    _pass_through_the_middle(w.law, mode, new)
+    new = adjacent_modes(w.law, mode, w.axis_velocity_next, impulse, response)
     differs = new != mode
-    changed = w.active[:, 0] & differs.any(axis=1)
+    changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
         differs[world, np.argmax(differs[world]) + 1 :] = False
     pick = differs & changed[:, None]

@@ -1,0 +1,96 @@
+"""Switching the modes of axis rows in the direct solver: each row moves to the adjacent piece of its law only.
+
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER; FREE stands
+for the middle three where there is no friction. A piece leaves one variable open: loose ones the velocity, sticking and
+stopped ones the impulse. A row whose open variable has left its piece moves to the neighbor on that side, never
+further: the response of the row alone overestimates how far it flies once others let go too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.laws import (
+    AT_LOWER,
+    AT_UPPER,
+    CLAMP_DOWN,
+    CLAMP_UP,
+    FREE,
+    SLIDE_DOWN,
+    SLIDE_UP,
+    STICK,
+    AxisLaw,
+)
+from gpusim.typing import Array
+
+# Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
+DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+
+
+def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array) -> Array:
+    """Modes after one move of every row that left its piece.
+
+    Args:
+        law: totals of the substep.
+        mode: present modes, (num_worlds, axes).
+        velocity: row velocities of the solution in these modes.
+        impulse: row impulses of that solution.
+        response: row velocity for a unit impulse, above zero; scales the dead band of impulses.
+
+    Returns:
+        The new modes; equal to ``mode`` where the solution fits its pieces.
+    """
+    dead = DEAD_BAND[velocity.dtype]
+    slack = dead / response
+    contact, clamp = mode & 7, mode & 24
+    linear = law.impulse - law.slope * velocity
+    if law.clamped is not None:
+        effort = law.servo_impulse - law.servo_slope * velocity
+        most = law.servo_most
+        linear = linear + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, most, -most))
+        clamp = _next_clamp(clamp, effort, most, slack)
+    # What friction and stops give.
+    rest = impulse - linear
+    contact = _next_loose(law, contact, velocity, dead)
+    contact = _next_held(law, contact, mode & 7, rest, slack, dead)
+    return (contact + clamp).astype(mode.dtype)
+
+
+def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array:
+    leaving = np.where(effort > most + slack, CLAMP_UP, np.where(effort < -most - slack, CLAMP_DOWN, 0))
+    back_from_up = np.where(effort < most - slack, 0, clamp)
+    back_from_down = np.where(effort > -most + slack, 0, clamp)
+    return np.where(clamp == 0, leaving, np.where(clamp == CLAMP_UP, back_from_up, back_from_down))
+
+
+def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float) -> Array:
+    """Free and sliding rows go by their velocity."""
+    rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
+    loose = contact <= SLIDE_DOWN
+    turned = ((contact == SLIDE_UP) & (velocity < -dead)) | ((contact == SLIDE_DOWN) & (velocity > dead))
+    new = np.where(turned, STICK, contact)
+    # Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
+    new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)
+    new = np.where(loose & (velocity > upper + dead) & ~((contact == SLIDE_DOWN) & (upper > 0.0)), AT_UPPER, new)
+    new = np.where((contact == FREE) & rubs, STICK, new)
+    rubbing = (contact == SLIDE_UP) | (contact == SLIDE_DOWN) | (contact == STICK)
+    return np.where(rubbing & ~rubs, FREE, new)
+
+
+def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
+    """Sticking and stopped rows go by their impulse beyond the linear part."""
+    friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
+    rubs = friction > 0.0
+    sticks = (contact == STICK) & rubs
+    new = np.where(sticks & (rest > friction + slack), SLIDE_DOWN, new)
+    new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
+    new = np.where(sticks & (lower > dead), AT_LOWER, new)
+    new = np.where(sticks & (upper < -dead), AT_UPPER, new)
+    # The piece next to each stop, and what friction gives at its edge.
+    above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
+    below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
+    above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)
+    edge_above = np.where(above == SLIDE_UP, -friction, friction)
+    edge_below = np.where(below == SLIDE_DOWN, friction, -friction)
+    new = np.where((contact == AT_LOWER) & (rest < edge_above - slack), above, new)
+    return np.where((contact == AT_UPPER) & (rest > edge_below + slack), below, new)
