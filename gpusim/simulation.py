@@ -118,6 +118,10 @@ class Simulation:
         """The state's arrays."""
         return self.backend.state
 
+    def states(self) -> tuple[State, State]:
+        """The running state and the one that :meth:`reset` returns to."""
+        return self.state, self._initial
+
     @property
     def time(self) -> float:
         """Simulated time of world 0, s."""

@@ -52,12 +52,30 @@ class BodySignals:
             prefix + "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {velocity}",
             lambda: self.sim.sensed().momentum_now[:, self.index],
         )  # fmt: skip
-        for name, shape, unit in (("mass", (), "kg"), ("inertia", (3, 3), "kg m2")):
-            table.add(
-                prefix + name, shape, unit, f"{name}; may differ per world",
-                lambda name=name: self.sim.parameter(name)[:, self.index],  # type: ignore[misc]
-                lambda worlds, value, name=name: self.sim.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
-            )  # fmt: skip
+        table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
+        table.add(
+            prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
+            lambda: self._parameter("inertia"), self.write_inertia,
+        )  # fmt: skip
+
+    def _parameter(self, name: str) -> Array:
+        return np.asarray(self.sim.parameter(name)[:, self.index])
+
+    def write_mass(self, worlds: Array, value: Array) -> None:
+        """Mass, kg; the velocity stays."""
+        self.sim.write_parameter("mass", self.index, worlds, value)
+
+    def write_inertia(self, worlds: Array, value: Array) -> None:
+        """Inertia, kg m2; the angular velocity stays, now and in the state that reset returns to."""
+        before = self._parameter("inertia")[worlds]
+        self.sim.write_parameter("inertia", self.index, worlds, value)
+        if self.kinematic:
+            return
+        for state in self.sim.states():
+            r = rotations.matrix_from_quaternion(state.arrays["orientation"][worlds, self.index])
+            momentum = state.arrays["angular_momentum"][worlds, self.index].astype(np.float64)
+            rate = np.linalg.solve(before, matvec(r.swapaxes(-1, -2), momentum)[..., None])[..., 0]
+            state.arrays["angular_momentum"][worlds, self.index] = matvec(r, matvec(value, rate))
 
     def _rotation(self) -> Array:
         return rotations.matrix_from_quaternion(self.sim.state.arrays["orientation"][:, self.index])
