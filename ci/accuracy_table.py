@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,8 +114,10 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
     # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for job in pool.imap_unordered(measure, jobs):
+    # An executor raises where a worker is killed; a Pool would wait for it forever.
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(measure, job) for job in jobs]):
+            job = future.result()
             done.append(job)
             verdict = "; ".join(job.broken) or "ok"
             name = f"{job.row}, {job.column}"

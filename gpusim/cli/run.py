@@ -24,7 +24,7 @@ from gpusim.scene import Plot, Scene, load_scene, scene_parameters
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
-_PICTURE_SAMPLES = 2000  # two for each dot across a picture: peaks keep their height
+_PICTURE_SAMPLES = 1000  # about one for each dot across a picture
 
 
 def run(options: RunOptions) -> None:
