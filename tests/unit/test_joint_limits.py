@@ -87,7 +87,7 @@ RIGS: dict[tuple[str, str, float], Rig] = {}
 def rig(kind: str, solver: str, dt: float) -> Rig:
     """The run of a rig, made once."""
     if (kind, solver, dt) not in RIGS:
-        RIGS[kind, solver, dt] = Rig(build(kind), dt, solver, iterations=16)
+        RIGS[kind, solver, dt] = Rig(build(kind), dt, solver, iterations=10)
     return RIGS[kind, solver, dt]
 
 
@@ -236,7 +236,7 @@ def test_a_chain_with_limits_at_every_hinge_loses_energy_only(solver: str, gap: 
     b = ModelBuilder()
     add_chain(b, 3)
     sim = simulate(b, dt=2e-3, joint_solver=solver)
-    for _ in range(25):
+    for _ in range(20):
         sim.step(12)
         assert sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0] < 1e-2
         for i in range(3):
