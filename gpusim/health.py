@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.actuators.base import Group
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
 
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
+
+
+def _checked(group: Group) -> list[str]:
+    """Variables of an actuator kind that must be finite."""
+    return [v.name for v in group.type.variables if not v.may_be_unset]
 
 
 class Quarantine:
@@ -55,12 +62,11 @@ class Quarantine:
         return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
 
     def _remember(self) -> None:
-        """Arrays of the state are written in place, variables of actuators are replaced by new arrays."""
         state = self._sim.state
         for name, array in state.arrays.items():
             np.copyto(self._good.arrays[name], array)
         for good, group in zip(self._good.groups, state.groups, strict=True):
-            good.state = dict(group.state)
+            good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
         """Quick test of all worlds at once: sums are finite and small only if every number is finite."""
@@ -69,9 +75,8 @@ class Quarantine:
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             total += float(np.abs(state[name]).sum())
         for group in self._sim.state.groups:
-            for name, array in group.state.items():
-                if name != "oil_stroke":
-                    total += 0.0 * float(array.sum())
+            for name in _checked(group):
+                total += 0.0 * float(group.state[name].sum())
         return total < GREATEST_SPEED
 
     def _fine(self) -> Array:
@@ -82,9 +87,8 @@ class Quarantine:
             # The comparison is False for NaN.
             fine &= np.all(np.abs(array) < GREATEST_SPEED, axis=(1, 2))
         for group in self._sim.state.groups:
-            for name, array in group.state.items():
-                if name != "oil_stroke":
-                    fine &= np.all(np.isfinite(array), axis=1)
+            for name in _checked(group):
+                fine &= np.all(np.isfinite(group.state[name]), axis=1)
         return fine
 
     def _culprit(self, world: int) -> str:
@@ -97,9 +101,10 @@ class Quarantine:
             speed = float(np.abs(started[too_fast[0]]).max())
             return f"{sim.model.bodies[too_fast[0]].element} has velocity = {speed:.3g} after t = {time:.6g} s"
         for group in sim.state.groups:
-            for name, array in group.state.items():
+            for name in _checked(group):
+                array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
-                if bad.size and name != "oil_stroke":
+                if bad.size:
                     return f"{group.specs[bad[0]].element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
             bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < GREATEST_SPEED, axis=1))
@@ -107,3 +112,54 @@ class Quarantine:
                 body = sim.model.bodies[bad[0]].element if bad[0] < len(sim.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
         return f"unknown cause after t = {time:.6g} s"
+
+
+# What a health word of the kernels names (cuda_kernels/health.cuh): code * _INDICES + index + 1.
+_INDICES = 1 << 24
+_STARTED, _ACTUATOR = 0, 1
+_FIELDS = {2: "linear_velocity", 3: "angular_momentum", 4: "position", 5: "orientation"}
+
+
+class KernelQuarantine:
+    """The same for backends whose kernels check each world and keep a failed one at its last good state."""
+
+    def __init__(self, sim: Simulation, health: Callable[[], Array], release: Callable[[Array], None]) -> None:
+        self._sim, self._health, self._release = sim, health, release
+        self._told: set[int] = set()
+
+    @property
+    def stopped(self) -> Array:
+        """True for worlds that stand still, (num_worlds,)."""
+        return np.asarray(self._health() != 0)
+
+    def check(self) -> None:
+        """Warn of worlds that failed since the last call."""
+        for world in np.flatnonzero(self._health()):
+            if int(world) not in self._told:
+                self._told.add(int(world))
+                warnings.warn(
+                    f"world {world} failed and is kept at its last good state: {self._reason(int(world))}", stacklevel=3
+                )
+
+    def release(self, worlds: Array) -> None:
+        """Worlds that were reset run again."""
+        self._release(worlds)
+        self._told.difference_update(int(w) for w in worlds)
+
+    def report(self) -> str:
+        """One line a stopped world."""
+        failed = np.flatnonzero(self._health())
+        if not failed.size:
+            return "all worlds are fine"
+        return "\n".join(f"world {world}: {self._reason(int(world))}" for world in failed)
+
+    def _reason(self, world: int) -> str:
+        sim = self._sim
+        what, index = divmod(int(self._health()[world]) - 1, _INDICES)
+        after = f"after t = {float(sim.state.arrays['time'][world]):.6g} s"
+        if what == _ACTUATOR:
+            specs = [s for g in sorted(sim.model.groups, key=lambda g: g.type.name) for s in g.specs]
+            return f"{specs[index].element} has a number that is not finite {after}"
+        body = sim.model.bodies[index].element if index < len(sim.model.bodies) else "the world"
+        name = "velocity" if what == _STARTED else _FIELDS[what]
+        return f"{body} has {name} that is not finite or beyond {GREATEST_SPEED:.0e} {after}"

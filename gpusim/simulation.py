@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends import choose_backend, make_backend
+from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.errors import ModelError, unknown_name
 from gpusim.geometry.rotations import matrix_from_quaternion
-from gpusim.health import Quarantine
+from gpusim.health import KernelQuarantine, Quarantine
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.model import Model
@@ -19,7 +20,6 @@ from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.solver.config import SolverConfig
-from gpusim.solver.step import sense, step
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -106,9 +106,10 @@ class Simulation:
         state = State.initial(model, self.num_worlds, DTYPES[dtype])
         self.backend = make_backend(self.backend_name, model, state, self.parameters, self.config, DTYPES[dtype])
         self._initial = state.copy()
-        self.quarantine = Quarantine(self)
         self.control = ControlMap(self)
-        self._sensed = False
+        self.backend.bind(self.control.array)
+        self.quarantine = self._make_quarantine()
+        self._sensed: Work | None = None
         self._signals: SignalTable | None = None
 
     # Stepping.
@@ -140,31 +141,33 @@ class Simulation:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        work = self.backend.work
+        self._sensed = None
+        if isinstance(self.backend, KernelBackend):
+            if self.backend.advance(n, size):
+                self.quarantine.check()
+            return
         for _ in range(n):
-            work.control[:] = self.control.array
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                step(self.backend, self.config, size)
+            self.backend.advance(size)
             self.quarantine.check()
-        self._sensed = False
+
+    def _make_quarantine(self) -> Quarantine | KernelQuarantine:
+        if isinstance(self.backend, KernelBackend):
+            return KernelQuarantine(self, self.backend.read_health, self.backend.release)
+        return Quarantine(self)
 
     def sensed(self) -> Work:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
-        work = self.backend.work
-        if not self._sensed:
-            work.control[:] = self.control.array
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                sense(self.backend, self.config.dt / self.config.substeps)
-            self._sensed = True
-        return work
+        if self._sensed is None:
+            self._sensed = self.backend.sensed(self.config.dt / self.config.substeps)
+        return self._sensed
 
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""
-        self._sensed = False
+        self._sensed = None
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
-        if not self._sensed:
+        if self._sensed is None:
             self.backend.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
             track_angles(self.backend.work)
 
@@ -280,7 +283,7 @@ class Simulation:
         array[worlds, column] = value
         check_parameter(self.model, self.parameters, name, array, column)
         self.parameters[name] = array
-        self.backend.work.refresh_parameters()
+        self.backend.refresh_parameters()
         self.changed()
 
     # Reset, assembly, health.

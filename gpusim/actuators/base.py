@@ -48,6 +48,8 @@ class StateVariable:
     unit: str
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
+    may_be_unset: bool = False
+    """True where NaN stands for a value that the first step finds."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,12 @@ class ActuatorType:
     readings: ClassVar[tuple[Reading, ...]] = ()
     curved: ClassVar[bool] = False
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
+    kernel_file: ClassVar[str] = ""
+    """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
+    kernel: ClassVar[tuple[str, ...]] = ()
+    """Which functions it holds: "contribute", "refresh", "commit", "push"."""
+    kernel_scratch: ClassVar[tuple[str, ...]] = ()
+    """Numbers that one actuator keeps within a substep."""
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Value of a command before the user gives one."""
@@ -132,6 +140,9 @@ class ActuatorType:
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """Add to the law of the axis rows; ``velocity`` is the last guess of the row velocity after the step."""
 
+    def take_scratch(self, work: Work, numbers: dict[str, Array]) -> None:
+        """Keep in ``work`` what the readings need of a kernel's scratch numbers, (num_worlds, n) each by name."""
+
     def commit(self, group: Group, work: Work) -> None:
         """Update the state variables after the solve."""
 
@@ -154,6 +165,11 @@ def actuator_type(kind: str) -> ActuatorType:
     if kind not in _TYPES:
         raise validate.fail(f"actuator kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
     return _TYPES[kind]
+
+
+def actuator_kinds() -> list[ActuatorType]:
+    """All registered kinds by name."""
+    return [_TYPES[name] for name in sorted(_TYPES)]
 
 
 def axis_force(group: Group, work: Work) -> Array:

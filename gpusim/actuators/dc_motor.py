@@ -69,6 +69,9 @@ class DcMotor(ActuatorType):
     """Adds rotor inertia and torque to the joint's law."""
 
     name: ClassVar[str] = "motor"
+    kernel_file: ClassVar[str] = "dc_motor.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
+    kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -148,6 +151,11 @@ class DcMotor(ActuatorType):
             ratio * (kick * (constant + extra) + inertia * last),
             ratio * ratio * (kick * slope + inertia),
         )
+
+    def take_scratch(self, work: Work, numbers: dict[str, Array]) -> None:
+        """The law, as contribute leaves it."""
+        known = numbers["known_speed"]
+        work.scratch["motor.law"] = np.stack([numbers["constant"], numbers["slope"], known, np.zeros_like(known)])
 
     def commit(self, group: Group, work: Work) -> None:
         """Torque and drive at t_n from the solved rotor speed."""

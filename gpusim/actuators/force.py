@@ -42,6 +42,8 @@ class Force(ActuatorType):
     """A force at a point of a body."""
 
     name: ClassVar[str] = "force"
+    kernel_file: ClassVar[str] = "force.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("push",)
     prefix: ClassVar[str] = "force"
     commands: ClassVar[tuple[str, ...]] = ("scale",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -72,6 +74,8 @@ class Torque(ActuatorType):
     """A torque on a body."""
 
     name: ClassVar[str] = "torque"
+    kernel_file: ClassVar[str] = "force.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("push",)
     prefix: ClassVar[str] = "force"
     commands: ClassVar[tuple[str, ...]] = ("scale",)
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -101,6 +101,13 @@ class HydraulicCylinder(ActuatorType):
     """Adds oil force, friction and stops to the law of its line."""
 
     name: ClassVar[str] = "cylinder"
+    kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "commit")
+    kernel_scratch: ClassVar[tuple[str, ...]] = (
+        "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
+        "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",
+        "free_velocity", "free_pressure_a", "free_pressure_b",
+    )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
     curved: ClassVar[bool] = True
@@ -111,8 +118,9 @@ class HydraulicCylinder(ActuatorType):
         StateVariable("spool", "-", "spool position, -1 to 1"),
         StateVariable("spool_rate", "1/s", "rate of the spool"),
         StateVariable(
-            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's", lambda p: float("nan")
-        ),
+            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
+            lambda p: float("nan"), may_be_unset=True,
+        ),  # fmt: skip
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("command", "-", "valve command, -1 to 1", _command_reader("command")),

@@ -39,6 +39,8 @@ class Servo(ActuatorType):
     """
 
     name: ClassVar[str] = "servo"
+    kernel_file: ClassVar[str] = "servo.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     prefix: ClassVar[str] = "servo"
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -65,6 +65,8 @@ class Spring(ActuatorType):
     """Spring-damper between two points."""
 
     name: ClassVar[str] = "spring"
+    kernel_file: ClassVar[str] = "spring.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     prefix: ClassVar[str] = "spring"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.backends.base import Backend
-from gpusim.errors import ModelError, unknown_name
+from gpusim.backends.compile import find_compiler
+from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
-BACKENDS = ("auto", "numpy")
-COMING = ("cuda", "native")
+BACKENDS = ("auto", "cuda", "native", "numpy")
 
 
 def choose_backend(name: str) -> tuple[str, str]:
@@ -20,21 +21,47 @@ def choose_backend(name: str) -> tuple[str, str]:
 
     Raises:
         UnknownNameError: not one of BACKENDS.
-        ModelError: a backend that this version does not have.
+        ModelError: a backend that does not work here.
     """
-    if name in COMING:
-        raise ModelError(f"backend {name!r} is not part of this version; use 'numpy', or 'auto' for the best there is")
     if name not in BACKENDS:
         raise unknown_name("backend", name, BACKENDS)
     if name == "auto":
-        return "numpy", "backend numpy: the only one of this version"
+        return automatic_backend()
+    missing = why_not(name)
+    if missing:
+        raise ModelError(f"backend {name!r} does not work here: {missing}; backend='numpy' needs nothing")
     return name, f"backend {name}: as asked"
+
+
+def automatic_backend() -> tuple[str, str]:
+    """The first backend of cuda, native, numpy that works."""
+    reasons = []
+    for name in ("cuda", "native"):
+        missing = why_not(name)
+        if not missing:
+            return name, f"backend {name}: the fastest that works here" + "".join(f" ({r})" for r in reasons)
+        reasons.append(f"no {name}: {missing}")
+    return "numpy", f"backend numpy: {'; '.join(reasons)}"
+
+
+def why_not(name: str) -> str:
+    """What a backend misses on this computer, with the mend; empty if it works."""
+    if name == "cuda":
+        return "the cuda backend is being built"
+    if name == "native":
+        try:
+            find_compiler()
+        except GpusimError as error:
+            return str(error)
+    return ""
 
 
 def make_backend(
     name: str, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
-) -> Backend:
+) -> NumpyBackend | KernelBackend:
     """The backend over the given state and parameters."""
-    from gpusim.backends.numpy_backend import NumpyBackend
+    if name == "native":
+        from gpusim.backends.native_backend import NativeBackend
 
+        return NativeBackend(model, state, parameters, config, real)
     return NumpyBackend(model, state, parameters, config, real)

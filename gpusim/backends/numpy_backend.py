@@ -10,7 +10,10 @@ from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
 from gpusim.reference.work import Work
+from gpusim.solver.coloring import warn_of_overflow
 from gpusim.solver.config import SolverConfig
+from gpusim.solver.step import sense as sense_stage
+from gpusim.solver.step import step
 from gpusim.typing import Array
 
 
@@ -22,11 +25,31 @@ class NumpyBackend:
     def __init__(
         self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
     ) -> None:
+        warn_of_overflow(model.topology, config)
         self.state = state
         self.work = Work(model, state, parameters, config, real)
         self._direct = config.joint_solver == "direct"
         self._rows = model.topology.num_constraints > 0
         self._displacement: Array | None = None
+
+    def bind(self, control: Array) -> None:
+        """Take the commands from ``control``, (num_worlds, controls)."""
+        self.work.control = control
+
+    def advance(self, dt: float) -> None:
+        """One step of ``dt`` seconds."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            step(self, self.work.config, dt)
+
+    def sensed(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage sense)."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            sense_stage(self, h)
+        return self.work
+
+    def refresh_parameters(self) -> None:
+        """Derive what follows from the parameters; call after one was written."""
+        self.work.refresh_parameters()
 
     def prepare(self, h: float) -> None:
         """Stage prepare."""

@@ -82,9 +82,7 @@ class State:
             array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             for name, array in mine.state.items():
-                restored = array.copy()
-                restored[worlds] = theirs.state[name][worlds]
-                mine.state[name] = restored
+                array[worlds] = theirs.state[name][worlds]
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:

@@ -126,10 +126,16 @@ class Assembly:
 
 @dataclass
 class ColorSets:
-    """Constraints by color, in rising order."""
+    """Constraints by color, and those that no color could hold (solver/coloring.py makes them)."""
 
     colors: list[Array]
+    """Constraints of each color, rising."""
     color_of: Array
+    """(constraints,) color of each constraint, -1 for the overflow."""
+    overflow: Array
+    """Constraints in no color, rising."""
+    overflow_load: Array
+    """(bodies,) how many sides of overflow constraints act on each dynamic body; at least 1, and 1 for others."""
 
 
 @dataclass
@@ -183,8 +189,13 @@ class Topology:
         return self._factorization[1]
 
     @cached_property
-    def coloring(self) -> ColorSets:
-        """Colors of the constraints, made at the first use."""
-        from gpusim.solver.coloring import color_constraints
+    def _colorings(self) -> dict[int, ColorSets]:
+        return {}
 
-        return color_constraints(self.constraint_bodies, self.dynamic)
+    def coloring_for(self, max_colors: int) -> ColorSets:
+        """Colors of the constraints, at most ``max_colors`` (1 to 62); made at the first use of each value."""
+        if max_colors not in self._colorings:
+            from gpusim.solver.coloring import color_constraints
+
+            self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors)
+        return self._colorings[max_colors]

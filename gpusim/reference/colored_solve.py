@@ -3,6 +3,11 @@
 Within a color no two constraints share a dynamic body, so all of them are solved together; colors follow one
 another (Gauss-Seidel). In a constraint the rigid rows are solved as one block, then each axis row by
 its law in closed form.
+
+Constraints that no color can hold, the overflow, come first in each sweep, all from the same velocities (Jacobi)
+with mass splitting (Tonge, Benevolenski and Voroshilov 2012): each of the n overflow sides that act on a body sees
+a body of 1/n of its mass, and the body then moves by the mean of these parts, so that momentum is kept and the
+constraints never overshoot together.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.arrays import add_columns
 from gpusim.geometry.rotations import matvec
 from gpusim.reference import actuate
 from gpusim.reference.curvature import curvature
@@ -31,7 +37,11 @@ LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 @dataclass
 class ColorBatch:
-    """One color of the running substep: bodies (n, slots), Jacobians (worlds, n, block, slots * 6)."""
+    """One color of the running substep, or the overflow.
+
+    Bodies (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is into how many parts the mass
+    of each slot's body is split, which ``mass_jacobian`` has in it; None in a color, where bodies are whole.
+    """
 
     constraints: Array
     bodies: Array
@@ -39,6 +49,7 @@ class ColorBatch:
     mass_jacobian: Array
     inverse: Array
     rigid: Array
+    load: Array | None
     axes: list[AxisStep]
 
 
@@ -71,26 +82,43 @@ def solve(w: Work) -> None:
     w.twist = w.twist + w.apply_impulse(w.impulse)
     mode = np.zeros(state["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
+    w.sweeps = np.zeros(w.num_worlds, np.int64)
+    w.last_change = np.zeros(w.num_worlds, w.real)
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _axis_velocity_next(w)
             actuate.refresh(w, w.axis_velocity_next)
-        before_sweep = w.impulse, w.twist
-        w.impulse, w.twist = w.impulse.copy(), w.twist.copy()
-        change = np.zeros(w.num_worlds, w.real)
-        for batch in batches:
-            np.maximum(change, _sweep_color(w, batch, mode), out=change)
-        # A world that has converged keeps its bits while its neighbors go on.
-        w.impulse = np.where(done[:, None, None], before_sweep[0], w.impulse)
-        w.twist = np.where(done[:, None, None], before_sweep[1], w.twist)
+        change = _sweep(w, batches, mode, done)
+        w.sweeps += ~done
+        w.last_change = np.where(done, w.last_change, change)
+        if w.record_changes:
+            w.residual_history.append(_residual(w))
         done |= change <= w.config.epsilon
         w.active = ~done[:, None]
         if done.all():
             break
     _axis_velocity_next(w)
     w.mode = mode
+    w.residual = _residual(w)
+
+
+def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
+    """One sweep over all batches; greatest change of an impulse in each world."""
+    before = w.impulse, w.twist
+    w.impulse, w.twist = w.impulse.copy(), w.twist.copy()
+    change = np.zeros(w.num_worlds, w.real)
+    for batch in batches:
+        np.maximum(change, _sweep_batch(w, batch, mode), out=change)
+    # A world that has converged keeps its bits while its neighbors go on.
+    w.impulse = np.where(done[:, None, None], before[0], w.impulse)
+    w.twist = np.where(done[:, None, None], before[1], w.twist)
+    return change
+
+
+def _residual(w: Work) -> Array:
+    """Greatest error of a rigid row in each world, m/s or rad/s."""
     error = w.row_velocity(w.twist) + w.bias.reshape(w.impulse.shape)
-    w.residual = np.max(np.abs(np.where(_rigid_mask(w), error, 0.0)), axis=(1, 2), initial=0.0)
+    return np.asarray(np.max(np.abs(np.where(_rigid_mask(w), error, 0.0)), axis=(1, 2), initial=0.0))
 
 
 def _rigid_mask(w: Work) -> Array:
@@ -100,32 +128,42 @@ def _rigid_mask(w: Work) -> Array:
 
 
 def _batches(w: Work) -> list[ColorBatch]:
+    """The overflow, if there is any, then the colors in order."""
+    t = w.topology
+    sets = t.coloring_for(w.config.max_colors)
+    rigid = _rigid_mask(w)
+    batches = [_batch(w, members, rigid[members], None) for members in sets.colors]
+    if sets.overflow.size:
+        load = sets.overflow_load[t.constraint_bodies[sets.overflow]]
+        batches.insert(0, _batch(w, sets.overflow, rigid[sets.overflow], load))
+    return batches
+
+
+def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBatch:
     t = w.topology
     shape = (w.num_worlds, t.num_constraints, t.slots, t.block, 6)
-    rigid = _rigid_mask(w)
-    jacobian, mass_jacobian = w.jacobian.reshape(shape), w.mass_jacobian.reshape(shape)
-    batches = []
-    for members in t.coloring.colors:
-        wide = _wide(jacobian[:, members]), _wide(mass_jacobian[:, members])
-        product = np.matmul(wide[0], wide[1].swapaxes(-1, -2))
-        mask = rigid[members]
-        both = mask[:, :, None] & mask[:, None, :]
-        block = np.where(both, product, 0.0).astype(w.real)
-        place = np.arange(t.block)
-        own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
-        block[..., place, place] = np.where(own > 0.0, own, 1.0)
-        batch = ColorBatch(
-            constraints=members,
-            bodies=t.constraint_bodies[members],
-            jacobian=wide[0],
-            mass_jacobian=wide[1],
-            inverse=inverse(block),
-            rigid=mask,
-            axes=[],
-        )
-        batch.axes = _axis_steps(w, batch, product)
-        batches.append(batch)
-    return batches
+    mass_jacobian = w.mass_jacobian.reshape(shape)[:, members]
+    if load is not None:
+        mass_jacobian = mass_jacobian * load.astype(w.real)[:, :, None, None]
+    wide = _wide(w.jacobian.reshape(shape)[:, members]), _wide(mass_jacobian)
+    product = np.matmul(wide[0], wide[1].swapaxes(-1, -2))
+    both = rigid[:, :, None] & rigid[:, None, :]
+    block = np.where(both, product, 0.0).astype(w.real)
+    place = np.arange(t.block)
+    own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
+    block[..., place, place] = np.where(own > 0.0, own, 1.0)
+    batch = ColorBatch(
+        constraints=members,
+        bodies=t.constraint_bodies[members],
+        jacobian=wide[0],
+        mass_jacobian=wide[1],
+        inverse=inverse(block),
+        rigid=rigid,
+        load=load,
+        axes=[],
+    )
+    batch.axes = _axis_steps(w, batch, product)
+    return batch
 
 
 def _wide(blocks: Array) -> Array:
@@ -136,18 +174,15 @@ def _wide(blocks: Array) -> Array:
 
 def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
     """First axis rows of all members together, then the second ones, and so on."""
-    layout = w.layout
-    position = {int(c): k for k, c in enumerate(batch.constraints)}
-    steps: list[list[tuple[int, int, int]]] = []
-    count: dict[int, int] = {}
-    for axis in np.flatnonzero(np.isin(layout.axis_constraint, batch.constraints)):
-        k = position[int(layout.axis_constraint[axis])]
-        number = count.get(k, 0)
-        count[k] = number + 1
-        if number == len(steps):
-            steps.append([])
-        steps[number].append((k, int(layout.axis_place[axis]), int(axis)))
-    return [_axis_step(w, batch, product, *np.array(step, dtype=np.int64).T) for step in steps]
+    owner, place = w.layout.axis_constraint, w.layout.axis_place
+    position = np.full(w.topology.num_constraints, -1)
+    position[batch.constraints] = np.arange(batch.constraints.size)
+    axes = np.flatnonzero(position[owner] >= 0)
+    axes = axes[np.argsort(position[owner[axes]], kind="stable")]
+    k = position[owner[axes]]
+    number = np.arange(axes.size) - np.searchsorted(k, k)
+    steps = [axes[number == n] for n in range(int(number.max(initial=-1)) + 1)]
+    return [_axis_step(w, batch, product, position[owner[axis]], place[axis], axis) for axis in steps]
 
 
 def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
@@ -162,12 +197,9 @@ def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Arra
     return AxisStep(k, place, axis, impulse.astype(w.real), motion, np.maximum(response, least).astype(w.real))
 
 
-def _sweep_color(w: Work, batch: ColorBatch, mode: Array) -> Array:
-    """Solve all constraints of a color; greatest change of an impulse in each world."""
-    t = w.topology
-    n = batch.constraints.size
-    shape = (w.num_worlds, n, t.slots * 6)
-    velocity = w.twist[:, batch.bodies].reshape(shape)
+def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
+    """Solve all constraints of a batch from the same velocities; greatest change of an impulse in each world."""
+    velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.impulse.shape)[:, batch.constraints]
     error = np.where(batch.rigid, -(matvec(batch.jacobian, velocity) + bias), 0.0)
     change = matvec(batch.inverse, error)
@@ -182,12 +214,36 @@ def _sweep_color(w: Work, batch: ColorBatch, mode: Array) -> Array:
         solved, modes = solve_row(w.law, free, step.response, step.axis)
         difference = (solved - speed) / step.response
         impulse[:, k] += difference[..., None] * step.impulse
+        change[:, k] += difference[..., None] * step.impulse
         velocity[:, k] += difference[..., None] * step.motion
         mode[:, step.axis] = np.where(w.active, modes, mode[:, step.axis])
         most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
     w.impulse[:, batch.constraints] = impulse
-    w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, n * t.slots, 6)
+    if batch.load is None:
+        w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, -1, 6)
+    else:
+        w.twist += _body_changes(w, batch, change)
     return np.asarray(most)
+
+
+def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
+    """What impulses (worlds, n, block) of a batch do to the whole bodies, (worlds, bodies, 6).
+
+    Each part of a split body moves n times as far as the whole one does, so the whole takes a share of 1/n of
+    every part, added up in rising order of the constraints and their slots.
+    """
+    moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
+    if batch.load is not None:
+        moved = moved / batch.load.astype(w.real)[:, :, None]
+    moved = moved.reshape(w.num_worlds, -1, 6)
+    total = np.zeros_like(w.twist)
+    if batch.load is None:
+        total[:, batch.bodies.ravel()] = moved
+    else:
+        add_columns(total, batch.bodies.ravel(), moved)
+    # What the world itself gets depends on which of its constraints came last; nothing moves it.
+    total[:, w.topology.num_bodies] = 0.0
+    return total
 
 
 def _axis_velocity_next(w: Work) -> None:
@@ -201,8 +257,6 @@ def correct_positions(w: Work) -> None:
     Each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error: nearly all of a small one, little of a
     large one, which a linear step would overshoot.
     """
-    t = w.topology
-    world = t.num_bodies
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
             if not batch.rigid.any():
@@ -210,10 +264,7 @@ def correct_positions(w: Work) -> None:
             error = row_errors(w)[:, batch.constraints].astype(w.real)
             share = np.maximum(LEAST_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
             change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
-            moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
-            shift = np.zeros((w.num_worlds, world + 1, 6))
-            shift[:, batch.bodies.ravel()] = moved.reshape(w.num_worlds, -1, 6)
-            shift[:, world] = 0.0
+            shift = _body_changes(w, batch, change).astype(np.float64)
             move(w, shift[..., :3], shift[..., 3:])
 
 
@@ -227,9 +278,7 @@ def papers_pseudo_velocity(w: Work) -> Array:
     moved = np.zeros_like(w.twist)
     for _ in range(w.config.iterations):
         for batch in w.batches:
-            shape = (w.num_worlds, batch.constraints.size, t.slots * 6)
-            current = moved[:, batch.bodies].reshape(shape)
+            current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
             error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)
-            current = current + matvec(batch.mass_jacobian.swapaxes(-1, -2), matvec(batch.inverse, error))
-            moved[:, batch.bodies.ravel()] = current.reshape(w.num_worlds, -1, 6)
+            moved += _body_changes(w, batch, matvec(batch.inverse, error))
     return moved

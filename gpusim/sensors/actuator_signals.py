@@ -61,10 +61,8 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
     if name in group.state:
 
         def write_state(worlds: Array, value: Array) -> None:
-            # A new array: the quarantine keeps the old one as the last good state.
-            values = sim.backend.work.groups[kind].state[name].copy()
-            values[worlds, k] = value
-            sim.backend.work.groups[kind].state[name] = values
+            place = next(n for n, g in enumerate(sim.state.groups) if g.type.name == kind)
+            sim.state.groups[place].state[name][worlds, k] = value
             sim.changed()
 
         return write_state
@@ -91,6 +89,7 @@ def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
         except Exception:
             group.params[name] = before
             raise
+        sim.backend.refresh_parameters()
         sim.changed()
 
     return write

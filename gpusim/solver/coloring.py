@@ -1,24 +1,27 @@
-"""Graph coloring of constraints: no two of one color share a dynamic body."""
+"""Graph coloring of constraints: no two of one color share a dynamic body; what no color can hold is the overflow."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from gpusim.model.topology import ColorSets
+from gpusim.model.topology import ColorSets, Topology
+from gpusim.solver.config import MOST_COLORS, SolverConfig
 from gpusim.typing import Array
 
 
-def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 62) -> ColorSets:
+def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32) -> ColorSets:
     """Greedy coloring, largest degree first (ties by number), with one bit mask of used colors for each body.
 
     Args:
         bodies: (constraints, slots) body of every slot.
         dynamic: (bodies,) True where a body can move; static bodies never conflict.
-        max_colors: how many colors are shared, at most 62; each constraint that fits none of them (a body with
-            more joints than that) gets a color of its own, so the sweep stays Gauss-Seidel.
+        max_colors: how many colors there may be, 1 to 62.
 
     Returns:
-        Constraints by color in rising order.
+        Constraints by color in rising order; those that fit none of the colors (a body with more joints than
+        that) as overflow.
     """
     from gpusim.solver.coloring_loop import assign_colors  # numba compiles on import
 
@@ -26,7 +29,33 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 62) -> Co
     degree = np.where(dynamic, load, 0)[bodies].sum(axis=1)
     order = np.lexsort((np.arange(bodies.shape[0]), -degree))
     color = assign_colors(bodies.astype(np.int64), dynamic.astype(np.bool_), order.astype(np.int64), max_colors)
-    used = int(color.max()) + 1 if color.size else 0
-    left = np.flatnonzero(color < 0)
-    color[left] = used + np.arange(left.size)
-    return ColorSets([np.flatnonzero(color == k) for k in range(used + left.size)], color)
+    used = int(color.max(initial=-1)) + 1
+    overflow = np.flatnonzero(color < 0)
+    return ColorSets(
+        colors=[np.flatnonzero(color == k) for k in range(used)],
+        color_of=color,
+        overflow=overflow,
+        overflow_load=_overflow_load(bodies[overflow], dynamic),
+    )
+
+
+def _overflow_load(bodies: Array, dynamic: Array) -> Array:
+    """How many sides of the overflow act on each dynamic body, at least 1: the parts into which its mass splits."""
+    sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
+    return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)
+
+
+def warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
+    """Warn when the colored solver cannot hold all constraints in its colors: they converge more slowly."""
+    if config.joint_solver != "colored":
+        return
+    overflow = topology.coloring_for(config.max_colors).overflow
+    if not overflow.size:
+        return
+    raised = f"raise max_colors (up to {MOST_COLORS}) or " if config.max_colors < MOST_COLORS else ""
+    warnings.warn(
+        f"{overflow.size} of {topology.num_constraints} constraints (the first is "
+        f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
+        f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
+        stacklevel=5,  # the line that makes the Simulation
+    )

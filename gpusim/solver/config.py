@@ -8,6 +8,8 @@ from gpusim.model import validate
 
 SCHEMES = ("second_order", "papers")
 JOINT_SOLVERS = ("direct", "colored")
+# A bit mask of 64 holds the colors that a body has used.
+MOST_COLORS = 62
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class SolverConfig:
         iterations: sweeps over all colors (``"colored"``), or the greatest number of times that limits and
             friction may switch within a substep (``"direct"``).
         epsilon: the colored solver stops early when no impulse changes by more than this, N s; 0 for never.
+        max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
+            Jacobi with mass splitting, first in each sweep.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
         scheme: "second_order" (design, default) or "papers" (semi-implicit Euler and split impulses).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.
@@ -29,6 +33,7 @@ class SolverConfig:
     substeps: int = 1
     iterations: int = 8
     epsilon: float = 0.0
+    max_colors: int = 32
     joint_solver: str = "direct"
     scheme: str = "second_order"
     geometric_stiffness: bool = True
@@ -42,6 +47,14 @@ class SolverConfig:
                 raise validate.fail(
                     element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
                 )
+        if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
+            raise validate.fail(
+                element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MOST_COLORS}"
+            )
+        if not 1 <= self.max_colors <= MOST_COLORS:
+            raise validate.fail(
+                element, f"max_colors = {self.max_colors} is not within 1 to {MOST_COLORS}", f"give 1 to {MOST_COLORS}"
+            )
         validate.not_negative(element, "epsilon", self.epsilon)
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if getattr(self, name) not in known:

@@ -1,0 +1,34 @@
+// Stage actuate: applied forces, and what every actuator adds to the law of its axis row (gpusim/reference/actuate.py).
+// The kinds stand in actuators/, one file each; the generated header calls them by kind.
+#pragma once
+#include "laws.cuh"
+
+GPUSIM_FN void clear_share(Share& own) {
+    own.impulse = own.slope = own.servo_impulse = own.servo_slope = own.servo_most = own.friction = 0.0;
+    own.lower = -1.0 / 0.0;
+    own.upper = 1.0 / 0.0;
+}
+// Mean command over the kick, which covers the last half step and the next one.
+GPUSIM_FN double mean_command(const World& w, double before, double now) {
+    if (w.papers()) return now;
+    const double last = h_prev(w);
+    return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
+}
+// P and D of a spring-damper over one kick (gpusim/actuators/spring.py, where the equations stand).
+GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
+    const double kick = kick_time(w);
+    if (w.papers()) {
+        *impulse = -kick * stiffness * elongation;
+        *slope = kick * (damping + kick * stiffness);
+        return;
+    }
+    const double before = w.rate()[axis], before_last = w.rate_old()[axis];
+    const double spring = stiffness * (elongation - 0.25 * double(h_prev(w)) * before);
+    const double damper = damping * (LAST * before + BEFORE_LAST * before_last);
+    *impulse = -kick * (spring + damper);
+    *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
+}
+// Weight of the new value in an implicit step over ratio = h/T that is exact for one mode (gpusim/actuators/base.py).
+GPUSIM_FN double fitted_weight(double ratio) {
+    return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
+}

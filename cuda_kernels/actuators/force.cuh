@@ -1,0 +1,26 @@
+// Forces and torques on bodies (gpusim/actuators/force.py).
+#pragma once
+#include "../actuate.cuh"
+
+GPUSIM_FN void in_world_frame(const World& w, int body, bool turns, double scale, double* vector) {
+    if (turns) turn3(w.rotation() + 9 * body, vector, vector);
+    for (int k = 0; k < 3; ++k) vector[k] = scale * vector[k];
+}
+GPUSIM_FN void force_push(const World& w, int k, double* force, double* torque) {
+    const int body = w.force_axis()[k];
+    double own[3] = {w.force_force_x(k), w.force_force_y(k), w.force_force_z(k)};
+    double arm[3] = {w.force_point_x(k), w.force_point_y(k), w.force_point_z(k)}, turned[3];
+    in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, mean_command(w, w.force_scale_before(k), w.force_scale_now(k)), own);
+    turn3(w.rotation() + 9 * body, arm, arm);
+    cross3(arm, own, turned);
+    for (int c = 0; c < 3; ++c) {
+        force[c] += own[c];
+        torque[c] += turned[c];
+    }
+}
+GPUSIM_FN void torque_push(const World& w, int k, double* force, double* torque) {
+    const int body = w.torque_axis()[k];
+    double own[3] = {w.torque_torque_x(k), w.torque_torque_y(k), w.torque_torque_z(k)};
+    in_world_frame(w, body, w.torque_in_body_frame(k) > 0.5, mean_command(w, w.torque_scale_before(k), w.torque_scale_now(k)), own);
+    for (int c = 0; c < 3; ++c) torque[c] += own[c];
+}

@@ -1,0 +1,23 @@
+// Position and velocity servos with an effort limit (gpusim/actuators/servo.py).
+#pragma once
+#include "../actuate.cuh"
+
+GPUSIM_FN void servo_contribute(const World& w, int k, Share& own) {
+    const int axis = w.servo_axis()[k];
+    const double target = mean_command(w, w.servo_target_before(k), w.servo_target_now(k));
+    const bool follows_velocity = w.servo_follows_velocity(k) > 0.5;
+    const double elongation = double(w.axis_position()[axis]) - target, damping = w.servo_damping(k);
+    const double most = w.servo_effort_limit(k), kick = kick_time(w);
+    double impulse, slope;
+    spring_law(w, axis, follows_velocity ? 0.0 : w.servo_stiffness(k), damping, elongation, &impulse, &slope);
+    // A velocity servo damps the difference to its target, so the target shifts the law.
+    if (follows_velocity) impulse += kick * damping * target;
+    if (most < 1.0 / 0.0) {
+        own.servo_impulse = impulse;
+        own.servo_slope = slope;
+        own.servo_most = kick * most;
+    } else {
+        own.impulse = impulse;
+        own.slope = slope;
+    }
+}

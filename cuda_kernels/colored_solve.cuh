@@ -1,0 +1,224 @@
+// Stage solve, colored: sequential impulses by color, warm started; and nonlinear position sweeps
+// (gpusim/reference/colored_solve.py). Overflow constraints, which fit no color, are solved together from the same
+// velocities with split masses (Tonge and others 2012), first in each sweep.
+#pragma once
+#include "curvature.cuh"
+#include "factor.cuh"
+#include "laws.cuh"
+#include "positions.cuh"
+
+#define MAX_SIDE_NUMBERS (6 * GPUSIM_MAX_SLOTS)
+
+GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_element()[row] >= 0 || w.row_coupling()[row] >= 0; }
+GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] < 0; }
+// How many overflow constraints share the mass of a slot's body; 1 for colored constraints.
+GPUSIM_FN real mass_share(const World& w, int c, int slot) {
+    return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
+}
+GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int place) {
+    return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
+}
+
+// Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
+GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
+    const int n = w.block(), slots = w.slots();
+    real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
+    real* inverse = w.inverse() + c * n * n;
+    for (int r = 0; r < n; ++r)
+        for (int k = 0; k < n; ++k) {
+            real sum = real(0);
+            for (int s = 0; s < slots; ++s)
+                sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
+            product[r * n + k] = sum;
+            inverse[r * n + k] = is_rigid(w, c * n + r) && is_rigid(w, c * n + k) ? sum : real(0);
+        }
+    for (int r = 0; r < n; ++r) {
+        const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
+        inverse[r * n + r] = own > real(0) ? own : real(1);
+    }
+    invert_block(inverse, n);
+    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
+        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
+        real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
+        const real alone = product[place * n + place];
+        real response = alone;
+        for (int r = 0; r < n; ++r) {
+            real sum = real(0);
+            for (int k = 0; k < n; ++k)
+                if (is_rigid(w, c * n + k)) sum += inverse[r * n + k] * product[place * n + k];
+            reaction[r] = -sum;
+            if (is_rigid(w, c * n + r)) response += reaction[r] * product[place * n + r];
+        }
+        reaction[place] = real(1);
+        for (int s = 0; s < slots; ++s)
+            for (int k = 0; k < 6; ++k) {
+                real sum = real(0);
+                for (int r = 0; r < n; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
+                motion[6 * s + k] = mass_share(w, c, s) * sum;
+            }
+        w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
+        w.mode()[axis] = 0;
+    }
+}
+GPUSIM_PHASE void warm_row(const World& w, int row) {
+    const real before = real(*w.kick_before());
+    w.solved()[row] = w.impulse()[row] * (before > real(0) ? kick_time(w) / before : real(0));
+}
+GPUSIM_PHASE void warm_body(const World& w, int b) {
+    real moved[6];
+    impulse_response(w, b, w.solved(), moved);
+    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
+}
+GPUSIM_PHASE void start_sweeps(const World& w, int) {
+    *w.sweeps() = *w.done() = 0;
+    *w.largest_change() = *w.worst() = real(0);
+}
+
+// Velocities of the slots of constraint c, from ``velocity`` (bodies, 6), and back: colored constraints write them,
+// overflow ones leave the share of their change for the sum over each body.
+GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* local) {
+    for (int s = 0; s < w.slots(); ++s)
+        for (int k = 0; k < 6; ++k) local[6 * s + k] = velocity[6 * w.constraint_bodies()[c * w.slots() + s] + k];
+}
+GPUSIM_FN void write_slots(const World& w, int c, real* velocity, const real* local) {
+    for (int s = 0; s < w.slots(); ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        if (!w.dynamic()[body]) continue;
+        for (int k = 0; k < 6; ++k) {
+            if (is_overflow(w, c))
+                w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
+            else
+                velocity[6 * body + k] = local[6 * s + k];
+        }
+    }
+}
+// Sum of the overflow constraints' changes of body b, by constraint and slot.
+GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
+    for (int k = 0; k < 6; ++k) out[k] = real(0);
+    for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
+        const int side = w.body_side()[n];
+        if (!is_overflow(w, side / w.slots())) continue;
+        for (int k = 0; k < 6; ++k) out[k] += w.overflow_change()[6 * side + k];
+    }
+}
+// Impulses of the rigid rows for the errors, and what they do to the slots' velocities.
+GPUSIM_FN real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
+    const int n = w.block();
+    real most = real(0);
+    for (int r = 0; r < n; ++r) {
+        const real* inverse = w.inverse() + (c * n + r) * n;
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += inverse[k] * error[k];
+        change[r] = sum;
+        if (!(magnitude(sum) <= most)) most = magnitude(sum);
+    }
+    for (int s = 0; s < w.slots(); ++s) {
+        const real share = mass_share(w, c, s);
+        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
+        const real* m = mass_jacobian_row(w, c, s, 0);
+        for (int r = 0; r < n; ++r)
+            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
+        for (int k = 0; k < 6; ++k) local[6 * s + k] += share * sum[k];
+    }
+    return most;
+}
+GPUSIM_FN real slots_velocity(const World& w, int row, const real* local) {
+    real sum = dot6(jacobian_row(w, row, 0), local);
+    for (int s = 1; s < w.slots(); ++s) sum += dot6(jacobian_row(w, row, s), local + 6 * s);
+    return sum;
+}
+
+// Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form.
+GPUSIM_FN void sweep_constraint(const World& w, int c) {
+    const int n = w.block();
+    real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    real* impulse = w.solved() + c * n;
+    read_slots(w, c, w.twist(), local);
+    for (int r = 0; r < n; ++r)
+        error[r] = is_rigid(w, c * n + r) ? -(slots_velocity(w, c * n + r, local) + w.bias()[c * n + r]) : real(0);
+    real most = solve_rigid(w, c, error, local, change);
+    for (int r = 0; r < n; ++r) impulse[r] += change[r];
+    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
+        const int axis = w.constraint_axis()[at], row = w.axis_row()[axis], place = row - c * n;
+        const real response = w.response()[axis], speed = slots_velocity(w, row, local) + w.bias()[row];
+        int mode;
+        const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
+        const real difference = (solved - speed) / response;
+        for (int r = 0; r < n; ++r) impulse[r] += difference * w.axis_reaction()[axis * n + r];
+        for (int k = 0; k < 6 * w.slots(); ++k) local[k] += difference * w.axis_motion()[axis * 6 * w.slots() + k];
+        w.mode()[axis] = mode;
+        if (!(magnitude(difference) <= most)) most = magnitude(difference);
+    }
+    write_slots(w, c, w.twist(), local);
+    raise_to(w.largest_change(), most);
+}
+GPUSIM_PHASE void sweep_overflow(const World& w, int i) { sweep_constraint(w, w.overflow()[i]); }
+GPUSIM_PHASE void sweep_color(const World& w, int color, int i) { sweep_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
+GPUSIM_FN int color_size(const World& w, int color) { return w.color_start()[color + 1] - w.color_start()[color]; }
+GPUSIM_PHASE void add_overflow(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += sum[k];
+}
+GPUSIM_PHASE void end_sweep(const World& w, int) {
+    *w.sweeps() += 1;
+    *w.done() = *w.largest_change() <= real(w.epsilon());
+    *w.last_change() = *w.largest_change();
+    *w.largest_change() = real(0);
+}
+// Greatest error of the rigid rows that is left.
+GPUSIM_PHASE void left_row(const World& w, int row) {
+    if (is_rigid(w, row)) raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
+}
+
+// Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest
+// poses and the Jacobians of the step's start.
+GPUSIM_FN void correct_constraint(const World& w, int c) {
+    const int n = w.block();
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK], moved[MAX_SIDE_NUMBERS];
+    for (int r = 0; r < n; ++r) {
+        const real own = real(row_error(w, c * n + r));
+        error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
+    }
+    for (int k = 0; k < 6 * w.slots(); ++k) moved[k] = real(0);
+    solve_rigid(w, c, error, moved, change);
+    for (int s = 0; s < w.slots(); ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        if (!w.dynamic()[body]) continue;
+        if (is_overflow(w, c)) {
+            for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
+            continue;
+        }
+        move_body(w, body, moved + 6 * s);
+        turn_body(w, body);
+    }
+}
+GPUSIM_PHASE void correct_overflow(const World& w, int i) { correct_constraint(w, w.overflow()[i]); }
+GPUSIM_PHASE void correct_color(const World& w, int color, int i) { correct_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
+GPUSIM_PHASE void move_overflow(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    move_body(w, b, sum);
+    turn_body(w, b);
+}
+
+// The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.
+GPUSIM_PHASE void clear_displacement(const World& w, int i) { w.displacement()[i] = real(0); }
+GPUSIM_FN void split_constraint(const World& w, int c) {
+    const int n = w.block();
+    real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    read_slots(w, c, w.displacement(), local);
+    for (int r = 0; r < n; ++r) {
+        const int row = c * n + r;
+        error[r] = is_rigid(w, row) ? -(slots_velocity(w, row, local) + real(PAPERS_SHARE) * split_error(w, row)) : real(0);
+    }
+    solve_rigid(w, c, error, local, change);
+    write_slots(w, c, w.displacement(), local);
+}
+GPUSIM_PHASE void split_overflow(const World& w, int i) { split_constraint(w, w.overflow()[i]); }
+GPUSIM_PHASE void split_color(const World& w, int color, int i) { split_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
+GPUSIM_PHASE void split_overflow_body(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] += sum[k];
+}

@@ -1,0 +1,146 @@
+// Stage curvature: what a row's value changes beyond h J v over the step, for velocity v, over h
+// (gpusim/reference/curvature.py, where the equations stand).
+#pragma once
+#include "rows.cuh"
+
+// omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
+GPUSIM_FN void midpoint_rate(const World& w, int b, real* out) {
+    const double* rotation = w.rotation() + 9 * b;
+    const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
+    real rate[3], momentum[3], slope[9], cross[9];
+    turn_back3(rotation, w.twist() + 6 * b + 3, rate);
+    turn3(inertia, rate, momentum);
+    skew3(momentum, cross);
+    for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
+    inverse33(cross, slope);
+    turn3(slope, momentum, rate);
+    for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
+        real t[3], first[3], second[3], error[3];
+        for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
+        const real square = dot3(t, t);
+        const real tangent = real(0.5) + square * (real(1.0 / 24.0) + square * real(1.0 / 240.0));
+        for (int k = 0; k < 3; ++k) t[k] = tangent * t[k];
+        const real factor = real(2) / (real(1) + tangent * tangent * square);
+        cross3(t, momentum, first);
+        cross3(t, first, second);
+        turn3(inertia, rate, error);
+        for (int k = 0; k < 3; ++k) error[k] = error[k] - (momentum[k] - factor * (first[k] - second[k]));
+        turn3(slope, error, first);
+        for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
+    }
+    turn3(rotation, rate, out);
+}
+
+// Midpoint rate and turn operators E over T of body b.
+GPUSIM_PHASE void bend_body(const World& w, int b) {
+    real *middle = w.midpoint() + 3 * b, *whole = w.turn() + 18 * b, *beyond = whole + 9;
+    const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
+    if (omega[0] == real(0) && omega[1] == real(0) && omega[2] == real(0)) {
+        for (int k = 0; k < 18; ++k) whole[k] = real(0);
+        for (int k = 0; k < 3; ++k) middle[k] = omega[k];
+        return;
+    }
+    midpoint_rate(w, b, middle);
+    real theta[3], late[3], turn[9], square[9], sine, cosine;
+    for (int k = 0; k < 3; ++k) {
+        theta[k] = h * middle[k];
+        late[k] = theta[k] - h * omega[k];
+    }
+    skew3(theta, turn);
+    product33(turn, turn, square);
+    turn_factors(dot3(theta, theta), &sine, &cosine);
+    skew3(late, beyond);
+    for (int k = 0; k < 9; ++k) {
+        const real bend = sine * turn[k] + cosine * square[k];
+        whole[k] = turn[k] + bend;
+        beyond[k] = bend + beyond[k];
+    }
+}
+
+GPUSIM_FN real dot_bias(const World& w, int e, const real* keep) {
+    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e], at_u = w.dot_body_u()[e];
+    const real h = real(w.h), linear = real(h * real(w.dot_linear()[e]));
+    const real *u = keep, *arm_a = keep + 3, *vector_b = keep + 6, *sep = keep + 9;
+    real whole_u[3], beyond_u[3], change[3], beyond[3], of_a[3];
+    turn3(w.turn() + 18 * at_u, u, whole_u);
+    turn3(w.turn() + 18 * at_u + 9, u, beyond_u);
+    turn3(w.turn() + 18 * b, vector_b, change);
+    turn3(w.turn() + 18 * a, arm_a, of_a);
+    for (int k = 0; k < 3; ++k)
+        change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
+    turn3(w.turn() + 18 * b + 9, vector_b, beyond);
+    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
+    subtract3(beyond, of_a, beyond);
+    return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / h;
+}
+
+// The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
+GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
+    const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
+    double q[8], vector[3];
+    for (int s = 0; s < 2; ++s) {
+        double turn[3], spin[4];
+        for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * ends[s] + k]);
+        quaternion_from_rotation_vector(turn, spin);
+        quaternion_product(spin, w.orientation() + 4 * ends[s], q + 4 * s);
+    }
+    relative_rotation(w, e, q, q + 4, vector);
+    const double rate = (norm3(vector) - w.element_value()[w.dots() + e]) / w.h;
+    real turning[3];
+    subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
+    return real(rate - double(dot3(u, turning)));
+}
+GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
+    if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
+    const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
+    real axis[3], middle[3], turning[3];
+    turn3(w.turn() + 18 * w.spin_owner()[e], u, axis);
+    for (int k = 0; k < 3; ++k) axis[k] = u[k] + real(0.5) * axis[k];
+    subtract3(w.midpoint() + 3 * b, w.midpoint() + 3 * a, middle);
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
+    return dot3(axis, middle) - dot3(u, turning);
+}
+
+GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
+    const int a = w.line_body_a()[e], b = w.line_body_b()[e];
+    const real h = real(w.h), *arm_a = keep, *arm_b = keep + 3, *sep = keep + 6, *unit = keep + 9, length = keep[12];
+    real change[3], of_a[3], beyond[3], longer[3];
+    turn3(w.turn() + 18 * b, arm_b, change);
+    turn3(w.turn() + 18 * a, arm_a, of_a);
+    for (int k = 0; k < 3; ++k)
+        change[k] = h * (w.twist()[6 * b + k] - w.twist()[6 * a + k]) + (change[k] - of_a[k]);
+    turn3(w.turn() + 18 * b + 9, arm_b, beyond);
+    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
+    subtract3(beyond, of_a, beyond);
+    // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
+    for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
+    const real both = norm3(longer) + length, safe = both > real(0) ? both : real(1);
+    const real square = dot3(change, change), along = dot3(unit, change);
+    const real stretch = (real(2) * dot3(sep, change) + square) / safe;
+    return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
+}
+
+// Bias of element e and of its row.
+GPUSIM_PHASE void bend_element(const World& w, int e) {
+    const real* keep = w.element_vectors() + VECTORS * e;
+    const int dots = w.dots(), spins = w.spins(), a = w.element_body_a()[e], b = w.element_body_b()[e];
+    real bias = e < dots ? dot_bias(w, e, keep)
+                         : (e < dots + spins ? spin_bias(w, e - dots, keep) : line_bias(w, e - dots - spins, keep));
+    // The expansion is used up at large turns; a bounded bias keeps the step stable there.
+    const real h = real(w.h), phi = larger(h * norm3(w.twist() + 6 * a + 3), h * norm3(w.twist() + 6 * b + 3));
+    if (phi > real(FULL_BIAS_BELOW)) {
+        const real ratio = real(FULL_BIAS_BELOW) / phi;
+        bias *= ratio * ratio;
+    }
+    w.element_bias()[e] = bias;
+    if (w.element_row()[e] >= 0) w.bias()[w.element_row()[e]] = bias;
+}
+GPUSIM_PHASE void bend_coupling(const World& w, int c) {
+    const double follower = w.element_bias()[w.coupling_follower()[c]], leader = w.element_bias()[w.coupling_leader()[c]];
+    w.bias()[w.coupling_row()[c]] = real(follower - w.coupling_multiplier()[c] * leader);
+}
+// Velocity of axis row k after the solve.
+GPUSIM_PHASE void next_rate(const World& w, int k) {
+    const int row = w.axis_row()[k];
+    w.rate_next()[k] = row_velocity(w, row, w.twist()) + w.bias()[row];
+}

@@ -1,0 +1,120 @@
+// Stage solve, direct: all joint rows at once; limits, friction and saturation by switching modes
+// (gpusim/reference/direct_solve.py).
+#pragma once
+#include "curvature.cuh"
+#include "factor.cuh"
+#include "modes.cuh"
+
+#define KEEP_TWIST 1
+#define RESTORE_TWIST 2
+#define NO_AXIS 0x7fffffff
+
+GPUSIM_PHASE void start_row(const World& w, int row) {
+    const int n = w.block(), c = row / n, r = row - c * n;
+    w.own()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
+    w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
+}
+// Compliance and target of axis row k in its mode: sticking rows are rigid, the others compliant.
+GPUSIM_FN void fill_axis(const World& w, int k) {
+    const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
+    real impulse, slope;
+    linear_part(w, k, mode, &impulse, &slope);
+    // Rows without any slope get a tiny one: p = P to rounding.
+    slope = larger(slope, real(LEAST_SLOPE) / w.response()[k]);
+    const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
+    w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
+    w.target()[row] = contact >= STICK ? stop : impulse / slope;
+}
+// The mode of the last substep is the first guess, unless its piece of the law is gone.
+GPUSIM_PHASE void start_axis(const World& w, int k) {
+    const real response = larger(w.own()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
+    w.response()[k] = response;
+    const int contact = w.axis_mode()[k] & CONTACT_BITS;
+    bool gone = !(h_prev(w) > real(0));
+    gone |= contact == AT_LOWER && !(magnitude(w.velocity_lower()[k]) < infinite);
+    gone |= contact == AT_UPPER && !(magnitude(w.velocity_upper()[k]) < infinite);
+    gone |= contact < AT_LOWER && (w.law_friction()[k] > real(0)) != (contact > 0);
+    int mode = w.axis_mode()[k];
+    if (gone) solve_row(w, k, w.rate()[k], response, &mode);
+    w.mode()[k] = mode;
+    fill_axis(w, k);
+}
+GPUSIM_PHASE void start_passes(const World& w, int) {
+    *w.left() = PASSES;
+    *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = 0;
+    *w.again() = 1;
+    *w.first_axis() = NO_AXIS;
+    *w.worst() = *w.first_error() = real(0);
+}
+// What the equation of a row still misses, m/s.
+GPUSIM_PHASE void residual_row(const World& w, int row) {
+    const real gamma = w.gamma()[row], compliance = (gamma + real(REGULARIZATION) * w.own()[row]) * w.solved()[row];
+    const real residual = w.target()[row] - row_velocity(w, row, w.twist()) - w.bias()[row] - compliance;
+    w.right()[row] = residual;
+    if (w.row_used()[row] && gamma == real(0)) raise_to(w.worst(), residual);
+}
+// Take the first refresh back where it did not shrink the error, and stop there.
+GPUSIM_PHASE void guard(const World& w, int) {
+    const real worst = *w.worst();
+    int action = 0;
+    if (*w.since() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
+        action = RESTORE_TWIST;
+        *w.left() = 0;
+        *w.stuck() = 1;
+    } else if (*w.since() == 1) {
+        action = KEEP_TWIST;
+        *w.first_error() = worst;
+    }
+    *w.guard_action() = action;
+    *w.worst() = real(0);
+}
+GPUSIM_PHASE void guard_body(const World& w, int i) {
+    if (*w.guard_action() == KEEP_TWIST) w.kept_twist()[i] = w.twist()[i];
+    if (*w.guard_action() == RESTORE_TWIST) w.twist()[i] = w.kept_twist()[i];
+}
+GPUSIM_PHASE void guard_row(const World& w, int row) {
+    if (*w.guard_action() == KEEP_TWIST) w.kept_solved()[row] = w.solved()[row];
+    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_solved()[row];
+}
+// Add the solved correction to the impulses and velocities.
+GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.change()[row]; }
+GPUSIM_PHASE void correct_body(const World& w, int b) {
+    real moved[6];
+    impulse_response(w, b, w.change(), moved);
+    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
+}
+GPUSIM_PHASE void count_pass(const World& w, int) {
+    *w.left() -= 1;
+    *w.since() += 1;
+    *w.again() = 0;
+}
+// A world that may not factor again must not switch either: its factor would no longer fit its rows.
+GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * w.axes(); }
+GPUSIM_PHASE void want_mode(const World& w, int k) {
+    w.wanted()[k] = adjacent_mode(w, k);
+    if (w.wanted()[k] == w.mode()[k] || !may_switch(w)) return;
+    set_flag(w.changed());
+    lower_to(w.first_axis(), k);
+}
+// Switching all rows at once is fast and may cycle; careful worlds switch the first one only (least-index rule).
+GPUSIM_PHASE void switch_mode(const World& w, int k) {
+    const bool careful = *w.switches() >= CAREFUL_AFTER;
+    if (*w.changed() && (!careful || k == *w.first_axis())) w.mode()[k] = w.wanted()[k];
+    fill_axis(w, k);
+    const int row = w.axis_row()[k];
+    if (magnitude(w.gamma()[row] - w.factored()[row]) > real(STALE) * w.factored()[row]) set_flag(w.stale());
+}
+GPUSIM_PHASE void end_refit(const World& w, int) {
+    if ((*w.changed() || *w.stale()) && may_switch(w)) {
+        *w.again() = 1;
+        *w.switches() += 1;
+        *w.since() = 0;
+        if (*w.left() < 2) *w.left() = 2;
+    }
+    *w.changed() = *w.stale() = 0;
+    *w.first_axis() = NO_AXIS;
+}
+GPUSIM_PHASE void end_solve(const World& w, int) {
+    *w.residual_next() = *w.worst();
+    *w.worst() = real(0);
+}

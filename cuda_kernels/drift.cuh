@@ -1,0 +1,45 @@
+// Stage drift: positions by the solved velocities, orientations by the midpoint rule; momenta from the impulses
+// (gpusim/reference/drift.py).
+#pragma once
+#include "curvature.cuh"
+#include "positions.cuh"
+
+// I (omega - omega_kicked) of the impulses of body b, world frame.
+GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
+    real change[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
+    turn_back3(w.rotation() + 9 * b, change, change);
+    turn3(w.inertia() + 9 * b, change, change);
+    turn3(w.rotation() + 9 * b, change, out);
+}
+GPUSIM_PHASE void drift_body(const World& w, int b) {
+    const real* twist = w.twist() + 6 * b;
+    real change[3], rate[3];
+    momentum_change(w, b, change);
+    for (int k = 0; k < 3; ++k) {
+        w.linear_velocity()[3 * b + k] = twist[k];
+        w.angular_momentum()[3 * b + k] = w.momentum_kicked()[3 * b + k] + change[k];
+    }
+    // Bodies at rest need no passes.
+    if (w.papers() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
+    else midpoint_rate(w, b, rate);
+    double shift[3], turn[3];
+    for (int k = 0; k < 3; ++k) {
+        shift[k] = double(twist[k]) * w.h;
+        turn[k] = double(rate[k]) * w.h;
+    }
+    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
+}
+GPUSIM_PHASE void store_row(const World& w, int row) { w.impulse()[row] = w.solved()[row]; }
+GPUSIM_PHASE void store_axis(const World& w, int k) {
+    w.axis_mode()[k] = w.mode()[k];
+    w.axis_velocity()[k] = w.rate_next()[k];
+    w.axis_velocity_before()[k] = w.rate()[k];
+}
+GPUSIM_PHASE void store_times(const World& w, int) {
+    *w.kick_before() = double(kick_time(w));
+    *w.step_before() = w.h;
+    *w.time() += w.h;
+    *w.residual() = *w.residual_next();
+}
+GPUSIM_PHASE void commit_control(const World& w, int column) { w.command_before()[column] = w.control(column); }

@@ -1,0 +1,165 @@
+// Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/elements.py).
+#pragma once
+#include "rotations.cuh"
+
+
+// Reals that an element keeps for the curvature stage: dot u, arm a, vector b, separation; spin u; line arms,
+// separation, unit, length.
+#define VECTORS 13
+
+struct Element {
+    double value;
+    double a[6], b[6];  // (linear, angular) of both bodies
+};
+
+struct DotVectors {
+    double u[3], arm_a[3], vector_b[3], sep[3];
+};
+GPUSIM_FN void dot_vectors(const World& w, int e, DotVectors& v) {
+    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
+    const double linear = w.dot_linear()[e];
+    turn3(w.rotation() + 9 * w.dot_body_u()[e], w.dot_u() + 3 * e, v.u);
+    turn3(w.rotation() + 9 * a, w.dot_vector_a() + 3 * e, v.arm_a);
+    turn3(w.rotation() + 9 * b, w.dot_vector_b() + 3 * e, v.vector_b);
+    for (int k = 0; k < 3; ++k)
+        v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
+}
+GPUSIM_FN void dot_element(const World& w, int e, Element& out, real* keep) {
+    DotVectors v;
+    dot_vectors(w, e, v);
+    const double linear = w.dot_linear()[e];
+    // Where u turns with the parent, its arm reaches to the child's point.
+    const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
+    double reach[3], side[3];
+    for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
+    out.value = dot3(v.u, v.sep) - w.dot_c0()[e];
+    cross3(v.u, reach, out.a + 3);
+    cross3(v.u, v.vector_b, side);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = -(linear * v.u[k]);
+        out.b[k] = linear * v.u[k];
+        out.b[3 + k] = -side[k];
+    }
+    if (!keep) return;
+    copy3(v.u, keep);
+    copy3(v.arm_a, keep + 3);
+    copy3(v.vector_b, keep + 6);
+    copy3(v.sep, keep + 9);
+}
+
+// Rotation vector of the child's frame in the parent's, at orientations qa, qb.
+GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
+    double a[4], b[4];
+    quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
+    quaternion_product(qb, w.spin_frame_b() + 4 * e, b);
+    conjugate4(a, a);
+    quaternion_product(a, b, a);
+    rotation_vector_from_quaternion(a, out);
+}
+// Value of a spin element whose angle is not tracked; its rotation vector and length as well.
+GPUSIM_FN double spin_rotation(const World& w, int e, double* vector, double* length) {
+    const double* q = w.orientation();
+    relative_rotation(w, e, q + 4 * w.spin_body_a()[e], q + 4 * w.spin_body_b()[e], vector);
+    *length = norm3(vector);
+    const int component = w.spin_component()[e];
+    return component == 3 ? *length : vector[clamped(component, 0, 2)];
+}
+GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
+    double axis[3], u[3];
+    copy3(w.spin_u() + 3 * e, axis);
+    if (w.spin_angle()[e] >= 0) {
+        out.value = w.angle()[w.spin_angle()[e]];
+    } else {
+        double vector[3], length;
+        out.value = spin_rotation(w, e, vector, &length);
+        // The total rotation changes along its own axis, which moves; any axis serves where it is zero.
+        if (w.spin_component()[e] == 3 && length > 1e-9) {
+            double frame[9];
+            matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
+            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / length;
+            turn3(frame, vector, axis);
+        }
+    }
+    turn3(w.rotation() + 9 * w.spin_owner()[e], axis, u);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = out.b[k] = 0.0;
+        out.a[3 + k] = -u[k];
+        out.b[3 + k] = u[k];
+    }
+    if (keep) copy3(u, keep);
+}
+
+struct LineVectors {
+    double arm_a[3], arm_b[3], sep[3];
+};
+GPUSIM_FN void line_vectors(const World& w, int e, LineVectors& v) {
+    const int a = w.line_body_a()[e], b = w.line_body_b()[e];
+    turn3(w.rotation() + 9 * a, w.line_vector_a() + 3 * e, v.arm_a);
+    turn3(w.rotation() + 9 * b, w.line_vector_b() + 3 * e, v.arm_b);
+    for (int k = 0; k < 3; ++k)
+        v.sep[k] = w.position()[3 * b + k] + v.arm_b[k] - w.position()[3 * a + k] - v.arm_a[k];
+}
+GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
+    LineVectors v;
+    line_vectors(w, e, v);
+    const double length = norm3(v.sep);
+    // Points that coincide have no line; any direction serves for a moment.
+    double unit[3] = {0.0, 0.0, 1.0}, side[3];
+    if (length > 1e-12)
+        for (int k = 0; k < 3; ++k) unit[k] = v.sep[k] / length;
+    out.value = length - w.line_length()[e];
+    cross3(unit, v.arm_a, out.a + 3);
+    cross3(unit, v.arm_b, side);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = -unit[k];
+        out.b[k] = unit[k];
+        out.b[3 + k] = -side[k];
+    }
+    if (!keep) return;
+    copy3(v.arm_a, keep);
+    copy3(v.arm_b, keep + 3);
+    copy3(v.sep, keep + 6);
+    copy3(unit, keep + 9);
+    keep[12] = real(length);
+}
+
+// Elements are numbered dots, then spins, then lines.
+GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
+    if (e < w.dots()) return dot_element(w, e, out, keep);
+    e -= w.dots();
+    if (e < w.spins()) return spin_element(w, e, out, keep);
+    line_element(w, e - w.spins(), out, keep);
+}
+
+// Joint angle within half a turn, from the rotation matrices.
+GPUSIM_FN double wrapped_angle(const World& w, int k) {
+    double axis[3], a[3], b[3], side[3];
+    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    turn3(w.rotation() + 9 * w.angle_body_a()[k], w.angle_ref_a() + 3 * k, a);
+    turn3(w.rotation() + 9 * w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
+    cross3(a, b, side);
+    return det::atan2(dot3(axis, side), dot3(a, b));
+}
+// Joint angle counted over full turns: the change since the last step is below half a turn.
+GPUSIM_FN double counted_angle(const World& w, int k) {
+    const double angle = w.angle()[k], change = wrapped_angle(w, k) - angle;
+    return angle + (change - det::TWO_PI * det::round_even(change / det::TWO_PI));
+}
+
+// Value of an element at the current poses, from the rotation matrices (after the drift).
+GPUSIM_FN double element_value_now(const World& w, int e) {
+    if (e < w.dots()) {
+        DotVectors v;
+        dot_vectors(w, e, v);
+        return dot3(v.u, v.sep) - w.dot_c0()[e];
+    }
+    e -= w.dots();
+    if (e < w.spins()) {
+        double vector[3], length;
+        return w.spin_angle()[e] >= 0 ? counted_angle(w, w.spin_angle()[e]) : spin_rotation(w, e, vector, &length);
+    }
+    e -= w.spins();
+    LineVectors v;
+    line_vectors(w, e, v);
+    return norm3(v.sep) - w.line_length()[e];
+}

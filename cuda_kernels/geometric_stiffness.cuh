@@ -1,0 +1,76 @@
+// Stage prepare, second part: geometric stiffness of light bodies under tension
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 h^2/4 sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
+#pragma once
+#include "rows.cuh"
+
+#define JACOBI_SWEEPS 8
+
+// Symmetric matrix without its negative eigenvalues, which would take inertia away where F crosses r: cyclic Jacobi
+// rotations (Golub and Van Loan 8.5), a fixed number of sweeps.
+GPUSIM_FN void make_positive(real* m) {
+    real v[9] = {real(1), real(0), real(0), real(0), real(1), real(0), real(0), real(0), real(1)};
+    for (int sweep = 0; sweep < JACOBI_SWEEPS; ++sweep)
+        for (int p = 0; p < 2; ++p)
+            for (int q = p + 1; q < 3; ++q) {
+                const real off = m[3 * p + q];
+                if (off == real(0)) continue;
+                const real theta = (m[4 * q] - m[4 * p]) / (real(2) * off);
+                const real root = square_root(theta * theta + real(1));
+                const real t = theta >= real(0) ? real(1) / (theta + root) : real(-1) / (root - theta);
+                const real c = real(1) / square_root(t * t + real(1)), s = t * c;
+                for (int k = 0; k < 3; ++k) {
+                    const real a = m[3 * k + p], b = m[3 * k + q];
+                    m[3 * k + p] = c * a - s * b;
+                    m[3 * k + q] = s * a + c * b;
+                }
+                for (int k = 0; k < 3; ++k) {
+                    const real a = m[3 * p + k], b = m[3 * q + k], e = v[3 * k + p], f = v[3 * k + q];
+                    m[3 * p + k] = c * a - s * b;
+                    m[3 * q + k] = s * a + c * b;
+                    v[3 * k + p] = c * e - s * f;
+                    v[3 * k + q] = s * e + c * f;
+                }
+            }
+    const real value[3] = {larger(m[0], real(0)), larger(m[4], real(0)), larger(m[8], real(0))};
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            real sum = real(0);
+            for (int k = 0; k < 3; ++k) sum += v[3 * i + k] * value[k] * v[3 * j + k];
+            m[3 * i + j] = sum;
+        }
+}
+
+// The inverse inertia that impulses see, for body b.
+GPUSIM_PHASE void stiffen_body(const World& w, int b) {
+    const real kick = real(*w.kick_before());
+    if (!w.dynamic()[b] || !(kick > real(0))) return;
+    const int block = w.block();
+    real total[9] = {}, loaded = real(0);
+    for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
+        const int side = w.body_side()[n];
+        const real *j = w.jacobian() + 6 * side * block, *p = w.impulse() + side / w.slots() * block;
+        real force[3] = {}, arm[3], own[3];
+        for (int r = 0; r < block; ++r)
+            for (int k = 0; k < 3; ++k) force[k] += p[r] * j[6 * r + k];
+        for (int k = 0; k < 3; ++k) force[k] = force[k] / kick;
+        copy3(w.side_arm() + 3 * side, own);
+        turn3(w.rotation() + 9 * b, own, arm);
+        const real pull = dot3(arm, force);
+        if (!(pull > real(0))) continue;
+        loaded += real(1);
+        for (int r = 0; r < 3; ++r)
+            for (int c = 0; c < 3; ++c)
+                total[3 * r + c] += (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
+    }
+    const real quarter = real(0.25 * w.h * w.h);
+    // Half the trace is the sum of r.F over the loaded sides.
+    const real growth = real(0.5) * quarter * (total[0] + total[4] + total[8]);
+    if (!(growth > real(STIFFNESS_THRESHOLD) * w.inertia_largest()[b] && loaded > real(1.5))) return;
+    make_positive(total);
+    real turn[9], turned[9], inertia[9];
+    for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
+    product33(turn, w.inertia() + 9 * b, turned);
+    product33_transposed(turned, turn, inertia);
+    for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * total[k];
+    inverse33(inertia, w.mobility() + 9 * b);
+}

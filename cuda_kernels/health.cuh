@@ -1,0 +1,32 @@
+// Health of a world after a step: numbers that are finite and below speeds that no machine has (gpusim/health.py). The
+// word is 0 for a good world, otherwise 1 + the lowest code found: what * HEALTH_KINDS + index of the body or actuator.
+#pragma once
+#include "rows.cuh"
+
+#define HEALTH_INDICES (1 << 24)
+#define HEALTH_STARTED 0
+#define HEALTH_ACTUATOR 1
+#define HEALTH_LINEAR 2
+#define HEALTH_ANGULAR 3
+#define HEALTH_POSITION 4
+#define HEALTH_ORIENTATION 5
+
+template <class T> GPUSIM_FN bool all_fine(const T* values, int count) {
+    bool fine = true;
+    for (int k = 0; k < count; ++k) fine = fine && magnitude(values[k]) < T(GREATEST_SPEED);
+    return fine;
+}
+GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.culprit(), what * HEALTH_INDICES + index); }
+
+GPUSIM_PHASE void start_check(const World& w, int) { *w.culprit() = 0x7fffffff; }
+GPUSIM_PHASE void check_body(const World& w, int b) {
+    bool fine = all_fine(w.linear_velocity() + 3 * b, 3);
+    if (!fine) blame(w, HEALTH_LINEAR, b);
+    if (!all_fine(w.angular_momentum() + 3 * b, 3)) { fine = false; blame(w, HEALTH_ANGULAR, b); }
+    if (!all_fine(w.position() + 3 * b, 3)) { fine = false; blame(w, HEALTH_POSITION, b); }
+    if (!all_fine(w.orientation() + 4 * b, 4)) { fine = false; blame(w, HEALTH_ORIENTATION, b); }
+}
+// A body that started the step too fast comes first: it broke the others.
+GPUSIM_PHASE void check_start(const World& w, int b) {
+    if (*w.culprit() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
+}

@@ -1,0 +1,55 @@
+// Switching the modes of axis rows in the direct solver: each row moves to the adjacent piece of its law only
+// (gpusim/reference/modes.py).
+#pragma once
+#include "laws.cuh"
+
+GPUSIM_FN int next_clamp(int clamp, real effort, real most, real slack) {
+    if (clamp == 0) return effort > most + slack ? CLAMP_UP : (effort < -most - slack ? CLAMP_DOWN : 0);
+    if (clamp == CLAMP_UP) return effort < most - slack ? 0 : clamp;
+    return effort > -most + slack ? 0 : clamp;
+}
+// Free and sliding rows go by their velocity.
+GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, real upper, real dead) {
+    const bool rubs = friction > real(0), loose = contact <= SLIDE_DOWN;
+    int next = contact;
+    if ((contact == SLIDE_UP && velocity < -dead) || (contact == SLIDE_DOWN && velocity > dead)) next = STICK;
+    // Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
+    if (loose && velocity < lower - dead && !(contact == SLIDE_UP && lower < real(0))) next = AT_LOWER;
+    if (loose && velocity > upper + dead && !(contact == SLIDE_DOWN && upper > real(0))) next = AT_UPPER;
+    if (contact == FREE && rubs) next = STICK;
+    if (contact >= SLIDE_UP && contact <= STICK && !rubs) next = FREE;
+    return next;
+}
+// Sticking and stopped rows go by their impulse beyond the linear part.
+GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lower, real upper, real slack, real dead) {
+    const bool rubs = friction > real(0);
+    if (contact == STICK && rubs) {
+        if (rest > friction + slack) next = SLIDE_DOWN;
+        if (rest < -friction - slack) next = SLIDE_UP;
+        if (lower > dead) next = AT_LOWER;
+        if (upper < -dead) next = AT_UPPER;
+    }
+    // The piece next to each stop, and what friction gives at its edge.
+    int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
+    int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
+    if (!rubs) above = below = FREE;
+    const real edge_above = above == SLIDE_UP ? -friction : friction;
+    const real edge_below = below == SLIDE_DOWN ? friction : -friction;
+    if (contact == AT_LOWER && rest < edge_above - slack) next = above;
+    if (contact == AT_UPPER && rest > edge_below + slack) next = below;
+    return next;
+}
+// Mode of axis k after one move, if its solution has left its piece.
+GPUSIM_FN int adjacent_mode(const World& w, int k) {
+    const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
+    const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
+    const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
+    const real effort = w.servo_impulse()[k] - w.servo_slope()[k] * velocity, most = w.servo_most()[k];
+    int clamp = mode & CLAMP_BITS;
+    real linear = w.law_impulse()[k] - w.law_slope()[k] * velocity;
+    linear += clamp == 0 ? effort : (clamp == CLAMP_UP ? most : -most);
+    clamp = next_clamp(clamp, effort, most, slack);
+    const real rest = w.solved()[w.axis_row()[k]] - linear;
+    const int loose = next_loose(contact, velocity, friction, lower, upper, dead);
+    return next_held(loose, contact, rest, friction, lower, upper, slack, dead) + clamp;
+}

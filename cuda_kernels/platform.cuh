@@ -1,0 +1,72 @@
+// The shim that lets NVRTC and a C++ compiler build the same sources. A run with one thread a block is valid
+// everywhere, so on the CPU a block is one thread and the barrier is empty.
+#pragma once
+
+#if defined(__CUDACC__)
+#define GPUSIM_GPU 1
+#define GPUSIM_FN static __device__ __forceinline__
+#define GPUSIM_PHASE static __device__
+#define GPUSIM_FN_MEMBER __device__ __forceinline__
+#define GPUSIM_KERNEL extern "C" __global__
+#define GPUSIM_BARRIER() __syncthreads()
+#else
+#define GPUSIM_GPU 0
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#define GPUSIM_FN static inline
+#define GPUSIM_PHASE static inline
+#define GPUSIM_FN_MEMBER inline
+#define GPUSIM_KERNEL extern "C"
+#define GPUSIM_BARRIER()
+#endif
+
+typedef GPUSIM_REAL real;
+
+#if GPUSIM_GPU
+GPUSIM_FN double square_root(double x) { return sqrt(x); }
+GPUSIM_FN float square_root(float x) { return sqrtf(x); }
+GPUSIM_FN double magnitude(double x) { return fabs(x); }
+GPUSIM_FN float magnitude(float x) { return fabsf(x); }
+#else
+GPUSIM_FN double square_root(double x) { return std::sqrt(x); }
+GPUSIM_FN float square_root(float x) { return std::sqrt(x); }
+GPUSIM_FN double magnitude(double x) { return std::fabs(x); }
+GPUSIM_FN float magnitude(float x) { return std::fabs(x); }
+#endif
+
+template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
+template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
+template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
+template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
+
+// Greatest of non-negative numbers, exact and so independent of the order; NaN counts as the greatest. Bits of
+// non-negative floating-point numbers are ordered as integers are.
+#if GPUSIM_GPU
+GPUSIM_FN void raise_to(double* target, double value) {
+    atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(magnitude(value))));
+}
+GPUSIM_FN void raise_to(float* target, float value) {
+    atomicMax(reinterpret_cast<unsigned int*>(target), static_cast<unsigned int>(__float_as_int(magnitude(value))));
+}
+GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
+GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
+#else
+template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
+    U bits, old;
+    value = magnitude(value);
+    std::memcpy(&bits, &value, sizeof(T));
+    U* at = reinterpret_cast<U*>(target);
+    __atomic_load(at, &old, __ATOMIC_RELAXED);
+    while (old < bits && !__atomic_compare_exchange(at, &old, &bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN void raise_to(double* target, double value) { raise_bits<std::uint64_t>(target, value); }
+GPUSIM_FN void raise_to(float* target, float value) { raise_bits<std::uint32_t>(target, value); }
+GPUSIM_FN void lower_to(int* target, int value) {
+    int old = __atomic_load_n(target, __ATOMIC_RELAXED);
+    while (value < old && !__atomic_compare_exchange_n(target, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
+#endif

@@ -1,0 +1,26 @@
+// Stage positions: bring the rigid rows back to zero after the drift; velocities are not touched
+// (gpusim/reference/positions.py). Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep.
+#pragma once
+#include "factor.cuh"
+
+// Rotation matrix of body b at its current pose.
+GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
+// None where the velocity solve found the factor used up.
+GPUSIM_PHASE void error_row(const World& w, int row) { w.right()[row] = *w.stuck() ? real(0) : -real(row_error(w, row)); }
+GPUSIM_FN void move_body(const World& w, int b, const real* by) {
+    const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
+    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
+}
+GPUSIM_PHASE void shift_body(const World& w, int b) {
+    real moved[6];
+    impulse_response(w, b, w.change(), moved);
+    move_body(w, b, moved);
+}
+// The papers' split impulses: a displacement that takes back a share of the errors before the drift.
+GPUSIM_FN real split_error(const World& w, int row) {
+    const int element = w.row_element()[row], coupling = w.row_coupling()[row];
+    return element >= 0 ? real(w.element_value()[element]) : (coupling >= 0 ? real(w.coupling_value()[coupling]) : real(0));
+}
+GPUSIM_PHASE void split_row(const World& w, int row) { w.right()[row] = -real(PAPERS_SHARE) * split_error(w, row); }
+GPUSIM_PHASE void split_body(const World& w, int b) { impulse_response(w, b, w.change(), w.displacement() + 6 * b); }
+GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

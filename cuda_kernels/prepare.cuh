@@ -1,0 +1,78 @@
+// Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses
+// (gpusim/reference/prepare.py). The kick covers the second half of the last substep and the first half of this one.
+#pragma once
+#include "elements.cuh"
+#include "geometric_stiffness.cuh"
+#include "rows.cuh"
+
+// Rotation matrix, world inertia and velocities before the kick of body b.
+GPUSIM_PHASE void rotate_body(const World& w, int b) {
+    double* rotation = w.rotation() + 9 * b;
+    matrix_from_quaternion(w.orientation() + 4 * b, rotation);
+    real turn[9], turned[9];
+    for (int k = 0; k < 9; ++k) turn[k] = real(rotation[k]);
+    product33(turn, w.inertia_inverse_body() + 9 * b, turned);
+    real* inverse = w.inertia_inverse() + 9 * b;
+    product33_transposed(turned, turn, inverse);
+    real* twist = w.twist_before() + 6 * b;
+    copy3(w.linear_velocity() + 3 * b, twist);
+    turn3(inverse, w.angular_momentum() + 3 * b, twist + 3);
+    for (int k = 0; k < 9; ++k) w.mobility()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
+}
+
+GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
+
+// Value and Jacobian row of element e.
+GPUSIM_PHASE void evaluate_element(const World& w, int e) {
+    Element element;
+    evaluate(w, e, element, w.element_vectors() + VECTORS * e);
+    w.element_value()[e] = element.value;
+    const int row = w.element_row()[e];
+    if (row < 0) return;
+    real *a = jacobian_row(w, row, 0), *b = jacobian_row(w, row, 1);
+    for (int k = 0; k < 6; ++k) {
+        a[k] = real(element.a[k]);
+        b[k] = real(element.b[k]);
+    }
+}
+
+// Coupling row c mixes two elements over their bodies; a gear takes its offset from the first pose that it sees.
+GPUSIM_PHASE void couple(const World& w, int c) {
+    const int row = w.coupling_row()[c];
+    const double multiplier = w.coupling_multiplier()[c];
+    for (int s = 0; s < w.slots(); ++s)
+        for (int k = 0; k < 6; ++k) jacobian_row(w, row, s)[k] = real(0);
+    for (int part = 0; part < 2; ++part) {
+        const double factor = part == 0 ? -multiplier : 1.0;
+        Element element;
+        evaluate(w, part == 0 ? w.coupling_leader()[c] : w.coupling_follower()[c], element, nullptr);
+        real *a = jacobian_row(w, row, w.coupling_slot()[4 * c + 2 * part]);
+        for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
+        real *b = jacobian_row(w, row, w.coupling_slot()[4 * c + 2 * part + 1]);
+        for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
+    }
+    const double value = w.element_value()[w.coupling_follower()[c]] - multiplier * w.element_value()[w.coupling_leader()[c]];
+    if (is_nan(w.coupling_offset()[c])) w.coupling_offset()[c] = value;
+    w.coupling_value()[c] = value - w.coupling_offset()[c];
+}
+
+// M^-1 J^T of one row of one side: item i = side * block + place.
+GPUSIM_PHASE void mass_row(const World& w, int i) {
+    const int body = w.constraint_bodies()[i / w.block()];
+    const real *j = w.jacobian() + 6 * i, *m = w.mobility() + 9 * body, inverse_mass = w.inverse_mass()[body];
+    real* out = w.mass_jacobian() + 6 * i;
+    for (int k = 0; k < 3; ++k) {
+        out[k] = j[k] * inverse_mass;
+        out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];
+    }
+}
+
+// u- and u--: mean rates of the axes over the last two drifts, from the bodies right after a reset. Rates of the true
+// coordinate, curvature included: J v at the new pose would miss it, which a stiff damper turns into a force error of
+// first order.
+GPUSIM_PHASE void axis_rates(const World& w, int k) {
+    w.axis_position()[k] = real(w.element_value()[w.axis_element()[k]]);
+    const bool running = h_prev(w) > real(0);
+    w.rate()[k] = running ? w.axis_velocity()[k] : row_velocity(w, w.axis_row()[k], w.twist_before());
+    w.rate_old()[k] = running ? w.axis_velocity_before()[k] : w.rate()[k];
+}

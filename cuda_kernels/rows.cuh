@@ -1,0 +1,49 @@
+// Rows and sides: where they are, and products with the Jacobian. A side is one slot of one constraint, numbered
+// constraint * slots + slot; a row is numbered constraint * block + place.
+#pragma once
+#include "elements.cuh"
+
+// Times of the substep in the simulation's number type.
+GPUSIM_FN real h_prev(const World& w) { return real(*w.step_before()); }
+GPUSIM_FN real kick_time(const World& w) {
+    return w.papers() ? real(w.h) : real(0.5) * (real(*w.step_before()) + real(w.h));
+}
+
+GPUSIM_FN real* jacobian_row(const World& w, int row, int slot) {
+    const int c = row / w.block();
+    return w.jacobian() + 6 * ((c * w.slots() + slot) * w.block() + row - c * w.block());
+}
+GPUSIM_FN real dot6(const real* a, const real* b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+}
+// J v of one row.
+GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
+    const int c = row / w.block(), slots = w.slots();
+    const real* j = w.jacobian() + 6 * (c * slots * w.block() + row - c * w.block());
+    const int* body = w.constraint_bodies() + c * slots;
+    real sum = dot6(j, twist + 6 * body[0]);
+    for (int s = 1; s < slots; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
+    return sum;
+}
+// M^-1 J^T p of one body: sum over its sides in their fixed order.
+GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
+    for (int k = 0; k < 6; ++k) out[k] = real(0);
+    const int block = w.block();
+    for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
+        const int side = w.body_side()[n];
+        const real *m = w.mass_jacobian() + 6 * side * block, *p = impulse + side / w.slots() * block;
+        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
+        for (int r = 0; r < block; ++r)
+            for (int k = 0; k < 6; ++k) sum[k] += p[r] * m[6 * r + k];
+        for (int k = 0; k < 6; ++k) out[k] += sum[k];
+    }
+}
+// Position error of a row at the current poses, 0 for axis rows.
+GPUSIM_FN double row_error(const World& w, int row) {
+    const int element = w.row_element()[row], coupling = w.row_coupling()[row];
+    if (element >= 0) return element_value_now(w, element);
+    if (coupling < 0) return 0.0;
+    const double follower = element_value_now(w, w.coupling_follower()[coupling]);
+    const double leader = element_value_now(w, w.coupling_leader()[coupling]);
+    return follower - w.coupling_multiplier()[coupling] * leader - w.coupling_offset()[coupling];
+}

@@ -1,0 +1,217 @@
+// The whole step of one world by one block (fused launch): the stages of gpusim/solver/step.py in their order.
+#pragma once
+#include "world.cuh"
+#include "kinds.cuh"
+#include "prepare.cuh"
+#include "kick.cuh"
+#include "direct_solve.cuh"
+#include "colored_solve.cuh"
+#include "sense.cuh"
+#include "health.cuh"
+
+// Items of a phase spread over the block's threads; the next phase sees what all of them wrote.
+#define RUN(count, call)                                              \
+    do {                                                              \
+        const int count_ = (count);                                   \
+        for (int i = w.tid; i < count_; i += w.threads) call;         \
+        w.sync();                                                     \
+    } while (0)
+
+GPUSIM_PHASE void prepare(const World& w) {
+    RUN(w.bodies(), rotate_body(w, i));
+    RUN(w.angles(), track_angle(w, i));
+    RUN(w.elements(), evaluate_element(w, i));
+    if (w.couplings()) RUN(w.couplings(), couple(w, i));
+    if (w.geometric_stiffness()) RUN(w.bodies(), stiffen_body(w, i));
+    RUN(w.sides() * w.block(), mass_row(w, i));
+    RUN(w.axes(), axis_rates(w, i));
+}
+GPUSIM_PHASE void actuate(const World& w) {
+    RUN(w.bodies(), push_body(w, i));
+    RUN(w.shares(), contribute(w, i));
+    RUN(w.axes(), (sum_law(w, i), bound_law(w, i)));
+}
+GPUSIM_PHASE void curvature(const World& w) {
+    if (w.papers()) return;
+    RUN(w.bodies(), bend_body(w, i));
+    RUN(w.elements(), bend_element(w, i));
+    if (w.couplings()) RUN(w.couplings(), bend_coupling(w, i));
+}
+// Laws refitted to the newest velocities.
+GPUSIM_PHASE void refit(const World& w) {
+    RUN(w.axes(), next_rate(w, i));
+    RUN(w.shares(), refresh(w, i));
+    RUN(w.axes(), sum_law(w, i));
+}
+GPUSIM_PHASE void factorize(const World& w) {
+    const int square = w.block() * w.block();
+    RUN(w.rows(), scale_row(w, i));
+    RUN(w.blocks() * square, scale_entry(w, i));
+    for (int level = 0; level < w.levels(); ++level) {
+        RUN(level_pivots(w, level), invert_pivot(w, level, i));
+        RUN(level_edges(w, level) * square, divide_entry(w, level, i));
+        RUN(level_targets(w, level) * square, update_entry(w, level, i));
+    }
+}
+// change = A^-1 right.
+GPUSIM_PHASE void solve_factored(const World& w) {
+    RUN(w.rows(), scale_right(w, i));
+    for (int level = 0; level < w.levels(); ++level) RUN(level_rows(w, level) * w.block(), forward_row(w, level, i));
+    RUN(w.rows(), divide_row(w, i));
+    for (int level = w.levels() - 1; level >= 0; --level)
+        RUN(level_pivots(w, level) * w.block(), backward_row(w, level, i));
+    RUN(w.rows(), scale_change(w, i));
+}
+GPUSIM_PHASE void direct_solve(const World& w) {
+    RUN(w.blocks() * w.block() * w.block(), product_entry(w, i));
+    RUN(w.rows(), start_row(w, i));
+    RUN(w.axes(), start_axis(w, i));
+    RUN(1, start_passes(w, i));
+    while (*w.left() > 0) {
+        if (*w.again()) factorize(w);
+        curvature(w);
+        RUN(w.rows(), residual_row(w, i));
+        RUN(1, guard(w, i));
+        RUN(w.bodies() * 6, guard_body(w, i));
+        RUN(w.rows(), guard_row(w, i));
+        if (*w.left() <= 0) break;
+        solve_factored(w);
+        RUN(w.rows(), correct_row(w, i));
+        RUN(w.bodies(), correct_body(w, i));
+        RUN(1, count_pass(w, i));
+        if (!w.axes()) continue;
+        refit(w);
+        RUN(w.axes(), want_mode(w, i));
+        RUN(w.axes(), switch_mode(w, i));
+        RUN(1, end_refit(w, i));
+    }
+    if (w.axes()) {
+        curvature(w);
+        RUN(w.axes(), next_rate(w, i));
+    }
+    RUN(w.rows(), residual_row(w, i));
+    RUN(1, end_solve(w, i));
+}
+GPUSIM_PHASE void colored_solve(const World& w) {
+    curvature(w);
+    RUN(w.constraints(), prepare_constraint(w, i));
+    RUN(w.rows(), warm_row(w, i));
+    RUN(w.bodies(), warm_body(w, i));
+    RUN(1, start_sweeps(w, i));
+    for (int sweep = 0; sweep < w.iterations() && !*w.done(); ++sweep) {
+        if (sweep > 0 && sweep <= REFITS && w.axes()) refit(w);
+        if (w.overflow_constraints()) {
+            RUN(w.overflow_constraints(), sweep_overflow(w, i));
+            RUN(w.bodies(), add_overflow(w, i));
+        }
+        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), sweep_color(w, color, i));
+        RUN(1, end_sweep(w, i));
+    }
+    RUN(w.axes(), next_rate(w, i));
+    RUN(w.rows(), left_row(w, i));
+    RUN(1, end_solve(w, i));
+}
+GPUSIM_PHASE void solve(const World& w) {
+    if (w.direct()) direct_solve(w);
+    else colored_solve(w);
+}
+GPUSIM_PHASE void split_impulses(const World& w) {
+    if (w.direct()) {
+        RUN(w.rows(), split_row(w, i));
+        solve_factored(w);
+        RUN(w.bodies(), split_body(w, i));
+        return;
+    }
+    RUN(w.bodies() * 6, clear_displacement(w, i));
+    for (int sweep = 0; sweep < w.iterations(); ++sweep) {
+        if (w.overflow_constraints()) {
+            RUN(w.overflow_constraints(), split_overflow(w, i));
+            RUN(w.bodies(), split_overflow_body(w, i));
+        }
+        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), split_color(w, color, i));
+    }
+}
+GPUSIM_PHASE void commit(const World& w) {
+    RUN(w.actuators(), commit_actuator(w, i));
+    RUN(w.controls(), commit_control(w, i));
+}
+GPUSIM_PHASE void drift(const World& w) {
+    RUN(w.bodies(), drift_body(w, i));
+    if (w.papers()) RUN(w.bodies(), displace_body(w, i));
+    RUN(w.rows(), store_row(w, i));
+    RUN(w.axes(), store_axis(w, i));
+    RUN(1, store_times(w, i));
+}
+GPUSIM_PHASE void positions(const World& w) {
+    RUN(w.bodies(), turn_body(w, i));
+    if (w.direct()) {
+        RUN(w.rows(), error_row(w, i));
+        solve_factored(w);
+        RUN(w.bodies(), shift_body(w, i));
+        return;
+    }
+    for (int sweep = 0; sweep < POSITION_SWEEPS; ++sweep) {
+        if (w.overflow_constraints()) {
+            RUN(w.overflow_constraints(), correct_overflow(w, i));
+            RUN(w.bodies(), move_overflow(w, i));
+        }
+        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), correct_color(w, color, i));
+    }
+}
+GPUSIM_PHASE void impulses(const World& w) {
+    prepare(w);
+    actuate(w);
+    RUN(w.bodies(), kick_body(w, i));
+    solve(w);
+}
+GPUSIM_PHASE void substep(const World& w) {
+    impulses(w);
+    if (w.papers()) split_impulses(w);
+    commit(w);
+    drift(w);
+    if (!w.papers()) positions(w);
+}
+GPUSIM_PHASE bool healthy(const World& w) {
+    RUN(1, start_check(w, i));
+    RUN(w.bodies(), check_body(w, i));
+    RUN(w.actuators(), check_actuator(w, i));
+    RUN(w.bodies(), check_start(w, i));
+    return *w.culprit() == NO_AXIS;
+}
+// Entries of the Jacobian that no row writes stay zero.
+GPUSIM_PHASE void clear_rows(const World& w) {
+    for (int i = w.tid; i < w.sides() * w.block() * 6; i += w.threads) w.jacobian()[i] = real(0);
+    for (int i = w.tid; i < w.rows(); i += w.threads) w.bias()[i] = real(0);
+    for (int i = w.tid; i < w.overflow_sides() * 6; i += w.threads) w.overflow_change()[i] = real(0);
+}
+GPUSIM_PHASE void begin(const World& w) {
+    clear_rows(w);
+    load_state(w);
+    w.sync();
+}
+// Steps of one world; a failed one stays at its last good state, with its health word set.
+GPUSIM_PHASE void run_world(const World& w, int steps) {
+    if (w.a->health[w.id]) return;
+    begin(w);
+    for (int step = 0; step < steps; ++step) {
+        for (int k = 0; k < w.substeps(); ++k) substep(w);
+        if (!healthy(w)) {
+            if (w.tid == 0) {
+                w.a->health[w.id] = 1 + *w.culprit();
+                set_flag(w.a->failed);
+            }
+            return;
+        }
+        store_state(w);
+        w.sync();
+    }
+}
+// Velocities and forces at t_n; of the state only counted angles and the offsets of gears are kept.
+GPUSIM_PHASE void sense_world(const World& w) {
+    begin(w);
+    impulses(w);
+    RUN(w.bodies(), sense_body(w, i));
+    RUN(w.shares(), sense_share(w, i));
+    RUN(w.angles(), keep_angle(w, i));
+    RUN(w.couplings(), keep_offset(w, i));
+}

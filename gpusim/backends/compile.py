@@ -1,0 +1,14 @@
+"""From the CUDA C++ sources of ``gpusim.cuda_kernels`` to machine code: one set of sources, two compilers.
+
+``build_native`` makes a shared library with the system's C++ compiler, ``compile_cuda`` a cubin with NVRTC; neither
+needs a GPU. Both keep their results in ``cache_folder()`` under a digest of everything that the result depends on.
+"""
+
+from __future__ import annotations
+
+from gpusim.backends.compile_cache import CompileError, cache_folder
+from gpusim.backends.compile_cuda import compile_cuda
+from gpusim.backends.compile_native import build_native, find_compiler
+from gpusim.backends.kernel_sources import kernel_sources
+
+__all__ = ["CompileError", "build_native", "cache_folder", "compile_cuda", "find_compiler", "kernel_sources"]

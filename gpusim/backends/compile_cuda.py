@@ -1,0 +1,96 @@
+"""The CUDA C++ sources through NVRTC: a cubin for one GPU architecture. No GPU is needed.
+
+Not through ``cupy.RawModule``, which appends ``-ftz=true`` to whatever flags it is given and whose cache does not see
+changed headers; ``cupy.RawModule(path=...)`` loads the cubin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpusim.backends.compile_cache import CompileError, cached, compile_error, digest
+from gpusim.backends.kernel_sources import define_flags, reachable_sources
+from gpusim.backends.nvrtc import Nvrtc, load_nvrtc
+
+FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
+FOLDER = "cuda"
+
+_ARCH = re.compile(r"sm_(\d+)[af]?")
+
+
+def compile_cuda(
+    main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
+) -> Path:
+    """Path of the cubin made of ``main``; compiled unless the cache has it.
+
+    Args:
+        main: name of a source in ``kernel_sources()`` or in ``generated``.
+        generated: headers and sources (name to text) that join, or replace, the package's own.
+        defines: preprocessor macros.
+        arch: the GPU's architecture, e.g. ``"sm_90"``.
+        fast: allow fused multiply-adds, at the price of bits that differ from the CPU's.
+
+    Raises:
+        CompileError: no NVRTC, one that does not know ``arch``, an error in a source (with its file and line), a
+            cache that can't be written.
+        UnknownNameError: there is no ``main``.
+    """
+    nvrtc = load_nvrtc()
+    sources = reachable_sources(main, generated)
+    inputs = [nvrtc.name, *nvrtc_options(defines, arch, fast), main]
+    texts = [text for pair in sorted((generated | sources).items()) for text in pair]
+    name = f"{Path(main).stem}-{arch}-{digest([*inputs, *texts])}.cubin"
+
+    def make(scratch: Path) -> bytes:
+        return compile_cubin(nvrtc, main, sources, defines, arch, fast)[0]
+
+    return cached(f"{FOLDER}/{name}", make)
+
+
+def compile_cubin(
+    nvrtc: Nvrtc,
+    main: str,
+    sources: dict[str, str],
+    defines: dict[str, str],
+    arch: str,
+    fast: bool = False,
+    extra: Sequence[str] = (),
+) -> tuple[bytes, str]:
+    """Cubin and log of one compilation, without the cache.
+
+    Args:
+        nvrtc: the compiler.
+        main: which of the sources to compile.
+        sources: from ``reachable_sources``.
+        defines: preprocessor macros.
+        arch: the GPU's architecture, e.g. ``"sm_90"``.
+        fast: allow fused multiply-adds.
+        extra: further options, e.g. ``"--ptxas-options=-v"``, which puts the resources of each kernel into the log.
+
+    Raises:
+        CompileError: the compiler does not know ``arch``, or an error in a source.
+    """
+    _check_arch(nvrtc, arch)
+    cubin, log = nvrtc.compile(main, sources, [*nvrtc_options(defines, arch, fast), *extra])
+    if cubin is None:
+        raise compile_error(main, f"{nvrtc.name} for {arch}", log)
+    return cubin, log
+
+
+def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
+    """Options of NVRTC: a real architecture (``sm_``, not ``compute_``) makes it give a cubin."""
+    fused = "true" if fast else "false"
+    return [*FLAGS, f"--fmad={fused}", f"--gpu-architecture={arch}", *define_flags(defines)]
+
+
+def _check_arch(nvrtc: Nvrtc, arch: str) -> None:
+    match = _ARCH.fullmatch(arch)
+    if match is None:
+        raise CompileError(f"arch {arch!r} is no GPU architecture; write it as 'sm_90'")
+    if int(match[1]) in nvrtc.archs:
+        return
+    mend = "install gpusim[cuda12]" if int(match[1]) < min(nvrtc.archs) else "install a newer CuPy and NVRTC"
+    known = ", ".join(f"sm_{number}" for number in nvrtc.archs)
+    raise CompileError(f"{nvrtc.name} does not know {arch}, only {known}; {mend}")

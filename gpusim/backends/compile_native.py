@@ -1,0 +1,199 @@
+"""The CUDA C++ sources through the system's C++ compiler: a shared library for the CPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpusim.backends.compile_cache import CompileError, cache_folder, cached, compile_error, digest
+from gpusim.backends.kernel_sources import define_flags, reachable_sources
+
+COMPILERS = ("g++", "clang++", "c++")
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    # the same bits as on the GPU: no fused multiply-adds, and g++ 12's vectorizer of straight-line code may drop half
+    # of a double -> float -> double round trip
+    "-ffp-contract=off",
+    "-fno-tree-slp-vectorize",
+)
+OPENMP = "-fopenmp"
+FOLDER = "native"
+LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+ASK_AGAIN_AFTER = 86400.0  # seconds; somebody may have installed OpenMP since
+
+_OPENMP_PROBE = "#include <omp.h>\nextern \"C\" int threads() { return omp_get_max_threads(); }\n"
+_PLAIN_PROBE = "extern \"C\" int threads() { return 1; }\n"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler: its command line's beginning and what tells it from another or a later one."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+def find_compiler() -> str:
+    """Path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
+
+    Raises:
+        CompileError: there is none; the message says how to get one.
+    """
+    return _command()[0]
+
+
+def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
+    """Path of the shared library made of ``main``; compiled unless the cache has it.
+
+    A compiler without OpenMP gives a library that runs on one thread, with a warning when that is first found out.
+
+    Args:
+        main: name of a source in ``kernel_sources()`` or in ``generated``.
+        generated: headers and sources (name to text) that join, or replace, the package's own.
+        defines: preprocessor macros.
+
+    Raises:
+        CompileError: no compiler, an error in a source (with its file and line), a cache that can't be written.
+        UnknownNameError: there is no ``main``.
+    """
+    compiler = _compiler()
+    sources = reachable_sources(main, generated)
+    macros = define_flags(defines)
+    no_openmp = _no_openmp_marker(compiler)
+    if _is_fresh(no_openmp):
+        return _build(compiler, main, sources, generated, [*_flags(), *macros])
+    try:
+        return _build(compiler, main, sources, generated, [*_flags(), OPENMP, *macros])
+    except CompileError:
+        if not _lacks_openmp(compiler):
+            raise
+    library = _build(compiler, main, sources, generated, [*_flags(), *macros])
+    _remember(no_openmp)
+    warnings.warn(
+        f"{compiler.command[0]} has no OpenMP: the native backend runs on one thread; "
+        "install libgomp or libomp for its version, or name another compiler in CXX",
+        stacklevel=2,
+    )
+    return library
+
+
+def _command() -> list[str]:
+    """The compiler's path and the arguments that ``$CXX`` gives it."""
+    own = os.environ.get("CXX", "").strip()
+    words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
+    if words:
+        path = shutil.which(words[0])
+        if path is None:
+            raise CompileError(f"CXX names the compiler {words[0]!r}, which can't be run; correct CXX or unset it")
+        return [os.path.abspath(path), *words[1:]]
+    for name in COMPILERS:
+        path = shutil.which(name)
+        if path is not None:
+            return [os.path.abspath(path)]
+    raise CompileError(
+        f"no C++ compiler found (CXX is not set, and none of {', '.join(COMPILERS)} is on the path); {_mend()}, "
+        "or use backend='numpy', which needs none"
+    )
+
+
+def _mend() -> str:
+    if sys.platform == "darwin":
+        return "install one with 'xcode-select --install'"
+    if sys.platform == "win32":
+        return "install MinGW-w64 or LLVM and put it on the path"
+    return "install g++ (Debian, Ubuntu: 'apt install g++'; Fedora: 'dnf install gcc-c++')"
+
+
+def _compiler() -> Compiler:
+    command = _command()
+    # Asking for its version would take longer than the whole look-up: another version is another file.
+    program = Path(command[0]).resolve()
+    facts = program.stat()
+    identity = f"{program} {facts.st_mtime_ns} {facts.st_size} {sys.platform} {platform.machine()}"
+    return Compiler(tuple(command), identity)
+
+
+def _flags() -> list[str]:
+    intel = platform.machine().lower() in ("x86_64", "amd64")
+    return [*FLAGS, *(["-mno-fma"] if intel else [])]
+
+
+def _build(
+    compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]
+) -> Path:
+    inputs = [compiler.identity, *compiler.command, *flags, main]
+    texts = [text for pair in sorted((generated | sources).items()) for text in pair]
+    name = f"{Path(main).stem}-{digest([*inputs, *texts])}{LIBRARY_SUFFIX}"
+
+    def make(scratch: Path) -> Path:
+        folder = scratch / "sources"
+        _lay_out(folder, sources)
+        library = scratch / name
+        failure = _run(compiler, flags, folder, main, library)
+        if failure is not None:
+            raise compile_error(main, compiler.command[0], failure)
+        return library
+
+    return cached(f"{FOLDER}/{name}", make)
+
+
+def _lay_out(folder: Path, sources: dict[str, str]) -> None:
+    for name, text in sources.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path) -> str | None:
+    """Compile; what the compiler wrote where it failed. It runs in the sources' folder and so names them our way."""
+    command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
+    environment = os.environ | {"LC_ALL": "C"}  # "error" in English
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise CompileError(f"the compiler {compiler.command[0]} can't be run: {error}; correct or set CXX") from error
+    return None if done.returncode == 0 else done.stderr or done.stdout
+
+
+def _lacks_openmp(compiler: Compiler) -> bool:
+    """Whether this compiler compiles, but not with OpenMP."""
+    return not _compiles(compiler, [OPENMP], _OPENMP_PROBE) and _compiles(compiler, [], _PLAIN_PROBE)
+
+
+def _compiles(compiler: Compiler, flags: list[str], text: str) -> bool:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _lay_out(folder, {"probe.cpp": text})
+        return _run(compiler, [*_flags(), *flags], folder, "probe.cpp", folder / ("probe" + LIBRARY_SUFFIX)) is None
+
+
+def _no_openmp_marker(compiler: Compiler) -> Path:
+    return cache_folder() / FOLDER / f"no-openmp-{digest([compiler.identity, *compiler.command])}"
+
+
+def _is_fresh(marker: Path) -> bool:
+    try:
+        return time.time() - marker.stat().st_mtime < ASK_AGAIN_AFTER
+    except OSError:
+        return False
+
+
+def _remember(marker: Path) -> None:
+    try:
+        marker.touch()
+    except OSError:
+        pass  # the library itself was kept; the next run asks again

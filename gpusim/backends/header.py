@@ -1,0 +1,264 @@
+"""The C++ header that the kernels share, generated from model/fields.py, the tables and the registered actuators.
+
+``Arguments`` holds every size, offset and pointer; ``World`` is what a kernel passes around: one world's place, with one
+accessor for each array. Sizes are read from the arguments, or, where ``fixed`` sizes are given, are constants that the
+compiler can unroll by; the order of operations is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpusim import health
+from gpusim.actuators import base, hydraulic_cylinder
+from gpusim.actuators.base import ActuatorType, actuator_kinds
+from gpusim.backends.tables import SIZES, TABLE_TYPES
+from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field
+from gpusim.reference import (
+    colored_solve,
+    curvature,
+    direct_solve,
+    factor,
+    geometric_stiffness,
+    laws,
+    modes,
+    positions,
+)
+
+# Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
+READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
+SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "direct", "substeps")
+SETTINGS_DOUBLE = ("epsilon",)
+C_TYPES = {"pose": "double", "real": "real", "int": "int"}
+
+
+def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
+    """Numbers of the algorithm, from the reference stages, so that they are written once."""
+    return {
+        "NEXT": base.NEXT,
+        "LAST": base.LAST,
+        "BEFORE_LAST": base.BEFORE_LAST,
+        "PAPERS_SUBSTEP": hydraulic_cylinder.PAPERS_SUBSTEP,
+        "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
+        "PASSES": direct_solve.PASSES,
+        "STALE": direct_solve.STALE,
+        "LEAST_SLOPE": direct_solve.LEAST_SLOPE[real],
+        "LEAST_NUMBER": float(np.finfo(real).tiny) * 1e6,
+        "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
+        "CONTRACTION": direct_solve.CONTRACTION,
+        "ROUNDING": direct_solve.ROUNDING[real],
+        "REGULARIZATION": factor.REGULARIZATION[real],
+        "DEAD_BAND": modes.DEAD_BAND[real],
+        "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
+        "LIMIT_SPEED": laws.LIMIT_SPEED,
+        "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
+        "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
+        "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
+        "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
+        "PAPERS_SHARE": positions.PAPERS_SHARE,
+        "REFITS": colored_solve.REFITS,
+        "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
+        "LEAST_RESPONSE": colored_solve.LEAST_RESPONSE[real],
+        "LEAST_SHARE": colored_solve.LEAST_SHARE,
+        "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
+        "GREATEST_SPEED": health.GREATEST_SPEED,
+    }
+
+
+def kinds() -> list[ActuatorType]:
+    """Actuator kinds in the order of their numbers."""
+    return actuator_kinds()
+
+
+def slab_fields() -> list[Field]:
+    """Arrays of one world in the slab: state, actuators' variables, work; doubles first, so that all are aligned."""
+    fields = list(STATE_FIELDS)
+    for kind in kinds():
+        if kind.variables:
+            fields.append(Field(f"{kind.name}_state", (f"{kind.name}_numbers",), "real", "SI", "actuators' variables"))
+        if kind.kernel_scratch:
+            fields.append(Field(f"{kind.name}_scratch", (f"{kind.name}_scratches",), "pose", "SI", "of one substep"))
+    fields += WORK_FIELDS
+    order = ("pose", "real", "int")
+    return [f for kind in order for f in fields if f.kind == kind]
+
+
+def kept_fields() -> list[Field]:
+    """Fields of the slab that live on from step to step."""
+    names = {f.name for f in STATE_FIELDS} | {f"{k.name}_state" for k in kinds()}
+    return [f for f in slab_fields() if f.name in names]
+
+
+def all_sizes() -> list[str]:
+    """Names of every size."""
+    names = list(SIZES)
+    for kind in kinds():
+        names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]
+    return names
+
+
+def argument_members() -> list[tuple[str, str]]:
+    """(C type, name) of every member of ``Arguments``; 8-byte ones first."""
+    members = [("const int*" if t == "int" else "const double*", name) for name, t in TABLE_TYPES.items()]
+    members += [(f"const {C_TYPES[f.kind]}*", f.name) for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
+    members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields()]
+    for kind in kinds():
+        members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
+        members += [("const double*", f"{kind.name}_parameters")]
+    members += [("const double*", "control"), ("int*", "health"), ("int*", "failed"), ("char*", "slab")]
+    members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
+    members += [("long long", f"stride_{kind.name}") for kind in kinds()]
+    members += [("long long", f"offset_{f.name}") for f in slab_fields()]
+    members += [("long long", "slab_bytes")]
+    members += [("double", name) for name in SETTINGS_DOUBLE]
+    members += [("int", f"n_{name}") for name in all_sizes()]
+    members += [("int", name) for name in SETTINGS_INT]
+    return members
+
+
+def arguments_header(real: np.dtype[np.floating]) -> str:  # type: ignore[type-arg]
+    """``world.cuh``: constants, Arguments, World and the calls by actuator kind."""
+    out = ["// Generated by gpusim/backends/header.py.", "#pragma once", '#include "platform.cuh"', '#include "sizes.cuh"']
+    out += [f"#define {name} {value!r}" for name, value in constants(real).items()]
+    out += ["struct Arguments {", *(f"    {t} {name};" for t, name in argument_members()), "};"]
+    out += _world()
+    return "\n".join(out) + "\n"
+
+
+def sizes_header(fixed: dict[str, int] | None) -> str:
+    """``sizes.cuh``: where sizes and offsets come from; constants for ``fixed`` ones (``n_...``, ``offset_...``)."""
+    if fixed is None:
+        return "#pragma once\n#define GPUSIM_SIZE(name) a->n_##name\n#define GPUSIM_OFFSET(name) a->offset_##name\n"
+    out = ["#pragma once", "#define GPUSIM_SIZE(name) FIXED_n_##name", "#define GPUSIM_OFFSET(name) FIXED_offset_##name"]
+    return "\n".join(out + [f"#define FIXED_{name} {value}" for name, value in fixed.items()]) + "\n"
+
+
+def _world() -> Iterable[str]:
+    yield "struct World {"
+    yield "    const Arguments* a;"
+    yield "    char* base;"
+    yield "    double h;"
+    yield "    int id, tid, threads;"
+    yield "    GPUSIM_FN_MEMBER void sync() const { GPUSIM_BARRIER(); }"
+    for name in all_sizes():
+        yield f"    GPUSIM_FN_MEMBER int {name}() const {{ return GPUSIM_SIZE({name}); }}"
+    for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
+        kind = "int" if name in SETTINGS_INT else "double"
+        yield f"    GPUSIM_FN_MEMBER {kind} {name}() const {{ return a->{name}; }}"
+    for name, kind in TABLE_TYPES.items():
+        yield f"    GPUSIM_FN_MEMBER const {kind}* {name}() const {{ return a->{name}; }}"
+    for f in (*READ_PARAMETERS, *DERIVED_FIELDS):
+        yield f"    GPUSIM_FN_MEMBER const {C_TYPES[f.kind]}* {f.name}() const {{ return a->{f.name} + id * a->stride_{f.name}; }}"
+    for f in slab_fields():
+        kind = C_TYPES[f.kind]
+        yield f"    GPUSIM_FN_MEMBER {kind}* {f.name}() const {{ return reinterpret_cast<{kind}*>(base + GPUSIM_OFFSET({f.name})); }}"
+    yield "    GPUSIM_FN_MEMBER double control(int column) const { return a->control[(long long)id * controls() + column]; }"
+    for actuator in kinds():
+        yield from _actuator_accessors(actuator)
+    yield "};"
+
+
+def _actuator_accessors(kind: ActuatorType) -> Iterable[str]:
+    """One function for each parameter, variable, command and scratch number of an actuator kind."""
+    n = f"{kind.name}_count()"
+    yield f"    GPUSIM_FN_MEMBER const int* {kind.name}_axis() const {{ return a->{kind.name}_axis; }}"
+    for at, p in enumerate(kind.parameters):
+        place = f"id * a->stride_{kind.name} + {at} * {n} + k"
+        yield f"    GPUSIM_FN_MEMBER double {kind.name}_{p.name}(int k) const {{ return a->{kind.name}_parameters[{place}]; }}"
+    for at, v in enumerate(kind.variables):
+        yield f"    GPUSIM_FN_MEMBER real& {kind.name}_{v.name}(int k) const {{ return {kind.name}_state()[{at} * {n} + k]; }}"
+    for at, name in enumerate(kind.kernel_scratch):
+        yield f"    GPUSIM_FN_MEMBER double& {kind.name}_{name}(int k) const {{ return {kind.name}_scratch()[{at} * {n} + k]; }}"
+    for at, name in enumerate(kind.commands):
+        column = f"a->{kind.name}_columns[{at} * {n} + k]"
+        yield f"    GPUSIM_FN_MEMBER double {kind.name}_{name}_now(int k) const {{ return control({column}); }}"
+        yield f"    GPUSIM_FN_MEMBER double {kind.name}_{name}_before(int k) const {{ return command_before()[{column}]; }}"
+
+
+def actuators_header() -> str:
+    """``kinds.cuh``: includes every kind's file and calls its functions by the actuator's number."""
+    files = sorted({k.kernel_file for k in kinds() if k.kernel_file})
+    out = ["// Generated by gpusim/backends/header.py.", "#pragma once", '#include "actuate.cuh"', '#include "health.cuh"']
+    out += [f'#include "actuators/{name}"' for name in files]
+    out += _share_phases() + _commit_phase() + _push_phase() + _copy_state()
+    return "\n".join(out) + "\n"
+
+
+def _share_phases() -> list[str]:
+    """Item: the number of a share. ``contribute`` starts it anew, ``refresh`` fits it to better velocities."""
+    adders = [k for k in kinds() if "contribute" in k.kernel]
+    out = ["GPUSIM_PHASE void contribute(const World& w, int i) {", "    Share& own = share(w, i);", "    clear_share(own);"]
+    for kind in adders:
+        out.append(f"    if (i < w.{kind.name}_count()) return {kind.name}_contribute(w, i, own);")
+        out.append(f"    i -= w.{kind.name}_count();")
+    out += ["}", "GPUSIM_PHASE void refresh(const World& w, int i) {", "    Share& own = share(w, i);"]
+    for kind in adders:
+        call = f"{kind.name}_refresh(w, i, own)" if "refresh" in kind.kernel else "void()"
+        out.append(f"    if (i < w.{kind.name}_count()) return {call};")
+        out.append(f"    i -= w.{kind.name}_count();")
+    out.append("    (void)own;")
+    return [*out, "}"]
+
+
+def _commit_phase() -> list[str]:
+    """Item: the number of an actuator."""
+    out = ["GPUSIM_PHASE void commit_actuator(const World& w, int i) {"]
+    for kind in kinds():
+        call = f"{kind.name}_commit(w, i)" if "commit" in kind.kernel else "void()"
+        out.append(f"    if (i < w.{kind.name}_count()) return {call};")
+        out.append(f"    i -= w.{kind.name}_count();")
+    return [*out, "}"]
+
+
+def _push_phase() -> list[str]:
+    """Item: a body; sums the actuators that push it, in order."""
+    out = [
+        "GPUSIM_PHASE void push_body(const World& w, int b) {",
+        "    double force[3] = {0.0, 0.0, 0.0}, torque[3] = {0.0, 0.0, 0.0};",
+        "    for (int n = w.body_push_start()[b]; n < w.body_push_start()[b + 1]; ++n) {",
+        "        int i = w.body_push()[n];",
+    ]
+    for kind in kinds():
+        if "push" in kind.kernel:
+            out.append(
+                f"        if (i >= 0 && i < w.{kind.name}_count()) {{ {kind.name}_push(w, i, force, torque); continue; }}"
+            )
+        out.append(f"        i -= w.{kind.name}_count();")
+    out += ["    }", "    for (int k = 0; k < 3; ++k) {"]
+    out += ["        w.force()[3 * b + k] = real(force[k]);", "        w.torque()[3 * b + k] = real(torque[k]);"]
+    return [*out, "    }", "}"]
+
+
+def _count(f: Field) -> str:
+    """Number of entries of a field in one world, as a C expression."""
+    dims = [f"w.{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
+    return " * ".join(dims) or "1"
+
+
+def _copy_state() -> list[str]:
+    """State into the slab and back; and which of the actuators' variables is not finite."""
+    out = []
+    for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
+        out.append(f"GPUSIM_FN void {name}(const World& w) {{")
+        for f in kept_fields():
+            slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
+            here = {"slab": slab, "kept": kept}
+            out.append(
+                f"    for (int i = w.tid; i < {_count(f)}; i += w.threads) {here[left]}[i] = {here[right]}[i];"
+            )
+        out.append("}")
+    out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
+    out.append("    int number = i;")
+    for kind in kinds():
+        tests = [
+            f"!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == real(0))"
+            for v in kind.variables
+            if v.may_be_unset is False
+        ]
+        bad = " || ".join(tests)
+        action = f"{{ if ({bad}) blame(w, HEALTH_ACTUATOR, i); return; }}" if tests else "return;"
+        out.append(f"    if (number < w.{kind.name}_count()) {action}")
+        out.append(f"    number -= w.{kind.name}_count();")
+    return [*out, "}"]

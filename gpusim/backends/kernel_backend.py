@@ -1,0 +1,237 @@
+"""What the native and the cuda backend share: the arguments of the kernels and the front door's view of their arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.base import Group
+from gpusim.backends.header import (
+    READ_PARAMETERS,
+    SETTINGS_DOUBLE,
+    SETTINGS_INT,
+    argument_members,
+    kept_fields,
+    kinds,
+)
+from gpusim.backends.slab import actuator_sizes, slab_layout
+from gpusim.backends.tables import model_tables
+from gpusim.model.fields import DERIVED_FIELDS
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.work import Work
+from gpusim.solver.coloring import warn_of_overflow
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+_NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
+
+
+def arguments_type() -> np.dtype:  # type: ignore[type-arg]
+    """The structure ``Arguments`` of the kernels; pointers as 64-bit numbers."""
+    fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members()]
+    return np.dtype(fields, align=True)
+
+
+class KernelBackend(ABC):
+    """Base of the backends that run cuda_kernels/.
+
+    Args:
+        model, state, parameters, config: what to run, over all worlds.
+        real: number type of velocities and impulses.
+    """
+
+    name: str
+
+    def __init__(
+        self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+    ) -> None:
+        warn_of_overflow(model.topology, config)
+        self.model, self.config, self.real = model, config, np.dtype(real)
+        self._state, self._parameters = state, parameters
+        self.num_worlds = state.num_worlds
+        self.tables, self.sizes = model_tables(model, config, self.num_worlds)
+        self.sizes |= actuator_sizes(model)
+        self.layout = slab_layout(self.sizes, self.real)
+        self._pack_actuators()
+        self._work: Work | None = None
+        self.arguments = np.zeros((), arguments_type())
+
+    # What a backend adds: memory and launches.
+
+    @abstractmethod
+    def place(self, name: str, array: Array) -> int:
+        """Make an array known to the kernels under a name; its address."""
+
+    @abstractmethod
+    def bind(self, control: Array) -> None:
+        """Take the commands from ``control``, (num_worlds, controls)."""
+
+    @abstractmethod
+    def advance(self, n: int, dt: float) -> bool:
+        """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
+
+    @abstractmethod
+    def sensed(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage sense)."""
+
+    def read_health(self) -> Array:
+        """Health word of every world, (num_worlds,)."""
+        return self.health
+
+    def release(self, worlds: Array) -> None:
+        """Let worlds run again."""
+        self.health[worlds] = 0
+        self.failed[0] = int(self.health.any())
+
+    @abstractmethod
+    def sync_arguments(self) -> None:
+        """Tell the kernels that ``arguments`` changed."""
+
+    # Arguments.
+
+    def _groups(self) -> dict[str, Group]:
+        return {g.type.name: g for g in self._state.groups}
+
+    def _pack_actuators(self) -> None:
+        """Variables of each kind in one array (num_worlds, variables, n); the groups hold views of it."""
+        self.packed_state: dict[str, Array] = {}
+        for group in self._state.groups:
+            if not group.type.variables:
+                continue
+            packed = np.stack([group.state[v.name] for v in group.type.variables], axis=1).astype(self.real)
+            self.packed_state[group.type.name] = np.ascontiguousarray(packed)
+            group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
+
+    def fill_arguments(self, control: Array) -> None:
+        """All arguments, for a state whose arrays stay where they are."""
+        a = self.arguments
+        self.control = control
+        for name, value in self.sizes.items():
+            a[f"n_{name}"] = value
+        for name in SETTINGS_INT:
+            a[name] = self._setting(name)
+        for name in SETTINGS_DOUBLE:
+            a[name] = getattr(self.config, name)
+        for name, place in self.layout.places.items():
+            a[f"offset_{name}"] = place.offset
+        a["slab_bytes"] = self.layout.size
+        for name, table in self.tables.items():
+            a[name] = self.place(name, table)
+        groups = self._groups()
+        for f in kept_fields():
+            kind = f.name.removesuffix("_state")
+            array = self.packed_state.get(kind, np.zeros(0)) if kind != f.name else self._state.arrays[f.name]
+            a[f"kept_{f.name}"] = self.place(f"kept_{f.name}", array)
+        for kind in kinds():
+            group = groups.get(kind.name)
+            axis = group.axis if group else np.zeros(0)
+            columns = np.stack([group.control[c] for c in kind.commands]) if group and kind.commands else np.zeros(0)
+            a[f"{kind.name}_axis"] = self.place(f"{kind.name}_axis", axis.astype(np.int32))
+            a[f"{kind.name}_columns"] = self.place(f"{kind.name}_columns", columns.astype(np.int32))
+        self.health = np.zeros(self.num_worlds, np.int32)
+        self.failed = np.zeros(1, np.int32)
+        for name, array in (("control", control), ("health", self.health), ("failed", self.failed)):
+            a[name] = self.place(name, array)
+        self.refresh_parameters()
+
+    def _setting(self, name: str) -> int:
+        special = {
+            "papers": self.config.scheme == "papers",
+            "direct": self.config.joint_solver == "direct",
+            "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
+        }
+        return int(special[name] if name in special else getattr(self.config, name))
+
+    def refresh_parameters(self) -> None:
+        """Pass parameters on, and what is derived from them; call after one was written."""
+        if self._work is not None:
+            self._work.refresh_parameters()
+        a, derived = self.arguments, derived_parameters(self.model, self._parameters, self.real)
+        for f in READ_PARAMETERS:
+            self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
+        for f in DERIVED_FIELDS:
+            self._place_parameter(f.name, derived[f.name])
+        for group in self._state.groups:
+            if not group.type.parameters:
+                continue
+            arrays = [group.params[p.name] for p in group.type.parameters]
+            rows = max(x.shape[0] for x in arrays)
+            wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
+            packed = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
+            name = group.type.name
+            a[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
+            a[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
+        self.sync_arguments()
+
+    def _place_parameter(self, name: str, array: Array) -> None:
+        self.arguments[name] = self.place(name, np.ascontiguousarray(array))
+        self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
+
+    # The front door's view.
+
+    @property
+    def state(self) -> State:
+        """The state's arrays."""
+        return self._state
+
+    @property
+    def work(self) -> Work:
+        """Host arrays of a substep over the same state, for what is not done by kernels (assembly, gaps)."""
+        if self._work is None:
+            self._work = Work(self.model, self.state, self._parameters, self.config, self.real)
+        return self._work
+
+    @abstractmethod
+    def slab_array(self, name: str) -> Array:
+        """Host view or copy of a slab array after stage sense, (num_worlds, ...)."""
+
+    def fill_work(self, h: float) -> Work:
+        """The work arrays that signals read, from the slabs after stage sense."""
+        w, t, slab = self.work, self.model.topology, self.slab_array
+        w.control = self.control
+        w.h = h
+        w.h_prev = self.state.arrays["step_before"][:, None].astype(self.real)
+        half = self.real.type(0.5)
+        w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else half * (w.h_prev + self.real.type(h))
+        w.twist_now, w.momentum_now, w.twist_before = slab("twist_now"), slab("momentum_now"), slab("twist_before")
+        w.twist = slab("twist")
+        w.axis_position, w.axis_velocity_next = slab("axis_position"), slab("rate_next")
+        w.axis_velocity, w.axis_velocity_old = slab("rate"), slab("rate_old")
+        w.element_value = slab("element_value").copy()
+        w.rotation = slab("rotation").reshape(self.num_worlds, -1, 3, 3)
+        w.jacobian = slab("jacobian")
+        w.impulse = slab("solved").reshape(self.num_worlds, t.num_constraints, t.block)
+        self._fill_actuators(w)
+        return w
+
+    def _fill_actuators(self, w: Work) -> None:
+        force, first = self.slab_array("share_force"), 0
+        w.shares = {}
+        groups = self._groups()
+        for kind in kinds():
+            if kind.name not in groups:
+                continue
+            count = len(groups[kind.name].specs)
+            if "contribute" in kind.kernel:
+                w.shares[kind.name] = force[:, first : first + count]
+                first += count
+            if kind.kernel_scratch:
+                scratch = self.slab_array(f"{kind.name}_scratch")
+                kept = scratch.reshape(self.num_worlds, len(kind.kernel_scratch), count)
+                kind.take_scratch(w, {name: kept[:, k] for k, name in enumerate(kind.kernel_scratch)})
+
+
+def derived_parameters(model: Model, p: dict[str, Array], real: Any) -> dict[str, Array]:
+    """Arrays of fields.DERIVED_FIELDS."""
+    dynamic = model.topology.dynamic
+    return {
+        "inverse_mass": np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real),
+        "inertia": p["inertia"].astype(real),
+        "inertia_inverse_body": np.linalg.inv(p["inertia"]).astype(real),
+        "inertia_largest": np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real),
+    }
+
+

@@ -1,0 +1,92 @@
+"""The CUDA C++ sources, the headers generated for a model, and which of them one compilation reads."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from gpusim.backends.compile_cache import CompileError
+from gpusim.errors import unknown_name
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable  # Python 3.11
+
+SUFFIXES = (".cu", ".cuh")
+
+_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
+_COMPUTED_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
+_DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def kernel_sources() -> dict[str, str]:
+    """Text of every source of ``gpusim.cuda_kernels`` by its name from there, e.g. ``"actuators/spring.cuh"``."""
+    return dict(sorted(_walk(resources.files("gpusim.cuda_kernels"), "")))
+
+
+def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.name.endswith(SUFFIXES):
+            yield prefix + entry.name, entry.read_text(encoding="utf-8")
+        elif entry.is_dir() and not entry.name.startswith(("_", ".")):
+            yield from _walk(entry, f"{prefix}{entry.name}/")
+
+
+def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
+    """The sources that ``main`` includes, directly or not, and itself; every include names its file from the root.
+
+    NVRTC finds a header only by the very name that it was given under, so an include relative to the including file
+    is rewritten (line numbers stay). Conditional includes count; an unknown one is left for the compiler to report.
+
+    Args:
+        main: name of the source to compile.
+        generated: headers and sources (name to text) that join the package's own; theirs win over equal names.
+
+    Raises:
+        UnknownNameError: there is no ``main``.
+        CompileError: a generated name is no plain relative path.
+    """
+    for name in generated:
+        if name != posixpath.normpath(name) or name.startswith(("/", "..")) or "\\" in name or ":" in name:
+            raise CompileError(f"generated source {name!r} needs a plain relative name such as 'layout.cuh'")
+    known = kernel_sources() | generated
+    if main not in known:
+        raise unknown_name("kernel source", main, known)
+    reached: dict[str, str] = {}
+    todo = [main]
+    while todo:
+        name = todo.pop()
+        if name in reached:
+            continue
+        reached[name], targets = _resolve(name, known)
+        todo += known if _COMPUTED_INCLUDE.search(reached[name]) else targets
+    return dict(sorted(reached.items()))
+
+
+def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
+    """Text of a source with its includes named from the root, and the known sources that it includes."""
+    targets = []
+
+    def rooted(match: re.Match[str]) -> str:
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))
+        for target in (beside, match[2]):
+            if target in known:
+                targets.append(target)
+                return f'{match[1]}"{target}"'
+        return match[0]
+
+    return _INCLUDE.sub(rooted, known[name]), targets
+
+
+def define_flags(defines: dict[str, str]) -> list[str]:
+    """``-D`` flags of the defines, sorted by name.
+
+    Raises:
+        CompileError: a name that is no identifier, or a value of several lines.
+    """
+    for name, value in defines.items():
+        if not _DEFINE_NAME.fullmatch(name) or "\n" in value:
+            raise CompileError(f"define {name!r} = {value!r} needs an identifier for a name and a value of one line")
+    return [f"-D{name}={value}" for name, value in sorted(defines.items())]

@@ -1,0 +1,92 @@
+"""The native backend: cuda_kernels/ built by the system's C++ compiler, worlds spread over threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpusim.backends.compile import build_native
+from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.variants import native_variant
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.work import Work
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+
+def thread_count() -> int:
+    """Threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
+    given = os.environ.get("GPUSIM_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def load_library(path: str) -> ctypes.CDLL:
+    """A built library; each file is loaded once."""
+    return ctypes.CDLL(path)
+
+
+class NativeBackend(KernelBackend):
+    """Serves the front door from kernels that run on the CPU; the state's arrays are the kernels' own."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(model, state, parameters, config, real)
+        self.threads = threads or thread_count()
+        variant = native_variant("fused.cu", self.real, self.sizes)
+        self._library = load_library(str(build_native(variant.main, variant.generated, variant.defines)))
+        self._kept: dict[str, Array] = {}
+        self._slab = np.zeros(0, np.uint8)
+        self._address = ctypes.c_void_p(self.arguments.ctypes.data)
+
+    def place(self, name: str, array: Array) -> int:
+        """The array itself serves, and is kept alive."""
+        self._kept[name] = np.ascontiguousarray(array)
+        return self._kept[name].ctypes.data
+
+    def sync_arguments(self) -> None:
+        """The arguments are read where they are."""
+
+    def bind(self, control: Array) -> None:
+        """Take the commands from ``control``, (num_worlds, controls)."""
+        self.fill_arguments(control)
+        self._ensure_slabs(min(self.threads, self.num_worlds))
+
+    def _ensure_slabs(self, count: int) -> None:
+        if self._slab.size < count * self.layout.size:
+            self._slab = np.zeros(count * self.layout.size + 64, np.uint8)
+            self.arguments["slab"] = self.place("slab", self._slab)
+
+    def advance(self, n: int, dt: float) -> bool:
+        """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
+        h = ctypes.c_double(dt / self.config.substeps)
+        self._library.step_worlds(self._address, h, n, self.threads)
+        return bool(self.failed[0])
+
+    def sensed(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage sense)."""
+        self._ensure_slabs(self.num_worlds)
+        self._library.sense_worlds(self._address, ctypes.c_double(h), self.threads)
+        return self.fill_work(h)
+
+    def slab_array(self, name: str) -> Array:
+        """A view."""
+        return self.layout.view(self._slab, name, self.num_worlds)

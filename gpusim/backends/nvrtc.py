@@ -1,0 +1,194 @@
+"""NVRTC, NVIDIA's run-time compiler: CuPy's binding where there is one, else the library alone.
+
+Neither needs a GPU or its driver. CuPy's own binding comes first, since CuPy knows which library goes with it. The
+library alone serves machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12`` is enough) and whoever needs another
+major version than CuPy's: NVRTC 13 has given up sm_70.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpusim.backends.compile_cache import CompileError
+
+WHEEL_PACKAGES = ("nvidia.cuda_nvrtc", "nvidia.cu13")
+LIBRARY_PATTERNS = ("lib/libnvrtc.so.*", "bin/nvrtc64_*_0.dll", "bin/*/nvrtc64_*_0.dll")
+SYSTEM_LIBRARIES = ("libnvrtc.so.13", "libnvrtc.so.12")
+FALLBACK_MAJOR = 12
+_COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log says why
+
+
+class NvrtcMissingError(CompileError):
+    """There is no NVRTC here, or none of the version asked for."""
+
+
+class Nvrtc(Protocol):
+    """A compiler from CUDA C++ to a cubin.
+
+    Attributes:
+        name: which one this is, in words.
+        version: major and minor version.
+        archs: numbers of the GPU architectures that it knows, e.g. 90 for sm_90.
+    """
+
+    name: str
+    version: tuple[int, int]
+    archs: tuple[int, ...]
+
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
+        """Compile ``main``, one of ``sources``, which may include the others by name: the cubin, None on an error
+        in the sources, and the log."""
+        ...
+
+
+@cache
+def load_nvrtc(major: int | None = None) -> Nvrtc:
+    """The NVRTC of this machine.
+
+    Args:
+        major: the major version that it must have; any where None.
+
+    Raises:
+        NvrtcMissingError: there is none; the message says what to install.
+    """
+    seen: list[str] = []
+    for nvrtc in _candidates():
+        if major is None or nvrtc.version[0] == major:
+            return nvrtc
+        seen.append(nvrtc.name)
+    wanted = FALLBACK_MAJOR if major is None else major
+    package = "nvidia-cuda-nvrtc-cu12" if wanted == FALLBACK_MAJOR else "nvidia-cuda-nvrtc"
+    missing = "NVRTC" if major is None else f"NVRTC {major}"
+    raise NvrtcMissingError(
+        f"{missing} is not installed{''.join(', only ' + name for name in seen[:1])}; "
+        f"install gpusim[cuda12] or gpusim[cuda13] to run on a GPU, or {package} to compile only"
+    )
+
+
+def _candidates() -> Iterator[Nvrtc]:
+    try:
+        yield CupyNvrtc()
+    except (ImportError, OSError, RuntimeError, AttributeError):
+        pass  # no CuPy, or one that does not find its library
+    for path in (*_wheel_libraries(), *SYSTEM_LIBRARIES):
+        try:
+            yield LibraryNvrtc(path)
+        except (OSError, AttributeError):
+            continue
+
+
+def _wheel_libraries() -> list[str]:
+    found: list[Path] = []
+    for package in WHEEL_PACKAGES:
+        try:
+            spec = importlib.util.find_spec(package)
+        except ImportError:
+            continue
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            for pattern in LIBRARY_PATTERNS:
+                found += sorted(Path(folder).glob(pattern))
+    return [str(path) for path in found]
+
+
+class CupyNvrtc:
+    """NVRTC as CuPy has it loaded."""
+
+    def __init__(self) -> None:
+        from cupy import __version__
+        from cupy.cuda import nvrtc
+
+        self._nvrtc: Any = nvrtc
+        major, minor = nvrtc.getVersion()
+        self.version = (int(major), int(minor))
+        self.archs = tuple(int(arch) for arch in nvrtc.getSupportedArchs())
+        self.name = f"NVRTC {major}.{minor} of CuPy {__version__}"
+
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
+        headers = {name: text for name, text in sources.items() if name != main}
+        program = self._nvrtc.createProgram(
+            sources[main], main, [text.encode() for text in headers.values()], [name.encode() for name in headers]
+        )
+        try:
+            try:
+                self._nvrtc.compileProgram(program, options)
+            except self._nvrtc.NVRTCError as error:
+                return None, self._nvrtc.getProgramLog(program) or str(error)
+            # CuPy drops the last byte, as if a cubin were a text that ends in NUL; the file would be cut short
+            return self._nvrtc.getCUBIN(program) + b"\0", self._nvrtc.getProgramLog(program)
+        finally:
+            self._nvrtc.destroyProgram(program)
+
+
+class LibraryNvrtc:
+    """NVRTC through its shared library.
+
+    Args:
+        path: the library, as a path or as a name for the system's loader to find.
+
+    Raises:
+        OSError: it can't be loaded.
+    """
+
+    def __init__(self, path: str) -> None:
+        if hasattr(os, "add_dll_directory") and os.path.dirname(path):
+            os.add_dll_directory(os.path.dirname(path))  # where it finds its builtins later on
+        self._library = ctypes.CDLL(path)
+        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+        self.version = (major.value, minor.value)
+        self.archs = self._read_archs()
+        self.name = f"NVRTC {major.value}.{minor.value} ({path})"
+
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
+        headers = {name: text for name, text in sources.items() if name != main}
+        program = ctypes.c_void_p()
+        self._call(
+            "nvrtcCreateProgram",
+            ctypes.byref(program),
+            ctypes.c_char_p(sources[main].encode()),
+            ctypes.c_char_p(main.encode()),
+            ctypes.c_int(len(headers)),
+            _strings(list(headers.values())),
+            _strings(list(headers)),
+        )
+        try:
+            status = self._library.nvrtcCompileProgram(program, ctypes.c_int(len(options)), _strings(options))
+            log = self._read(program, "nvrtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
+            if status:
+                return None, log if status == _COMPILATION_FAILED and log else f"{self._words(status)}\n{log}"
+            return self._read(program, "nvrtcGetCUBIN"), log
+        finally:
+            self._call("nvrtcDestroyProgram", ctypes.byref(program))
+
+    def _read_archs(self) -> tuple[int, ...]:
+        count = ctypes.c_int()
+        self._call("nvrtcGetNumSupportedArchs", ctypes.byref(count))
+        numbers = (ctypes.c_int * count.value)()
+        self._call("nvrtcGetSupportedArchs", numbers)
+        return tuple(numbers)
+
+    def _read(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        self._call(what + "Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        self._call(what, program, buffer)
+        return buffer.raw
+
+    def _words(self, status: int) -> str:
+        return self._library.nvrtcGetErrorString(status).decode()
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self._library, function)(*arguments)
+        if status:
+            raise CompileError(f"{function} failed: {self._words(status)}; reinstall NVRTC")
+
+
+def _strings(texts: list[str]) -> Any:
+    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))

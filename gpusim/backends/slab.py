@@ -1,0 +1,63 @@
+"""Where every array of one world sits in the slab, the block of memory that a world's kernels work in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.backends.header import kinds, slab_fields
+from gpusim.model.fields import number_type
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Place:
+    """One array: offset in bytes, shape in one world, number type."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True)
+class SlabLayout:
+    """Places by name and the size of a whole slab in bytes."""
+
+    places: dict[str, Place]
+    size: int
+
+    def view(self, memory: Array, name: str, num_worlds: int) -> Array:
+        """An array of all worlds, (num_worlds, ...), over the bytes of ``num_worlds`` slabs."""
+        place = self.places[name]
+        first = memory[place.offset :].view() if memory.size else memory
+        inner = np.dtype(place.dtype).itemsize * np.cumprod((1, *place.shape[:0:-1]))[::-1] if place.shape else ()
+        return np.ndarray(
+            (num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *(int(s) for s in inner))
+        )
+
+
+def actuator_sizes(model: Model) -> dict[str, int]:
+    """Sizes of every actuator kind: how many, and how many numbers they keep."""
+    groups = {g.type.name: g for g in model.groups}
+    sizes = {}
+    for kind in kinds():
+        count = len(groups[kind.name].specs) if kind.name in groups else 0
+        sizes[f"{kind.name}_count"] = count
+        sizes[f"{kind.name}_numbers"] = count * len(kind.variables)
+        sizes[f"{kind.name}_scratches"] = count * len(kind.kernel_scratch)
+    return sizes
+
+
+def slab_layout(sizes: dict[str, int], real: np.dtype) -> SlabLayout:  # type: ignore[type-arg]
+    """Places of all slab fields for a model of the given sizes."""
+    places, offset = {}, 0
+    for f in slab_fields():
+        dtype = number_type(f.kind, real)
+        shape = tuple(sizes[d] if isinstance(d, str) else d for d in f.dims if d != "worlds")
+        places[f.name] = Place(offset, shape, dtype)
+        offset += -(-int(np.prod(shape, dtype=np.int64)) * dtype.itemsize // 8) * 8
+    return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)

@@ -1,0 +1,245 @@
+"""A model's topology as flat tables for the kernels: int32 and float64 arrays by name, and the sizes of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.model.topology import Topology
+from gpusim.reference.layout import Layout
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+# Columns of the element tables: name of the table, then its columns. Bodies and indices are int32, the rest float64.
+_COLUMNS = {
+    "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
+    "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "frame_a", "frame_b"),
+    "line": ("body_a", "body_b", "vector_a", "vector_b", "length"),
+    "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b"),
+    "coupling": ("row", "leader", "follower", "multiplier", "slot"),
+}
+_FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b"} | {
+    "multiplier"
+}
+_INDICES = (
+    "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
+    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
+    "product_start", "product_i", "product_j", "block_row", "block_column",
+    "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
+    "level_target", "target_block", "update_start", "update_left", "update_right",
+    "level_forward", "forward_target", "forward_start", "forward_edge",
+    "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
+    "constraint_axis", "axis_share_start", "axis_share", "share_axis", "body_push_start", "body_push",
+)  # fmt: skip
+TABLE_TYPES: dict[str, str] = {
+    **{
+        f"{table}_{column}": "double" if column in _FLOATS else "int"
+        for table, columns in _COLUMNS.items()
+        for column in columns
+    },
+    **dict.fromkeys(_INDICES, "int"),
+    "side_arm": "double",
+}
+"""C type of every table, by name."""
+SIZES = (
+    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements", "angles",
+    "couplings", "axes", "controls", "shares", "blocks", "edges", "levels", "colors", "overflow_constraints",
+    "overflow_sides", "color_axes", "actuators",
+)  # fmt: skip
+
+
+def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
+    """Tables by name (TABLE_TYPES) and sizes (SIZES) of a model."""
+    t, layout = model.topology, Layout(model.topology)
+    direct = config.joint_solver == "direct"
+    tables: dict[str, Array] = {}
+    for name, columns in _COLUMNS.items():
+        for column in columns:
+            tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
+    tables.update(_row_tables(t))
+    tables["side_arm"] = layout.side_arm
+    tables.update(_elimination_tables(t) if direct else _no_elimination())
+    tables.update(_color_tables(t, config))
+    tables.update(_axis_tables(model))
+    typed = {
+        name: np.ascontiguousarray(tables[name], dtype=np.int32 if kind == "int" else np.float64)
+        for name, kind in TABLE_TYPES.items()
+    }
+    overflow = int(typed["overflow"].size)
+    return typed, {
+        "worlds": num_worlds,
+        "bodies": t.num_bodies + 1,
+        "constraints": t.num_constraints,
+        "block": t.block,
+        "slots": t.slots,
+        "rows": t.num_constraints * t.block,
+        "sides": t.num_constraints * t.slots,
+        "dots": t.dot.u.shape[0],
+        "spins": t.spin.u.shape[0],
+        "lines": t.line.length.size,
+        "elements": t.num_elements,
+        "angles": t.angle.axis.shape[0],
+        "couplings": t.coupling.row.size,
+        "axes": t.axis_row.size,
+        "controls": len(model.controls),
+        "shares": int(typed["share_axis"].size),
+        "blocks": int(typed["block_row"].size),
+        "edges": int(typed["edge_block"].size),
+        "levels": typed["level_pivot"].size - 1,
+        "colors": 0 if direct else typed["color_start"].size - 1,
+        "overflow_constraints": 0 if direct else overflow,
+        "overflow_sides": 0 if direct or not overflow else t.num_constraints * t.slots,
+        "color_axes": 0 if direct else t.axis_row.size,
+        "actuators": sum(len(g.specs) for g in model.groups),
+    }
+
+
+def starts(counts: Iterable[int]) -> Array:
+    """Where each run of a packed list starts, and its end: cumulative sum from 0."""
+    return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    """Lists as one array and where each of them starts."""
+    return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
+
+
+def _row_tables(t: Topology) -> dict[str, Array]:
+    rows = t.num_constraints * t.block
+    element_row = np.full(t.num_elements, -1)
+    element_row[t.element_row] = t.element_row_index
+    row_element, row_coupling = np.full(rows, -1), np.full(rows, -1)
+    row_element[t.rigid_row] = t.rigid_element
+    row_coupling[t.coupling.row] = np.arange(t.coupling.row.size)
+    sides = [row[row < t.num_constraints * t.slots] for row in t.body_sides]
+    return {
+        "element_row": element_row,
+        "element_body_a": t.element_body_a,
+        "element_body_b": t.element_body_b,
+        "axis_element": t.axis_element,
+        "axis_row": t.axis_row,
+        "row_element": row_element,
+        "row_coupling": row_coupling,
+        "row_used": t.row_used,
+        "constraint_bodies": t.constraint_bodies,
+        "body_side_start": starts(len(s) for s in sides),
+        "body_side": np.concatenate([*sides, np.zeros(0)]),
+        "dynamic": t.dynamic,
+    }
+
+
+_ELIMINATION = (
+    "product_start", "product_i", "product_j", "block_row", "block_column", "level_pivot", "pivot", "pivot_edge",
+    "level_edge", "edge_block", "edge_pivot", "edge_row", "level_target", "target_block", "update_start", "update_left",
+    "update_right", "level_forward", "forward_target", "forward_start", "forward_edge",
+)  # fmt: skip
+
+
+def _no_elimination() -> dict[str, Array]:
+    """The colored solver needs no factor."""
+    tables: dict[str, Array] = dict.fromkeys(_ELIMINATION, np.zeros(0))
+    tables["level_pivot"] = np.zeros(1)
+    return tables
+
+
+def _elimination_tables(t: Topology) -> dict[str, Array]:
+    """Finalize's list of block operations; every target's operations are together, in their order."""
+    e = t.elimination
+    products = _by_target(t.assembly.rounds, e.num_blocks)
+    tables: dict[str, Array] = {
+        "product_start": starts(len(p) for p in products),
+        "product_i": np.array([i for p in products for i, _ in p]),
+        "product_j": np.array([j for p in products for _, j in p]),
+        "block_row": e.block_row,
+        "block_column": e.block_column,
+    }
+    names = ("level_pivot", "level_edge", "level_target", "level_forward")
+    counts: dict[str, list[int]] = {name: [] for name in names}
+    lists: dict[str, list[int]] = {
+        n: [] for n in ("pivot", "edge_block", "edge_pivot", "edge_row", "target_block", "forward_target")
+    }
+    pivot_edges: list[int] = []
+    updates: list[list[tuple[int, int]]] = []
+    forwards: list[list[int]] = []
+    for level in e.levels:
+        first = len(lists["edge_block"])
+        counts["level_pivot"].append(level.pivots.size)
+        counts["level_edge"].append(level.edge.size)
+        lists["pivot"] += level.pivots.tolist()
+        lists["edge_block"] += level.edge.tolist()
+        lists["edge_pivot"] += level.edge_pivot.tolist()
+        lists["edge_row"] += level.edge_row.tolist()
+        pivot_edges += [int(np.sum(level.edge_pivot == k)) for k in level.pivots]
+        grouped = _gather(level.updates)
+        counts["level_target"].append(len(grouped))
+        lists["target_block"] += list(grouped)
+        updates += [[(first + a, first + b) for a, b in ops] for ops in grouped.values()]
+        ahead = _gather(level.forward)
+        counts["level_forward"].append(len(ahead))
+        lists["forward_target"] += list(ahead)
+        forwards += [[first + edge for edge, _ in ops] for ops in ahead.values()]
+    for name in names:
+        tables[name] = starts(counts[name])
+    tables.update({name: np.array(values) for name, values in lists.items()})
+    tables["pivot_edge"] = starts(pivot_edges)
+    tables["update_start"] = starts(len(u) for u in updates)
+    tables["update_left"] = np.array([a for u in updates for a, _ in u])
+    tables["update_right"] = np.array([b for u in updates for _, b in u])
+    tables["forward_start"], tables["forward_edge"] = packed(forwards)
+    return tables
+
+
+def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
+    """Operations of every target in the order of the rounds."""
+    targets: dict[int, list[tuple[int, int]]] = {}
+    for target, left, right in rounds:
+        for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):
+            targets.setdefault(k, []).append((a, b))
+    return dict(sorted(targets.items()))
+
+
+def _by_target(rounds: list[tuple[Array, Array, Array]], count: int) -> list[list[tuple[int, int]]]:
+    gathered = _gather(rounds)
+    return [gathered.get(k, []) for k in range(count)]
+
+
+def _color_tables(t: Topology, config: SolverConfig) -> dict[str, Array]:
+    axes: list[list[int]] = [[] for _ in range(t.num_constraints)]
+    for axis, row in enumerate(t.axis_row):
+        axes[int(row) // t.block].append(axis)
+    start, members = packed(axes)
+    tables = {"constraint_axis_start": start, "constraint_axis": members}
+    if config.joint_solver == "direct":
+        none = np.zeros(0)
+        return tables | dict.fromkeys(("color_start", "color_constraint", "color_of", "overflow", "overflow_load"), none)
+    sets = t.coloring_for(config.max_colors)
+    tables["color_start"], tables["color_constraint"] = packed([c.tolist() for c in sets.colors])
+    return tables | {"color_of": sets.color_of, "overflow": sets.overflow, "overflow_load": sets.overflow_load}
+
+
+def _axis_tables(model: Model) -> dict[str, Array]:
+    """Which actuators add to which axis, and which push which body; numbered by kind, then place in the group."""
+    t = model.topology
+    axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
+    bodies: list[list[int]] = [[] for _ in range(t.num_bodies + 1)]
+    share_axis: list[int] = []
+    number = 0
+    for group in sorted(model.groups, key=lambda g: g.type.name):
+        for target in group.axis.tolist():
+            if "contribute" in group.type.kernel:
+                axes[target].append(len(share_axis))
+                share_axis.append(target)
+            if "push" in group.type.kernel:
+                bodies[target].append(number)
+            number += 1
+    axis_start, axis_share = packed(axes)
+    push_start, push = packed(bodies)
+    return {
+        "axis_share_start": axis_start,
+        "axis_share": axis_share,
+        "share_axis": np.array(share_axis),
+        "body_push_start": push_start,
+        "body_push": push,
+    }

@@ -1,0 +1,55 @@
+"""The builds of cuda_kernels/: number type, and sizes that are constants of the build or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpusim.backends.header import actuators_header, arguments_header, sizes_header
+
+# Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
+ROOM_BLOCK, ROOM_SLOTS = 8, 4
+C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One build: source file, generated headers, defines."""
+
+    name: str
+    main: str
+    generated: dict[str, str]
+    defines: dict[str, str] = field(default_factory=dict)
+
+
+def native_variant(main: str, real: np.dtype, sizes: dict[str, int]) -> Variant:  # type: ignore[type-arg]
+    """A build for any model of up to ROOM_BLOCK rows a constraint; of more for one that has more."""
+    return make_variant(main, real, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]), None)
+
+
+def make_variant(
+    main: str,
+    real: np.dtype,  # type: ignore[type-arg]
+    block: int,
+    slots: int,
+    fixed: dict[str, int] | None,
+) -> Variant:
+    """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants."""
+    real = np.dtype(real)
+    generated = {
+        "world.cuh": arguments_header(real),
+        "sizes.cuh": sizes_header(fixed),
+        "kinds.cuh": actuators_header(),
+    }
+    defines = {"GPUSIM_REAL": C_REAL[real], "GPUSIM_MAX_BLOCK": str(block), "GPUSIM_MAX_SLOTS": str(slots)}
+    name = f"{main.removesuffix('.cu')} {real.name}{' fixed' if fixed else ''}"
+    return Variant(name, main, generated, defines)
+
+
+def kernel_variants() -> Iterator[Variant]:
+    """Every build that a user can get, for the compile check."""
+    for real in C_REAL:
+        for main in ("fused.cu",):
+            yield make_variant(main, real, ROOM_BLOCK, ROOM_SLOTS, None)

@@ -1,0 +1,337 @@
+"""The hybrid of Gauss-Seidel by color and Jacobi with mass splitting: which constraint goes where, and that it holds.
+
+Residuals are the greatest error of a rigid row (m/s or rad/s) after each sweep of one solve.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim.model.topology import ColorSets
+from gpusim.solver.coloring import color_constraints
+
+from .helpers import bits, different
+
+LEAVES = 200
+
+
+def star(leaves: int = LEAVES, revolute: bool = False) -> ModelBuilder:
+    """A heavy hub with light bodies around it, each on a ball joint (every second one on a damped hinge if asked).
+
+    The leaves turn about their joints at first, so that the joints have to hold them.
+    """
+    b, rng = ModelBuilder(), np.random.default_rng(1)
+    hub = b.add_body(mass=5.0, inertia=(0.5, 0.5, 0.5), label="hub")
+    for k in range(leaves):
+        out = rng.normal(size=3)
+        out /= np.linalg.norm(out)
+        turning = np.cross(out, rng.normal(size=3))
+        leaf = b.add_body(
+            mass=0.05, inertia=(5e-4,) * 3, xform=Transform(tuple(0.6 * out)), angular_velocity=tuple(turning),
+            linear_velocity=tuple(np.cross(turning, 0.3 * out)),
+        )  # fmt: skip
+        frames = {"parent_xform": Transform(tuple(0.3 * out)), "child_xform": Transform(tuple(-0.3 * out))}
+        if revolute and k % 2:
+            b.add_joint_revolute(hub, leaf, axis=(0, 0, 1), damping=1e-3, label=f"joint{k}", **frames)
+        else:
+            b.add_joint_ball(hub, leaf, label=f"joint{k}", **frames)
+    return b
+
+
+def chain(links: int, closed: bool = False) -> ModelBuilder:
+    """Links of 0.1 m on ball joints, hung from the world; closed: a free ring of them."""
+    b, length = ModelBuilder(), 0.1
+    half = Transform((0.5 * length, 0.0, 0.0)), Transform((-0.5 * length, 0.0, 0.0))
+    turn = 2.0 * np.pi / links
+    radius = 0.5 * length / np.tan(0.5 * turn)
+    for k in range(links):
+        place = Transform((k * length, 0.0, 0.0))
+        if closed:
+            at = radius * np.array([np.sin(k * turn), -np.cos(k * turn), 0.0])
+            place = Transform.from_rpy(tuple(at), (0.0, 0.0, k * turn))
+        b.add_body(mass=0.1, inertia=(1e-4,) * 3, xform=place)
+    if not closed:
+        b.add_joint_ball(-1, 0, parent_xform=half[1], child_xform=half[1])
+    for k in range(links if closed else links - 1):
+        b.add_joint_ball(k, (k + 1) % links, parent_xform=half[0], child_xform=half[1])
+    return b
+
+
+def grid(n: int) -> ModelBuilder:
+    """n x n bodies 0.1 m apart, ball joints along x and rods along y, hung by two corners that do not move."""
+    b, a = ModelBuilder(), 0.1
+    half = Transform((0.5 * a, 0.0, 0.0)), Transform((-0.5 * a, 0.0, 0.0))
+    for k in range(n * n):
+        x, y = divmod(k, n)
+        b.add_body(
+            mass=0.1, inertia=(1e-4,) * 3, xform=Transform((x * a, y * a, 0.0)), kinematic=k in (0, n - 1)
+        )  # fmt: skip
+    for k in range(n * n):
+        x, y = divmod(k, n)
+        if x + 1 < n:
+            b.add_joint_ball(k, k + n, parent_xform=half[0], child_xform=half[1])
+        if y + 1 < n:
+            b.add_joint_distance(k, k + 1, min_distance=a, max_distance=a)
+    return b
+
+
+def colored(builder: ModelBuilder, num_worlds: int = 1, **config: Any) -> Simulation:
+    """A colored simulation with 20 sweeps of 1 ms; the warning about the overflow has a test of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = {"dt": 1e-3, "iterations": 20, **config}
+        return Simulation(builder.finalize(), num_worlds, config=SolverConfig(joint_solver="colored", **settings))
+
+
+def energy(sim: Simulation) -> float:
+    """Kinetic and potential energy, J."""
+    return float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0])
+
+
+def residuals(sim: Simulation) -> np.ndarray:
+    """Steps once; residual after every sweep, (sweeps,)."""
+    work = sim.backend.work
+    work.record_changes, work.residual_history = True, []
+    sim.step()
+    work.record_changes = False
+    return np.array([r[0] for r in work.residual_history])
+
+
+def check_sets(sets: ColorSets, bodies: np.ndarray, dynamic: np.ndarray, max_colors: int) -> None:
+    """Every constraint once; no color has a dynamic body twice; nothing overflows that a color could hold."""
+    assert len(sets.colors) <= max_colors
+    together = np.concatenate([*sets.colors, sets.overflow])
+    assert np.array_equal(np.sort(together), np.arange(bodies.shape[0]))
+    used: list[set[int]] = []
+    for k, members in enumerate(sets.colors):
+        assert members.size and np.all(np.diff(members) > 0) and np.all(sets.color_of[members] == k)
+        moved = bodies[members][dynamic[bodies[members]]]
+        assert np.unique(moved).size == moved.size
+        used.append(set(moved.tolist()))
+    assert np.all(np.diff(sets.overflow) > 0) and np.all(sets.color_of[sets.overflow] == -1)
+    load = np.ones(dynamic.size, int)
+    for body in np.flatnonzero(dynamic):
+        load[body] = max(1, int(np.sum(bodies[sets.overflow] == body)))
+    assert np.array_equal(sets.overflow_load, load)
+    for c in sets.overflow:
+        own = {int(x) for x in bodies[c] if dynamic[x]}
+        assert len(sets.colors) == max_colors and all(own & color for color in used)
+
+
+# Sets.
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(2, 30), constraints=st.integers(0, 120), slots=st.integers(2, 4), max_colors=st.integers(1, 62),
+    still=st.floats(0.0, 0.6), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_sets_of_random_graphs(
+    count: int, constraints: int, slots: int, max_colors: int, still: float, seed: int
+) -> None:
+    """On any graph, with bodies that do not move, the colors hold what they promise."""
+    rng = np.random.default_rng(seed)
+    dynamic = np.append(rng.random(count) >= still, False)
+    bodies = np.full((constraints, slots), count)
+    for c in range(constraints):
+        own = rng.choice(count, size=min(count, int(rng.integers(1, slots + 1))), replace=False)
+        bodies[c, : own.size] = own
+    sets = color_constraints(bodies, dynamic, max_colors)
+    check_sets(sets, bodies, dynamic, max_colors)
+    again = color_constraints(bodies, dynamic, max_colors)
+    assert np.array_equal(again.color_of, sets.color_of)
+
+
+def test_chain_ring_and_cached_sets() -> None:
+    """A ring of 20 needs at most 3 colors, a chain 2; each number of colors has its own sets, made once."""
+    ring, open_chain = (chain(20, closed=c).finalize().topology for c in (True, False))
+    assert len(ring.coloring_for(32).colors) <= 3 and not ring.coloring_for(32).overflow.size
+    assert len(open_chain.coloring_for(32).colors) == 2
+    assert ring.coloring_for(1).overflow.size >= 10
+    assert ring.coloring_for(1) is ring.coloring_for(1) and ring.coloring_for(32) is not ring.coloring_for(1)
+
+
+@pytest.mark.parametrize("value", [0, 63, -1, 2.5, True, "32"])
+def test_max_colors_is_checked(value: Any) -> None:
+    """A whole number of 1 to 62."""
+    with pytest.raises(ModelError, match="max_colors.*62"):
+        SolverConfig(max_colors=value)
+
+
+def test_overflow_is_never_silent() -> None:
+    """One warning with the number, the first constraint and the mend; none with the direct solver or enough colors."""
+    model = star(70).finalize()
+    for max_colors, count in ((32, 38), (62, 8)):
+        with pytest.warns(UserWarning) as caught:
+            Simulation(model, config=SolverConfig(joint_solver="colored", max_colors=max_colors))
+        first = model.topology.constraint_labels[model.topology.coloring_for(max_colors).overflow[0]]
+        text = str(caught[0].message)
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert f"{count} of 70" in text and f"'{first}'" in text and 'joint_solver="direct"' in text
+        assert ("raise max_colors (up to 62)" in text) == (max_colors < 62)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Simulation(model, config=SolverConfig(joint_solver="direct"))
+        Simulation(star(30).finalize(), config=SolverConfig(joint_solver="colored"))
+
+
+# The solve.
+
+
+def test_one_sweep_by_hand() -> None:
+    """Three leaves, one color: two joints by Jacobi on halves of the hub, then one by Gauss-Seidel."""
+    sim = colored(star(3), iterations=1, max_colors=1)
+    sim.step()
+    w = sim.backend.work
+    t, sets = w.topology, w.topology.coloring_for(1)
+    assert sets.overflow.size == 2 and sets.overflow_load[0] == 2
+    velocity = w.twist_kicked[0].copy()
+    jacobian, mass_jacobian = (
+        a[0].reshape(t.num_constraints, t.slots, t.block, 6) for a in (w.jacobian, w.mass_jacobian)
+    )
+    bias = w.bias[0].reshape(-1, t.block)
+    for members, load in ((sets.overflow, sets.overflow_load), (sets.colors[0], np.ones_like(sets.overflow_load))):
+        change = np.zeros_like(velocity)
+        for c in members:
+            body = t.constraint_bodies[c]
+            a = sum(load[b] * jacobian[c, s] @ mass_jacobian[c, s].T for s, b in enumerate(body))
+            error = sum(jacobian[c, s] @ velocity[b] for s, b in enumerate(body)) + bias[c]
+            impulse = -np.linalg.solve(a, error)
+            for s, b in enumerate(body):
+                change[b] += mass_jacobian[c, s].T @ impulse
+        velocity = velocity + change
+    np.testing.assert_allclose(w.twist[0], velocity, rtol=0.0, atol=1e-12)
+
+
+def test_star_of_200_joints() -> None:
+    """32 colors and 168 joints beyond them stay together, keep their energy, and every sweep gets nearer."""
+    sim = colored(star())
+    sets = sim.model.topology.coloring_for(32)
+    assert len(sets.colors) == 32 and sets.overflow.size == 168 and sets.overflow_load[0] == 168
+    check_sets(sets, sim.model.topology.constraint_bodies, sim.model.topology.dynamic, 32)
+    start = energy(sim)
+    ends = []
+    for _ in range(8):
+        sim.step(25)
+        ends.append(energy(sim))
+    print("star: energy", start, ends)
+    assert max(ends) - start < 1e-6 * sim.read("sim.kinetic_energy")[0]
+    assert start - min(ends) < 1e-4 * sim.read("sim.kinetic_energy")[0]
+    assert sim.read("sim.joint_drift")[0] < 1e-7
+    history = residuals(sim)
+    print("star: residual after each sweep", history)
+    assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-3 * history[0]
+
+
+def test_more_colors_converge_faster() -> None:
+    """Star: residuals after 10 sweeps with 1, 32, 62 colors, and with one color for each joint."""
+    ends = {}
+    for colors in (1, 32, 62, LEAVES):
+        sim = colored(star(), iterations=10, max_colors=min(colors, 62))
+        if colors > 62:
+            alone = [np.array([k]) for k in range(colors)]
+            load = np.ones(sim.model.topology.dynamic.size, int)
+            sim.model.topology._colorings[62] = ColorSets(alone, np.arange(colors), np.array([], int), load)
+        sim.step(2)
+        ends[colors] = residuals(sim)[-1]
+    print("star: residual after 10 sweeps by number of colors", ends)
+    assert ends[LEAVES] <= ends[62] <= ends[32] <= ends[1]
+
+
+def test_chain_of_one_color() -> None:
+    """A hanging chain with all joints but a few by Jacobi swings stably for a second."""
+    sim = colored(chain(12), max_colors=1, dt=2e-3)
+    assert sim.model.topology.coloring_for(1).overflow.size == 6
+    start, most = energy(sim), -np.inf
+    for _ in range(25):
+        sim.step(20)
+        most = max(most, energy(sim))
+    assert np.all(sim.health()) and most < start + 0.01
+    assert sim.read("sim.joint_drift")[0] < 5e-3
+
+
+@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
+    """A world permuted or alone gives the same bits, also where worlds stop sweeping at different times."""
+    model = star(12, revolute=True).finalize()
+    rates = np.random.default_rng(3).uniform(-3.0, 3.0, (8, 3)) * np.logspace(-3, 0, 8)[:, None]
+
+    def run(worlds: np.ndarray) -> Simulation:
+        config = SolverConfig(dt=2e-3, iterations=12, epsilon=1e-6, max_colors=3, scheme=scheme, joint_solver="colored")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sim = Simulation(model, worlds.size, dtype=dtype, config=config)
+        sim.write("body.hub.angular_velocity", rates[worlds])
+        sim.step(25)
+        return sim
+
+    together = run(np.arange(8))
+    order = np.random.default_rng(5).permutation(8)
+    permuted = run(order)
+    for place, world in enumerate(order):
+        assert different(bits(permuted, place), bits(together, int(world))) == []
+    for world in (0, 7):
+        assert different(bits(run(np.array([world])), 0), bits(together, world)) == []
+
+
+def test_sweeps_and_last_change_are_counted() -> None:
+    """A world at rest stops after one sweep, its neighbor after its changes fall to epsilon."""
+    b = star(12)
+    b.gravity[:] = 0.0
+    for body in b.bodies:
+        body.linear_velocity[:] = body.angular_velocity[:] = 0.0
+    sim = colored(b, 2, iterations=50, epsilon=1e-9, max_colors=3)
+    sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
+    sim.step()
+    w = sim.backend.work
+    assert w.sweeps[0] == 1 and w.last_change[0] == 0.0
+    assert 2 < w.sweeps[1] < 50 and 0.0 < w.last_change[1] <= 1e-9
+    # Without the early stop all sweeps run.
+    free = colored(b, 2, iterations=7, max_colors=3)
+    free.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
+    free.step()
+    assert free.backend.work.sweeps[1] == 7
+
+
+# Grids.
+
+
+def test_grid_of_400_bodies_hangs() -> None:
+    """20 x 20: every sweep gets nearer; the sheet swings down without gaining energy."""
+    sim = colored(grid(20))
+    start = energy(sim)
+    history = residuals(sim)
+    print("grid 20: residual after each sweep", history)
+    assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-2 * history[0]
+    for _ in range(4):
+        sim.step(20)
+        assert energy(sim) < start + 1e-6
+    assert sim.read("sim.joint_drift")[0] < 1e-3 and np.all(sim.health())
+
+
+def test_grid_of_10000_bodies() -> None:
+    """100 x 100: 19,800 joints in at most 6 colors, no overflow; times are told, not asserted."""
+    began = time.perf_counter()
+    builder = grid(100)
+    built = time.perf_counter()
+    model = builder.finalize()
+    finalized = time.perf_counter()
+    sets = model.topology.coloring_for(32)
+    done = time.perf_counter()
+    print(f"grid 100: build {built - began:.2f} s, finalize {finalized - built:.2f} s, color {done - finalized:.3f} s")
+    assert model.topology.num_constraints == 19800
+    assert len(sets.colors) <= 6 and not sets.overflow.size
+    check_sets(sets, model.topology.constraint_bodies, model.topology.dynamic, len(sets.colors))
+    sim = Simulation(model, config=SolverConfig(dt=1e-3, iterations=10, joint_solver="colored"))
+    history = residuals(sim)
+    print("grid 100: residual after each sweep", history)
+    assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-2 * history[0]

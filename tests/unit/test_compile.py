@@ -1,0 +1,509 @@
+"""Compiling the CUDA C++ sources for CPU and GPU: cache, error texts, missing tools; and the check of all kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpusim.backends import kernel_sources as sources_module
+from gpusim.backends.compile import (
+    CompileError,
+    build_native,
+    cache_folder,
+    compile_cuda,
+    find_compiler,
+    kernel_sources,
+)
+from gpusim.backends.compile_cache import cached, compile_error, digest
+from gpusim.backends.compile_cuda import nvrtc_options
+from gpusim.backends.kernel_sources import reachable_sources
+from gpusim.backends.nvrtc import LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.errors import UnknownNameError
+
+CPU_KERNEL = {
+    "twice.cu": '#include "part/scale.cuh"\nextern "C" double twice(double x) { return SCALE * x + offset(); }\n',
+    "part/scale.cuh": '#pragma once\n#include "offset.cuh"\n#define SCALE 2.0\n',
+    "part/offset.cuh": "#pragma once\nstatic inline double offset() { return OFFSET; }\n",
+}
+GPU_KERNEL = {
+    "twice.cu": '#include "part/scale.cuh"\n'
+    'extern "C" __global__ void twice(double* x) { x[0] = SCALE * x[1] + offset(); }\n',
+    "part/scale.cuh": '#pragma once\n#include "offset.cuh"\n#include "../part/offset.cuh"\n#define SCALE 2.0\n',
+    "part/offset.cuh": "#pragma once\nstatic __device__ double offset() { return OFFSET; }\n",
+}
+OFFSET = {"OFFSET": "0.5"}
+WRONG = "#pragma once\n\nstatic inline double offset() { return not_there; }\n"
+
+
+def _compiler() -> str | None:
+    try:
+        return find_compiler()
+    except CompileError:
+        return None
+
+
+def _nvrtc() -> Nvrtc | None:
+    try:
+        return load_nvrtc()
+    except NvrtcMissingError:
+        return None
+
+
+COMPILER = _compiler()
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
+needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="NVRTC is not installed")
+needs_shell = pytest.mark.skipif(os.name != "posix", reason="the stand-in compiler is a shell script")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("GPUSIM_CACHE", str(folder))
+    return folder
+
+
+def stand_in(path: Path, before: str) -> str:
+    """A compiler that runs some shell commands and then the real one."""
+    path.write_text(f'#!/bin/sh\n{before}\nexec "{COMPILER}" "$@"\n', encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Sets a compiler that writes one line a run into the returned file."""
+    log = folder / "runs.txt"
+    log.write_text("", encoding="utf-8")
+    monkeypatch.setenv("CXX", stand_in(folder / "counting", f'echo run >> "{log}"'))
+    return log
+
+
+def result_of(library: Path, x: float) -> float:
+    function = ctypes.CDLL(str(library)).twice
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+    return function(x)
+
+
+# sources
+
+
+def test_the_sources_of_the_package_are_found() -> None:
+    sources = kernel_sources()
+    assert "platform.cuh" in sources and "#pragma once" in sources["platform.cuh"]
+    assert all(name.endswith((".cu", ".cuh")) for name in sources)
+
+
+def test_sub_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("rows.cuh", "actuators/spring.cuh", "actuators/notes.txt", "__pycache__/old.cuh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"// {name}\n", encoding="utf-8")
+    monkeypatch.setattr(sources_module.resources, "files", lambda package: tmp_path)
+    assert kernel_sources() == {
+        "actuators/spring.cuh": "// actuators/spring.cuh\n",
+        "rows.cuh": "// rows.cuh\n",
+    }
+
+
+def test_includes_are_followed_and_named_from_the_root() -> None:
+    generated = {
+        "main.cu": '#include <cmath>\n  #  include "a/b.cuh"\n#include "nowhere.h"\n',
+        "a/b.cuh": '#include "c.cuh"\n#include "../d.cuh"\n#include "a/b.cuh"\n',
+        "a/c.cuh": "",
+        "d.cuh": "",
+        "unused.cuh": "",
+    }
+    reached = reachable_sources("main.cu", generated)
+    assert set(reached) == {"main.cu", "a/b.cuh", "a/c.cuh", "d.cuh"}
+    assert reached["main.cu"] == generated["main.cu"]
+    assert reached["a/b.cuh"] == '#include "a/c.cuh"\n#include "d.cuh"\n#include "a/b.cuh"\n'
+
+
+def test_an_include_by_macro_may_read_every_source() -> None:
+    generated = {"main.cu": "#include LAYOUT\n", "some.cuh": ""}
+    assert set(reachable_sources("main.cu", generated)) == {*kernel_sources(), *generated}
+
+
+def test_an_unknown_main_names_the_near_ones() -> None:
+    with pytest.raises(UnknownNameError, match="'main.cu'"):
+        reachable_sources("mian.cu", {"main.cu": ""})
+
+
+@pytest.mark.parametrize("name", ["../up.cuh", "/root.cuh", "a//b.cuh", "./a.cuh", "a\\b.cuh", "C:a.cuh"])
+def test_generated_names_stay_inside_the_folder(name: str) -> None:
+    with pytest.raises(CompileError, match="plain relative name"):
+        reachable_sources("main.cu", {"main.cu": "", name: ""})
+
+
+@pytest.mark.parametrize("defines", [{"A B": "1"}, {"A=1": "1"}, {"A": "1\n2"}])
+def test_bad_defines_are_refused(defines: dict[str, str]) -> None:
+    with pytest.raises(CompileError, match="define 'A"):
+        nvrtc_options(defines, "sm_90")
+
+
+# cache
+
+
+def test_the_digest_keeps_texts_apart() -> None:
+    assert digest(["ab", "c"]) != digest(["a", "bc"]) != digest(["abc"])
+
+
+def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "shared"))
+    assert cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("GPUSIM_CACHE")
+    assert cache_folder() == tmp_path / "shared" / "gpusim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder().is_relative_to(Path.home()) and "gpusim" in cache_folder().parts
+
+
+def test_a_relative_cache_folder_is_taken_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPUSIM_CACHE", "kept")
+    assert cache_folder() == tmp_path / "kept"
+
+
+def test_a_failed_build_leaves_nothing(cache: Path) -> None:
+    def fail(scratch: Path) -> bytes:
+        (scratch / "half.bin").write_bytes(b"ha")
+        raise CompileError("no")
+
+    with pytest.raises(CompileError):
+        cached("cuda/half.bin", fail)
+    assert list((cache / "cuda").iterdir()) == []
+
+
+def test_the_faster_build_stays(cache: Path) -> None:
+    def slow(scratch: Path) -> bytes:
+        (cache / "cuda" / "k.cubin").write_bytes(b"faster")
+        return b"slower"
+
+    assert cached("cuda/k.cubin", slow).read_bytes() == b"faster"
+
+
+def test_an_empty_file_does_not_count(cache: Path) -> None:
+    (cache / "cuda").mkdir(parents=True)
+    (cache / "cuda" / "k.cubin").touch()
+    assert cached("cuda/k.cubin", lambda scratch: b"whole").read_bytes() == b"whole"
+
+
+def test_what_killed_builds_left_is_removed(cache: Path) -> None:
+    old, new = cache / "cuda" / "build-old", cache / "cuda" / "build-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    cached("cuda/k.cubin", lambda scratch: b"whole")
+    assert not old.exists() and new.exists()
+
+
+def test_a_cache_that_cannot_be_written_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("not a folder", encoding="utf-8")  # root may write into any folder
+    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CompileError, match="set GPUSIM_CACHE"):
+        cached("cuda/k.cubin", lambda scratch: b"whole")
+
+
+# error texts
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("In file included from k.cu:1:\n./rows.cuh:12:3: error: no\n   12 | x", "rows.cuh:12: error: no"),
+        ("k.cu:1:10: fatal error: none.h: No such file", "k.cu:1: error: none.h: No such file"),
+        ('actuators/a.cuh(2): error: identifier "xx" is undefined\n', "actuators/a.cuh:2: error: identifier"),
+        ('k.cu(2): catastrophic error: cannot open source file "x"', "k.cu:2: error: cannot open"),
+        ("ptxas error   : Entry function 'k' uses too much shared data", "ptxas error   : Entry function 'k' uses"),
+        ("g++: fatal error: Killed signal terminated program", "g++: fatal error: Killed signal"),
+        ("ld: cannot find -lgomp\ncollect2: error: ld returned 1 exit status", "ld: cannot find -lgomp"),
+        ("", "said nothing"),
+    ],
+)
+def test_error_texts_of_the_compilers(output: str, expected: str) -> None:
+    lines = str(compile_error("k.cu", "some compiler", output)).splitlines()
+    assert lines[0] == "k.cu does not compile with some compiler:"
+    assert lines[1].strip().startswith(expected) or expected in lines[1]
+    assert "report it" in lines[-1]
+
+
+def test_warnings_are_no_errors_and_long_lists_are_cut() -> None:
+    output = "a.cuh(1): warning #177-D: error: not one\n" + "".join(f"a.cuh({i}): error: e{i}\n" for i in range(2, 12))
+    lines = str(compile_error("k.cu", "NVRTC", output)).splitlines()
+    assert [line.strip() for line in lines[1:7]] == [f"a.cuh:{i}: error: e{i}" for i in range(2, 7)] + [
+        "... and 5 more errors"
+    ]
+
+
+# native
+
+
+@needs_compiler
+def test_native_builds_and_runs() -> None:
+    assert result_of(build_native("twice.cu", CPU_KERNEL, OFFSET), 3.0) == 6.5
+
+
+@needs_compiler
+def test_native_error_names_file_and_line() -> None:
+    with pytest.raises(CompileError, match=r"\n  part/offset\.cuh:3: error: .*not_there"):
+        build_native("twice.cu", CPU_KERNEL | {"part/offset.cuh": WRONG}, {})
+
+
+@needs_compiler
+@needs_shell
+def test_native_compiles_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    log = counting(monkeypatch, tmp_path)
+    library = build_native("twice.cu", CPU_KERNEL, OFFSET)
+    assert build_native("twice.cu", CPU_KERNEL, OFFSET) == library
+    assert log.read_text(encoding="utf-8").count("run") == 1
+    assert list(cache.rglob("build-*")) == [] and library.is_relative_to(cache)
+
+
+@needs_compiler
+def test_native_builds_anew_where_a_header_or_a_define_changed() -> None:
+    library = build_native("twice.cu", CPU_KERNEL, OFFSET)
+    header = CPU_KERNEL["part/scale.cuh"].replace("2.0", "4.0")
+    assert result_of(build_native("twice.cu", CPU_KERNEL | {"part/scale.cuh": header}, OFFSET), 3.0) == 12.5
+    assert result_of(build_native("twice.cu", CPU_KERNEL, {"OFFSET": "1.0"}), 3.0) == 7.0
+    assert result_of(library, 3.0) == 6.5
+
+
+@needs_compiler
+@needs_shell
+def test_another_compiler_builds_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "first", ""))
+    library = build_native("twice.cu", CPU_KERNEL, OFFSET)
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "first", "# a later version"))
+    assert build_native("twice.cu", CPU_KERNEL, OFFSET) != library
+
+
+@needs_compiler
+def test_native_keeps_every_rounding() -> None:
+    """The flags that make the bits agree with the GPU's are in force: x*x - y rounds twice, 1/3 stays a division."""
+    source = 'extern "C" double twice(double x) { volatile double y = 1.0; return x * x - y; }\n'
+    x = 1.0 + 2.0**-30
+    assert result_of(build_native("k.cu", {"k.cu": source}, {}), x) == x * x - 1.0
+
+
+@needs_compiler
+@needs_shell
+def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path) -> None:
+    """The stand-in compiler waits until both processes compile."""
+    meet = tmp_path / "meet"
+    meet.mkdir()
+    both_are_there = f'[ "$(ls "{meet}" | wc -l)" -ge 2 ]'
+    wait = f'touch "{meet}/$$"; for n in $(seq 300); do {both_are_there} && break; sleep 0.05; done'
+    environment = os.environ | {"CXX": stand_in(tmp_path / "waiting", wait)}
+    code = f"from gpusim.backends.compile import build_native; print(build_native('twice.cu', {CPU_KERNEL}, {OFFSET}))"
+    command = [sys.executable, "-c", code]
+    root = Path(__file__).parents[2]
+    both = [subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    paths = {process.communicate(timeout=60)[0].strip() for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(list(meet.iterdir())) == 2, "they did not compile at the same time"
+    (path,) = paths
+    assert result_of(Path(path), 3.0) == 6.5
+    assert [file.name for file in (cache / "native").iterdir()] == [Path(path).name]
+
+
+def test_no_compiler_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompileError, match=r"no C\+\+ compiler found .* install .* backend='numpy'"):
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
+
+
+def test_a_wrong_cxx_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler -m64")
+    with pytest.raises(CompileError, match="CXX names the compiler 'no-such-compiler'"):
+        find_compiler()
+
+
+@needs_compiler
+@needs_shell
+def test_cxx_may_hold_spaces_and_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    monkeypatch.setenv("CXX", stand_in(folder / "compiler", ""))
+    assert find_compiler() == str(folder / "compiler")
+    monkeypatch.setenv("CXX", f"'{folder / 'compiler'}' -DOFFSET=0.5")
+    assert result_of(build_native("twice.cu", CPU_KERNEL, {}), 3.0) == 6.5
+
+
+NO_OPENMP = 'for a in "$@"; do if [ "$a" = -fopenmp ]; then echo "error: no -fopenmp here" >&2; exit 1; fi; done'
+
+
+@needs_compiler
+@needs_shell
+def test_a_compiler_without_openmp_is_found_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "runs.txt"
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "plain", f'echo run >> "{log}"\n{NO_OPENMP}'))
+    with pytest.warns(UserWarning, match="has no OpenMP: the native backend runs on one thread"):
+        library = build_native("twice.cu", CPU_KERNEL, OFFSET)
+    assert result_of(library, 3.0) == 6.5
+    log.unlink()
+    assert build_native("twice.cu", CPU_KERNEL, OFFSET) == library
+    assert not log.exists(), "the compiler ran again"
+    build_native("twice.cu", CPU_KERNEL, {"OFFSET": "1.0"})
+    assert log.read_text(encoding="utf-8").count("run") == 1, "OpenMP was tried again"
+
+
+@needs_compiler
+@needs_shell
+def test_an_error_is_not_taken_for_missing_openmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "broken", "echo 'error: out of order' >&2; exit 1"))
+    with pytest.raises(CompileError, match="out of order"):
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
+    assert not list(cache.rglob("no-openmp*"))
+
+
+@needs_compiler
+def test_native_in_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("not a folder", encoding="utf-8")
+    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file" / "inside"))
+    with pytest.raises(CompileError, match="set GPUSIM_CACHE"):
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
+
+
+# cuda (no GPU needed)
+
+
+@needs_nvrtc
+def test_cuda_gives_a_cubin_and_keeps_it(cache: Path) -> None:
+    path = compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90")
+    assert path.read_bytes()[:4] == b"\x7fELF" and path.suffix == ".cubin" and path.is_relative_to(cache)
+    first = path.stat().st_mtime_ns
+    assert compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90").stat().st_mtime_ns == first
+    header = GPU_KERNEL["part/scale.cuh"].replace("2.0", "4.0")
+    others = {
+        compile_cuda("twice.cu", GPU_KERNEL | {"part/scale.cuh": header}, OFFSET, "sm_90"),
+        compile_cuda("twice.cu", GPU_KERNEL, {"OFFSET": "1.0"}, "sm_90"),
+        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_80"),
+        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90", fast=True),
+    }
+    assert len(others) == 4 and path not in others
+
+
+@needs_nvrtc
+def test_cuda_error_names_file_and_line() -> None:
+    wrong = WRONG.replace("static inline", "static __device__")
+    with pytest.raises(CompileError, match=r'for sm_90:\n  part/offset\.cuh:3: error: identifier "not_there"'):
+        compile_cuda("twice.cu", GPU_KERNEL | {"part/offset.cuh": wrong}, {}, "sm_90")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("arch", "words"), [("90", "write it as 'sm_90'"), ("sm_20", "does not know sm_20")])
+def test_cuda_refuses_unknown_architectures(arch: str, words: str) -> None:
+    with pytest.raises(CompileError, match=words):
+        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, arch)
+
+
+@needs_nvrtc
+def test_cuda_fuses_only_where_asked() -> None:
+    assert "--fmad=false" in nvrtc_options({}, "sm_90") and "--fmad=true" in nvrtc_options({}, "sm_90", fast=True)
+    source = {"k.cu": 'extern "C" __global__ void k(float* x) { x[0] = x[0] * x[1] + x[2]; }\n'}
+    strict, fast = (compile_cuda("k.cu", source, {}, "sm_90", fast=fast).read_bytes() for fast in (False, True))
+    assert strict != fast
+
+
+def test_a_missing_nvrtc_names_the_mend() -> None:
+    with pytest.raises(NvrtcMissingError, match=r"NVRTC 11 is not installed.*install gpusim\[cuda12\]"):
+        load_nvrtc(11)
+
+
+@needs_nvrtc
+def test_the_library_alone_gives_the_same_cubin() -> None:
+    from gpusim.backends import nvrtc as module
+
+    found = module._wheel_libraries()
+    if not found:
+        pytest.skip("no wheel of NVRTC")
+    alone, loaded = LibraryNvrtc(found[0]), load_nvrtc()
+    if alone.version != loaded.version:
+        pytest.skip("CuPy has another version loaded")
+    options = nvrtc_options(OFFSET, "sm_90")
+    sources = reachable_sources("twice.cu", GPU_KERNEL)
+    assert alone.archs == loaded.archs
+    cubin = alone.compile("twice.cu", sources, options)[0]
+    assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]  # CuPy's would lack a byte
+    assert "invalid" in alone.compile("twice.cu", sources, ["--gpu-architecture=sm_1"])[1].lower()
+
+
+# ci/check_kernels.py
+
+
+@pytest.fixture(scope="module")
+def check_kernels() -> ModuleType:
+    path = Path(__file__).parents[2] / "ci" / "check_kernels.py"
+    spec = importlib.util.spec_from_file_location("check_kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["check_kernels"] = module  # dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_check_reads_what_kernels_take(check_kernels: ModuleType) -> None:
+    log = (
+        "ptxas info    : 0 bytes gmem\n"
+        "ptxas info    : Compiling entry function 'step' for 'sm_90'\n"
+        "ptxas info    : Function properties for step\n"
+        "ptxas         .     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem\n"
+        "ptxas info    : Function properties for called\n"
+        "ptxas         .     16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Compiling entry function 'reset' for 'sm_90'\n"
+        "ptxas info    : Used 8 registers, used 0 barriers, 360 bytes cmem[0]\n"
+    )
+    step, reset = check_kernels.read_resources(log)
+    assert (step.name, step.registers, step.shared, step.stack, step.spills) == ("step", 40, 1024, 24, 16)
+    assert (reset.name, reset.registers, reset.shared, reset.stack, reset.spills) == ("reset", 8, 0, 0, 0)
+
+
+@pytest.fixture
+def nvrtc_12() -> Nvrtc:
+    try:
+        return load_nvrtc(12)
+    except NvrtcMissingError:
+        pytest.skip("NVRTC 12 is not installed")
+
+
+def variant(name: str, **sources: Any) -> SimpleNamespace:
+    return SimpleNamespace(name=name, main="twice.cu", generated=GPU_KERNEL | sources, defines=OFFSET)
+
+
+def test_the_check_prints_a_table(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_kernels.main(["--jobs", "1"], [variant("plain")]) == 0
+    out = capsys.readouterr().out
+    for arch in ("sm_70", "sm_75", "sm_80", "sm_90"):
+        assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0\n", out), out
+    assert "4 of 4 compiled" in out
+
+
+def test_the_check_fails_where_a_variant_does(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = variant("wrong", **{"part/offset.cuh": WRONG})
+    empty = variant("empty", **{"twice.cu": "static __device__ int x;\n"})
+    assert check_kernels.main(["--jobs", "1", "--arch", "sm_80"], [wrong, variant("plain"), empty]) == 1
+    out = capsys.readouterr().out
+    assert "part/offset.cuh:3: error" in out and "holds no kernel" in out and "1 of 3 compiled" in out
+
+
+def test_the_check_without_nvrtc(
+    check_kernels: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_kernels, "NVRTC_MAJOR", 11)
+    assert check_kernels.main(["--allow-missing"], []) == 0
+    assert capsys.readouterr().out.startswith("skipped: NVRTC 11 is not installed")
+    assert check_kernels.main([], []) == 1
+    assert "NVRTC 11 is not installed" in capsys.readouterr().err
