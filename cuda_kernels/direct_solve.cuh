@@ -41,7 +41,7 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 }
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.left() = PASSES;
-    *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = 0;
+    *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.again() = 1;
     *w.first_axis() = NO_AXIS;
     *w.worst() = *w.first_error() = real(0);

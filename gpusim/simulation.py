@@ -77,6 +77,9 @@ class Simulation:
         backend: "auto" or "numpy".
         dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64).
         config: settings of the step.
+        launch: kernels only: "fused" (a block or thread for each world), "staged" (all of them on one world after
+            another stage), or "auto" by the size of a world.
+        threads: native only: threads for many worlds; all cores if left out.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -90,6 +93,9 @@ class Simulation:
         backend: str = "auto",
         dtype: str = "float64",
         config: SolverConfig | None = None,
+        *,
+        launch: str = "auto",
+        threads: int | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
@@ -104,7 +110,9 @@ class Simulation:
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         state = State.initial(model, self.num_worlds, DTYPES[dtype])
-        self.backend = make_backend(self.backend_name, model, state, self.parameters, self.config, DTYPES[dtype])
+        self.backend = make_backend(
+            self.backend_name, model, state, self.parameters, self.config, DTYPES[dtype], launch=launch, threads=threads
+        )
         self._initial = state.copy()
         self.control = ControlMap(self)
         self.backend.bind(self.control.array)

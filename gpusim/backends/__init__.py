@@ -57,11 +57,17 @@ def why_not(name: str) -> str:
 
 
 def make_backend(
-    name: str, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+    name: str,
+    model: Model,
+    state: State,
+    parameters: dict[str, Array],
+    config: SolverConfig,
+    real: Any,
+    **options: Any,
 ) -> NumpyBackend | KernelBackend:
-    """The backend over the given state and parameters."""
+    """The backend over the given state and parameters; ``options`` ("launch", "threads") are for kernels."""
     if name == "native":
         from gpusim.backends.native_backend import NativeBackend
 
-        return NativeBackend(model, state, parameters, config, real)
+        return NativeBackend(model, state, parameters, config, real, **options)
     return NumpyBackend(model, state, parameters, config, real)

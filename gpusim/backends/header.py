@@ -107,7 +107,8 @@ def argument_members() -> list[tuple[str, str]]:
     for kind in kinds():
         members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
         members += [("const double*", f"{kind.name}_parameters")]
-    members += [("const double*", "control"), ("int*", "health"), ("int*", "failed"), ("char*", "slab")]
+    members += [("const double*", "control"), ("char*", "slab")]
+    members += [("int*", "health"), ("int*", "failed"), ("int*", "active")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [("long long", f"stride_{kind.name}") for kind in kinds()]
     members += [("long long", f"offset_{f.name}") for f in slab_fields()]

@@ -17,7 +17,9 @@ from gpusim.backends.header import (
     kinds,
 )
 from gpusim.backends.slab import actuator_sizes, slab_layout
+from gpusim.backends.staged import Program
 from gpusim.backends.tables import model_tables
+from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -27,6 +29,22 @@ from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
+
+
+LAUNCHES = ("auto", "fused", "staged")
+# A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
+STAGED_ABOVE = 1 << 20
+
+
+def use_staged(launch: str, world_bytes: int) -> bool:
+    """Whether a world of this size runs by staged launches.
+
+    Raises:
+        UnknownNameError: an unknown launch.
+    """
+    if launch not in LAUNCHES:
+        raise unknown_name("launch", launch, LAUNCHES)
+    return launch == "staged" or (launch == "auto" and world_bytes > STAGED_ABOVE)
 
 
 def arguments_type() -> np.dtype:  # type: ignore[type-arg]
@@ -41,12 +59,19 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type of velocities and impulses.
+        launch: "fused", "staged", or "auto" by the size of a world.
     """
 
     name: str
 
     def __init__(
-        self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        launch: str = "auto",
     ) -> None:
         warn_of_overflow(model.topology, config)
         self.model, self.config, self.real = model, config, np.dtype(real)
@@ -57,6 +82,8 @@ class KernelBackend(ABC):
         self.layout = slab_layout(self.sizes, self.real)
         self._pack_actuators()
         self._work: Work | None = None
+        self.program = Program(self.sizes, {name: self._setting(name) for name in SETTINGS_INT})
+        self.staged = use_staged(launch, self.layout.size)
         self.arguments = np.zeros((), arguments_type())
 
     # What a backend adds: memory and launches.
@@ -133,8 +160,9 @@ class KernelBackend(ABC):
             a[f"{kind.name}_columns"] = self.place(f"{kind.name}_columns", columns.astype(np.int32))
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
-        for name, array in (("control", control), ("health", self.health), ("failed", self.failed)):
-            a[name] = self.place(name, array)
+        self.active = np.zeros(1, np.int32)
+        for name in ("control", "health", "failed", "active"):
+            a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 
     def _setting(self, name: str) -> int:

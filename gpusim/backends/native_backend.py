@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from gpusim.backends.compile import build_native
 from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import native_variant
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -47,11 +49,12 @@ class NativeBackend(KernelBackend):
         parameters: dict[str, Array],
         config: SolverConfig,
         real: Any,
+        launch: str = "auto",
         threads: int | None = None,
     ) -> None:
-        super().__init__(model, state, parameters, config, real)
+        super().__init__(model, state, parameters, config, real, launch)
         self.threads = threads or thread_count()
-        variant = native_variant("fused.cu", self.real, self.sizes)
+        variant = native_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes)
         self._library = load_library(str(build_native(variant.main, variant.generated, variant.defines)))
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
@@ -68,7 +71,7 @@ class NativeBackend(KernelBackend):
     def bind(self, control: Array) -> None:
         """Take the commands from ``control``, (num_worlds, controls)."""
         self.fill_arguments(control)
-        self._ensure_slabs(min(self.threads, self.num_worlds))
+        self._ensure_slabs(self.num_worlds if self.staged else min(self.threads, self.num_worlds))
 
     def _ensure_slabs(self, count: int) -> None:
         if self._slab.size < count * self.layout.size:
@@ -77,15 +80,45 @@ class NativeBackend(KernelBackend):
 
     def advance(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
-        h = ctypes.c_double(dt / self.config.substeps)
-        self._library.step_worlds(self._address, h, n, self.threads)
+        h = dt / self.config.substeps
+        if self.staged:
+            run = self._runner(h)
+            for _ in range(n):
+                self.program.run_step(run, self._any_active(run), self.config.substeps)
+        else:
+            self._library.step_worlds(self._address, ctypes.c_double(h), n, self.threads)
         return bool(self.failed[0])
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
         self._ensure_slabs(self.num_worlds)
-        self._library.sense_worlds(self._address, ctypes.c_double(h), self.threads)
+        if self.staged:
+            run = self._runner(h)
+            run(self.program.start)
+            self.program.run_impulses(run, self._any_active(run))
+            run(self.program.sense)
+        else:
+            self._library.sense_worlds(self._address, ctypes.c_double(h), self.threads)
         return self.fill_work(h)
+
+    def _runner(self, h: float) -> Callable[[list[Launch]], None]:
+        """Executes segments of the staged program for substeps of ``h`` seconds."""
+        size, library = ctypes.c_double(h), self._library
+
+        def run(segment: list[Launch]) -> None:
+            for launch in segment:
+                kernel = getattr(library, f"staged_{launch.phase}")
+                kernel(self._address, size, launch.condition, launch.level, self.threads)
+
+        return run
+
+    def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
+        def any_active() -> bool:
+            self.active[0] = 0
+            run(TELL_ACTIVE)
+            return bool(self.active[0])
+
+        return any_active
 
     def slab_array(self, name: str) -> Array:
         """A view."""

@@ -51,5 +51,5 @@ def make_variant(
 def kernel_variants() -> Iterator[Variant]:
     """Every build that a user can get, for the compile check."""
     for real in C_REAL:
-        for main in ("fused.cu",):
+        for main in ("fused.cu", "staged.cu"):
             yield make_variant(main, real, ROOM_BLOCK, ROOM_SLOTS, None)

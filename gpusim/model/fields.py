@@ -128,6 +128,7 @@ WORK_FIELDS: tuple[Field, ...] = (
         Field(name, (), "int", "-", doc)
         for name, doc in (
             ("left", "passes that are left"),
+            ("correcting", "1: takes part in this pass"),
             ("since", "passes since the last factorization"),
             ("switches", "factorizations again"),
             ("stuck", "1: the guard stopped the passes"),

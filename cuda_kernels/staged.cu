@@ -1,0 +1,166 @@
+// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
+// is in gpusim/backends/staged.py; the phases are those of the fused launch.
+#include "step.cuh"
+
+// Which worlds a launch concerns.
+#define ALWAYS 0
+#define ACTIVE 1
+#define AGAIN 2
+#define SWEEPING 3
+#define CORRECTING 4
+
+GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
+    World w;
+    w.a = a;
+    w.h = h;
+    w.id = id;
+    w.tid = 0;
+    w.threads = 1;
+    w.base = a->slab + (long long)id * a->slab_bytes;
+    return w;
+}
+GPUSIM_FN bool concerns(const World& w, int condition) {
+    if (condition == ACTIVE) return *w.left() > 0;
+    if (condition == AGAIN) return *w.left() > 0 && *w.again();
+    if (condition == SWEEPING) return !*w.done();
+    return condition == CORRECTING ? *w.correcting() != 0 : true;
+}
+
+#if GPUSIM_GPU
+#define FIRST_ITEM ((long long)blockIdx.x * blockDim.x + threadIdx.x)
+#define ITEM_STRIDE ((long long)gridDim.x * blockDim.x)
+#define PARALLEL_ITEMS
+#else
+#define FIRST_ITEM 0
+#define ITEM_STRIDE 1
+#define GPUSIM_PRAGMA(text) _Pragma(#text)
+#define PARALLEL_ITEMS GPUSIM_PRAGMA(omp parallel for num_threads(threads) if (threads > 1 && total > 256))
+#endif
+
+#define STAGED(name, items, call)                                                                              \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        World w = item_world(a, h, 0);                                                                         \
+        const int each = (items);                                                                              \
+        const long long total = (long long)each * a->n_worlds;                                                 \
+        (void)level; (void)threads;                                                                            \
+        PARALLEL_ITEMS                                                                                         \
+        for (long long item = FIRST_ITEM; item < total; item += ITEM_STRIDE) {                                 \
+            const World w = item_world(a, h, int(item / each));                                                \
+            const int i = int(item % each);                                                                    \
+            if (concerns(w, condition)) call;                                                                  \
+        }                                                                                                      \
+    }
+#define PER(name, items) STAGED(name, items, name(w, i))
+#define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
+
+PER(rotate_body, w.bodies())
+PER(track_angle, w.angles())
+PER(evaluate_element, w.elements())
+PER(couple, w.couplings())
+PER(stiffen_body, w.bodies())
+PER(mass_row, w.sides() * w.block())
+PER(axis_rates, w.axes())
+PER(push_body, w.bodies())
+PER(contribute, w.shares())
+PER(sum_law, w.axes())
+PER(bound_law, w.axes())
+PER(kick_body, w.bodies())
+PER(bend_body, w.bodies())
+PER(bend_element, w.elements())
+PER(bend_coupling, w.couplings())
+PER(next_rate, w.axes())
+PER(refresh, w.shares())
+
+PER(product_entry, w.blocks() * w.block() * w.block())
+PER(start_row, w.rows())
+PER(start_axis, w.axes())
+PER(start_passes, 1)
+PER(scale_row, w.rows())
+PER(scale_entry, w.blocks() * w.block() * w.block())
+PER_LEVEL(invert_pivot, level_pivots(w, level))
+PER_LEVEL(divide_entry, level_edges(w, level) * w.block() * w.block())
+PER_LEVEL(update_entry, level_targets(w, level) * w.block() * w.block())
+PER(residual_row, w.rows())
+PER(guard, 1)
+PER(guard_body, w.bodies() * 6)
+PER(guard_row, w.rows())
+PER(scale_right, w.rows())
+PER_LEVEL(forward_row, level_rows(w, level) * w.block())
+PER(divide_row, w.rows())
+PER_LEVEL(backward_row, level_pivots(w, level) * w.block())
+PER(scale_change, w.rows())
+PER(correct_row, w.rows())
+PER(correct_body, w.bodies())
+PER(count_pass, 1)
+// Worlds that take part in this pass, though they may be done after it.
+GPUSIM_PHASE void mark_pass(const World& w, int) { *w.correcting() = *w.left() > 0; }
+PER(mark_pass, 1)
+PER(want_mode, w.axes())
+PER(switch_mode, w.axes())
+PER(end_refit, 1)
+PER(end_solve, 1)
+
+PER(prepare_constraint, w.constraints())
+PER(warm_row, w.rows())
+PER(warm_body, w.bodies())
+PER(start_sweeps, 1)
+PER(sweep_overflow, w.overflow_constraints())
+PER(add_overflow, w.bodies())
+PER_LEVEL(sweep_color, color_size(w, level))
+PER(end_sweep, 1)
+PER(left_row, w.rows())
+PER(correct_overflow, w.overflow_constraints())
+PER(move_overflow, w.bodies())
+PER_LEVEL(correct_color, color_size(w, level))
+PER(clear_displacement, w.bodies() * 6)
+PER(split_overflow, w.overflow_constraints())
+PER(split_overflow_body, w.bodies())
+PER_LEVEL(split_color, color_size(w, level))
+
+PER(split_row, w.rows())
+PER(split_body, w.bodies())
+PER(displace_body, w.bodies())
+PER(commit_actuator, w.actuators())
+PER(commit_control, w.controls())
+PER(drift_body, w.bodies())
+PER(store_row, w.rows())
+PER(store_axis, w.axes())
+PER(store_times, 1)
+PER(turn_body, w.bodies())
+PER(error_row, w.rows())
+PER(shift_body, w.bodies())
+PER(sense_body, w.bodies())
+PER(sense_share, w.shares())
+PER(keep_angle, w.angles())
+PER(keep_offset, w.couplings())
+PER(start_check, 1)
+PER(check_body, w.bodies())
+PER(check_actuator, w.actuators())
+PER(check_start, w.bodies())
+
+// Does any world still correct?
+GPUSIM_PHASE void tell_active(const World& w, int) {
+    if (*w.left() > 0) set_flag(w.a->active);
+}
+PER(tell_active, 1)
+GPUSIM_PHASE void conclude(const World& w, int) {
+    if (*w.culprit() == NO_AXIS || w.a->health[w.id]) return;
+    w.a->health[w.id] = 1 + *w.culprit();
+    set_flag(w.a->failed);
+}
+PER(conclude, 1)
+
+// Whole worlds one after another, each by all threads of the launch.
+#define WHOLE(name, call)                                                                                      \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        (void)condition; (void)level; (void)threads;                                                           \
+        for (int id = 0; id < a->n_worlds; ++id) {                                                             \
+            World w = item_world(a, h, id);                                                                    \
+            w.tid = int(FIRST_ITEM);                                                                           \
+            w.threads = int(ITEM_STRIDE);                                                                      \
+            call;                                                                                              \
+        }                                                                                                      \
+    }
+WHOLE(clear_rows, clear_rows(w))
+WHOLE(load_state, load_state(w))
+WHOLE(store_state, if (!a->health[id]) store_state(w))

@@ -1,0 +1,185 @@
+"""Staged launch: the order of the phases of cuda_kernels/staged.cu, for big worlds.
+
+A *segment* is a list of launches that no decision of the host interrupts; the cuda backend captures each one in a
+graph. The order is that of cuda_kernels/step.cuh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
+
+ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING = range(5)
+# Phases that have nothing to do where a size is zero.
+_NEEDS = {
+    "couplings": ("couple", "bend_coupling", "keep_offset"),
+    "angles": ("track_angle", "keep_angle"),
+    "axes": ("axis_rates", "sum_law", "bound_law", "start_axis", "next_rate", "store_axis"),
+    "shares": ("contribute", "refresh", "sense_share"),
+    "controls": ("commit_control",),
+    "actuators": ("commit_actuator", "check_actuator"),
+    "constraints": ("prepare_constraint",),
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel: phase, which worlds it concerns, level or color."""
+
+    phase: str
+    condition: int = ALWAYS
+    level: int = 0
+
+
+TELL_ACTIVE = [Launch("tell_active")]
+"""Sets the flag ``active`` where a world still corrects."""
+
+
+class Program:
+    """The segments of a model's substep.
+
+    Args:
+        sizes: as tables.model_tables gives them.
+        settings: "papers", "direct", "geometric_stiffness", "iterations" of the run.
+    """
+
+    def __init__(self, sizes: dict[str, int], settings: dict[str, int]) -> None:
+        self.sizes, self.settings = sizes, settings
+        self.direct = bool(settings["direct"])
+        self.start = self._needed(self._start())
+        self.work = self._needed(self._work())
+        self.solve_pass = self._needed(self._pass()) if self.direct else []
+        self.after_solve = self._needed(self._after_solve())
+        self.after_impulses = self._needed(self._after_impulses())
+        self.end = self._needed(self._end())
+        self.sense = self._needed(self._sense())
+
+    def _needed(self, launches: Iterator[Launch]) -> list[Launch]:
+        idle = {phase for size, phases in _NEEDS.items() if not self.sizes[size] for phase in phases}
+        return [launch for launch in launches if launch.phase not in idle]
+
+    def run_step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
+        """One step: ``run`` executes a segment, ``any_active`` tells whether a world still corrects."""
+        run(self.start)
+        for _ in range(substeps):
+            self.run_impulses(run, any_active)
+            run(self.after_impulses)
+        run(self.end)
+
+    def run_impulses(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
+        """The part that changes velocities only."""
+        run(self.work)
+        if self.direct:
+            while any_active():
+                run(self.solve_pass)
+        run(self.after_solve)
+
+    def _all(self, *phases: str, condition: int = ALWAYS) -> Iterator[Launch]:
+        for phase in phases:
+            yield Launch(phase, condition)
+
+    def _start(self) -> Iterator[Launch]:
+        yield from self._all("clear_rows", "load_state")
+
+    def _work(self) -> Iterator[Launch]:
+        """Stages prepare, actuate, kick and the beginning of solve."""
+        yield from self._all("rotate_body", "track_angle", "evaluate_element", "couple")
+        if self.settings["geometric_stiffness"]:
+            yield Launch("stiffen_body")
+        yield from self._all("mass_row", "axis_rates", "push_body", "contribute", "sum_law", "bound_law", "kick_body")
+        if self.direct:
+            yield from self._all("product_entry", "start_row", "start_axis", "start_passes")
+        else:
+            yield from self._sweeps()
+
+    def _curvature(self, condition: int) -> Iterator[Launch]:
+        if not self.settings["papers"]:
+            yield from self._all("bend_body", "bend_element", "bend_coupling", condition=condition)
+
+    def _refit(self, condition: int) -> Iterator[Launch]:
+        yield from self._all("next_rate", "refresh", "sum_law", condition=condition)
+
+    def _pass(self) -> Iterator[Launch]:
+        """One pass of the direct solver, for worlds that still correct."""
+        yield from self._all("scale_row", "scale_entry", condition=AGAIN)
+        for level in range(self.sizes["levels"]):
+            for phase in ("invert_pivot", "divide_entry", "update_entry"):
+                yield Launch(phase, AGAIN, level)
+        yield from self._curvature(ACTIVE)
+        yield from self._all("residual_row", "guard", condition=ACTIVE)
+        # A world that was just stopped is taken back too.
+        yield from self._all("guard_body", "guard_row", "mark_pass")
+        yield from self._solve_factored(CORRECTING)
+        yield from self._all("correct_row", "correct_body", "count_pass", condition=CORRECTING)
+        if self.sizes["axes"]:
+            yield from self._refit(CORRECTING)
+            yield from self._all("want_mode", "switch_mode", "end_refit", condition=CORRECTING)
+
+    def _solve_factored(self, condition: int) -> Iterator[Launch]:
+        yield Launch("scale_right", condition)
+        for level in range(self.sizes["levels"]):
+            yield Launch("forward_row", condition, level)
+        yield Launch("divide_row", condition)
+        for level in reversed(range(self.sizes["levels"])):
+            yield Launch("backward_row", condition, level)
+        yield Launch("scale_change", condition)
+
+    def _after_solve(self) -> Iterator[Launch]:
+        if not self.direct:
+            return
+        if self.sizes["axes"]:
+            yield from self._curvature(ALWAYS)
+            yield Launch("next_rate")
+        yield from self._all("residual_row", "end_solve")
+
+    def _colors(self, overflow: str, body: str, color: str, condition: int = ALWAYS) -> Iterator[Launch]:
+        if self.sizes["overflow_constraints"]:
+            yield from self._all(overflow, body, condition=condition)
+        for number in range(self.sizes["colors"]):
+            yield Launch(color, condition, number)
+
+    def _sweeps(self) -> Iterator[Launch]:
+        yield from self._curvature(ALWAYS)
+        yield from self._all("prepare_constraint", "warm_row", "warm_body", "start_sweeps")
+        for sweep in range(self.settings["iterations"]):
+            if 0 < sweep <= REFITS and self.sizes["axes"]:
+                yield from self._refit(SWEEPING)
+            yield from self._colors("sweep_overflow", "add_overflow", "sweep_color", SWEEPING)
+            yield Launch("end_sweep", SWEEPING)
+        yield from self._all("next_rate", "left_row", "end_solve")
+
+    def _after_impulses(self) -> Iterator[Launch]:
+        """Papers' position correction, commit, drift, positions."""
+        papers = self.settings["papers"]
+        if papers and self.direct:
+            yield Launch("split_row")
+            yield from self._solve_factored(ALWAYS)
+            yield Launch("split_body")
+        elif papers:
+            yield Launch("clear_displacement")
+            for _ in range(self.settings["iterations"]):
+                yield from self._colors("split_overflow", "split_overflow_body", "split_color")
+        yield from self._all("commit_actuator", "commit_control", "drift_body")
+        if papers:
+            yield Launch("displace_body")
+        yield from self._all("store_row", "store_axis", "store_times")
+        if not papers:
+            yield from self._positions()
+
+    def _positions(self) -> Iterator[Launch]:
+        yield Launch("turn_body")
+        if self.direct:
+            yield Launch("error_row")
+            yield from self._solve_factored(ALWAYS)
+            yield Launch("shift_body")
+            return
+        for _ in range(POSITION_SWEEPS):
+            yield from self._colors("correct_overflow", "move_overflow", "correct_color")
+
+    def _end(self) -> Iterator[Launch]:
+        yield from self._all("start_check", "check_body", "check_actuator", "check_start", "conclude", "store_state")
+
+    def _sense(self) -> Iterator[Launch]:
+        yield from self._all("sense_body", "sense_share", "keep_angle", "keep_offset")
