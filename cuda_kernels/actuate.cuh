@@ -9,13 +9,13 @@ GPUSIM_FN void clear_share(Share& own) {
     own.upper = 1.0 / 0.0;
 }
 // Mean command over the kick, which covers the last half step and the next one.
-GPUSIM_FN double mean_command(const World& w, double before, double now) {
+GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
     if (w.papers()) return now;
     const double last = h_prev(w);
     return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
 }
 // P and D of a spring-damper over one kick (gpusim/actuators/spring.py, where the equations stand).
-GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
+GPUSIM_SHARED void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
     const double kick = kick_time(w);
     if (w.papers()) {
         *impulse = -kick * stiffness * elongation;
@@ -29,6 +29,6 @@ GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double dam
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
 // Weight of the new value in an implicit step over ratio = h/T that is exact for one mode (gpusim/actuators/base.py).
-GPUSIM_FN double fitted_weight(double ratio) {
+GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

@@ -102,7 +102,7 @@ GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
     }
 }
 // Impulses of the rigid rows for the errors, and what they do to the slots' velocities.
-GPUSIM_FN real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
+GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
     const int n = w.block();
     real most = real(0);
     for (int r = 0; r < n; ++r) {
@@ -129,7 +129,7 @@ GPUSIM_FN real slots_velocity(const World& w, int row, const real* local) {
 }
 
 // Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form.
-GPUSIM_FN void sweep_constraint(const World& w, int c) {
+GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
     const int n = w.block();
     real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     real* impulse = w.solved() + c * n;
@@ -173,7 +173,7 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
 
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest
 // poses and the Jacobians of the step's start.
-GPUSIM_FN void correct_constraint(const World& w, int c) {
+GPUSIM_SHARED void correct_constraint(const World& w, int c) {
     const int n = w.block();
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK], moved[MAX_SIDE_NUMBERS];
     for (int r = 0; r < n; ++r) {
@@ -204,7 +204,7 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
 
 // The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.
 GPUSIM_PHASE void clear_displacement(const World& w, int i) { w.displacement()[i] = real(0); }
-GPUSIM_FN void split_constraint(const World& w, int c) {
+GPUSIM_SHARED void split_constraint(const World& w, int c) {
     const int n = w.block();
     real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     read_slots(w, c, w.displacement(), local);

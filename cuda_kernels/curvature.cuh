@@ -4,7 +4,7 @@
 #include "rows.cuh"
 
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
-GPUSIM_FN void midpoint_rate(const World& w, int b, real* out) {
+GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
     real rate[3], momentum[3], slope[9], cross[9];
@@ -75,7 +75,7 @@ GPUSIM_FN real dot_bias(const World& w, int e, const real* keep) {
 }
 
 // The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
-GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
+GPUSIM_SHARED real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
     for (int s = 0; s < 2; ++s) {

@@ -48,7 +48,7 @@ GPUSIM_FN void dot_element(const World& w, int e, Element& out, real* keep) {
 }
 
 // Rotation vector of the child's frame in the parent's, at orientations qa, qb.
-GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
+GPUSIM_SHARED void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
     double a[4], b[4];
     quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
     quaternion_product(qb, w.spin_frame_b() + 4 * e, b);
@@ -124,7 +124,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
 }
 
 // Elements are numbered dots, then spins, then lines.
-GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
+GPUSIM_SHARED void evaluate(const World& w, int e, Element& out, real* keep) {
     if (e < w.dots()) return dot_element(w, e, out, keep);
     e -= w.dots();
     if (e < w.spins()) return spin_element(w, e, out, keep);
@@ -141,13 +141,13 @@ GPUSIM_FN double wrapped_angle(const World& w, int k) {
     return det::atan2(dot3(axis, side), dot3(a, b));
 }
 // Joint angle counted over full turns: the change since the last step is below half a turn.
-GPUSIM_FN double counted_angle(const World& w, int k) {
+GPUSIM_SHARED double counted_angle(const World& w, int k) {
     const double angle = w.angle()[k], change = wrapped_angle(w, k) - angle;
     return angle + (change - det::TWO_PI * det::round_even(change / det::TWO_PI));
 }
 
 // Value of an element at the current poses, from the rotation matrices (after the drift).
-GPUSIM_FN double element_value_now(const World& w, int e) {
+GPUSIM_SHARED double element_value_now(const World& w, int e) {
     if (e < w.dots()) {
         DotVectors v;
         dot_vectors(w, e, v);

@@ -13,7 +13,7 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
 }
 
 // Inverse of a positive definite matrix (Gauss and Jordan, no pivoting), in place.
-GPUSIM_FN void invert_block(real* m, int n) {
+GPUSIM_SHARED void invert_block(real* m, int n) {
     for (int p = 0; p < n; ++p) {
         const real scale = real(1) / m[p * n + p];
         m[p * n + p] = real(1);

@@ -18,17 +18,13 @@ GPUSIM_FN World block_world(const Arguments* a, double h, int id, int shared, in
     w.base = shared ? reinterpret_cast<char*>(shared_slab) : a->slab + (long long)slab * a->slab_bytes;
     return w;
 }
-GPUSIM_KERNEL void step_worlds(const Arguments* a, double h, int steps, int shared) {
+// One kernel for both, so that their functions are compiled once: ``steps`` of 0 stands for the stage sense, which
+// leaves its work in the slab of each world.
+GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int shared) {
     for (int id = blockIdx.x; id < a->n_worlds; id += gridDim.x) {
-        const World w = block_world(a, h, id, shared, blockIdx.x);
-        run_world(w, steps);
-        w.sync();
-    }
-}
-GPUSIM_KERNEL void sense_worlds(const Arguments* a, double h) {
-    for (int id = blockIdx.x; id < a->n_worlds; id += gridDim.x) {
-        const World w = block_world(a, h, id, 0, id);
-        sense_world(w);
+        const World w = block_world(a, h, id, shared, steps ? blockIdx.x : id);
+        if (steps) run_world(w, steps);
+        else sense_world(w);
         w.sync();
     }
 }

@@ -7,7 +7,7 @@
 
 // Symmetric matrix without its negative eigenvalues, which would take inertia away where F crosses r: cyclic Jacobi
 // rotations (Golub and Van Loan 8.5), a fixed number of sweeps.
-GPUSIM_FN void make_positive(real* m) {
+GPUSIM_SHARED void make_positive(real* m) {
     real v[9] = {real(1), real(0), real(0), real(0), real(1), real(0), real(0), real(0), real(1)};
     for (int sweep = 0; sweep < JACOBI_SWEEPS; ++sweep)
         for (int p = 0; p < 2; ++p)

@@ -95,7 +95,7 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
 // Row velocity u = free_velocity + response p with p on the law of axis k, for the row alone; and the mode.
-GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
+GPUSIM_SHARED real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real impulse = w.law_impulse()[k], slope = w.law_slope()[k], friction = w.law_friction()[k];
     const real servo = w.servo_impulse()[k], servo_slope = w.servo_slope()[k], most = w.servo_most()[k];
     const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];

@@ -5,10 +5,14 @@
 #if defined(__CUDACC__)
 #define GPUSIM_GPU 1
 #define GPUSIM_FN static __device__ __forceinline__
-#define GPUSIM_PHASE static __device__
+#define GPUSIM_PHASE static __device__ __noinline__
 #define GPUSIM_FN_MEMBER __device__ __forceinline__
+// Long functions with several callers: inlined copies would only make the compilation longer.
+#define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
 #define GPUSIM_BARRIER() __syncthreads()
+// Loops over items stay loops: unrolled ones make no run faster and every compilation longer.
+#define GPUSIM_ROLLED _Pragma("unroll 1")
 #else
 #define GPUSIM_GPU 0
 #include <cmath>
@@ -17,8 +21,10 @@
 #define GPUSIM_FN static inline
 #define GPUSIM_PHASE static inline
 #define GPUSIM_FN_MEMBER inline
+#define GPUSIM_SHARED static inline
 #define GPUSIM_KERNEL extern "C"
 #define GPUSIM_BARRIER()
+#define GPUSIM_ROLLED
 #endif
 
 typedef GPUSIM_REAL real;

@@ -85,13 +85,13 @@ GPUSIM_FN double sinc(double s) {
     const double x = square_root(s);
     return det::sin(x) / x;
 }
-GPUSIM_FN void quaternion_from_rotation_vector(const double* v, double* q) {
+GPUSIM_SHARED void quaternion_from_rotation_vector(const double* v, double* q) {
     const double half = 0.5 * norm3(v), factor = 0.5 * sinc(half * half);
     q[0] = factor * v[0]; q[1] = factor * v[1]; q[2] = factor * v[2];
     q[3] = det::cos(half);
 }
 // Angle at most pi.
-GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
+GPUSIM_SHARED void rotation_vector_from_quaternion(const double* q, double* out) {
     const double sign = q[3] < 0.0 ? -1.0 : 1.0;
     const double v[3] = {sign * q[0], sign * q[1], sign * q[2]};
     const double sine = norm3(v);
@@ -99,7 +99,7 @@ GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
     out[0] = factor * v[0]; out[1] = factor * v[1]; out[2] = factor * v[2];
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
-GPUSIM_FN void turn_factors(real s, real* sine, real* cosine) {
+GPUSIM_SHARED void turn_factors(real s, real* sine, real* cosine) {
     if (s > real(SERIES_BELOW)) {
         const real x = square_root(s), half = det::sin(real(0.5) * x);
         *sine = det::sin(x) / x - real(1);
@@ -110,7 +110,7 @@ GPUSIM_FN void turn_factors(real s, real* sine, real* cosine) {
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));
 }
 // Add a displacement (m) and a rotation vector (rad, world frame) to a pose.
-GPUSIM_FN void move_pose(double* position, double* orientation, const double* shift, const double* turn) {
+GPUSIM_SHARED void move_pose(double* position, double* orientation, const double* shift, const double* turn) {
     double spin[4];
     quaternion_from_rotation_vector(turn, spin);
     for (int k = 0; k < 3; ++k) position[k] += shift[k];

@@ -26,7 +26,7 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     return sum;
 }
 // M^-1 J^T p of one body: sum over its sides in their fixed order.
-GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
+GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impulse, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     const int block = w.block();
     for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
@@ -39,7 +39,7 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
     }
 }
 // Position error of a row at the current poses, 0 for axis rows.
-GPUSIM_FN double row_error(const World& w, int row) {
+GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     if (element >= 0) return element_value_now(w, element);
     if (coupling < 0) return 0.0;

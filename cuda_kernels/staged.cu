@@ -71,6 +71,7 @@ PER(bend_coupling, w.couplings())
 PER(next_rate, w.axes())
 PER(refresh, w.shares())
 
+#if GPUSIM_DIRECT
 PER(product_entry, w.blocks() * w.block() * w.block())
 PER(start_row, w.rows())
 PER(start_axis, w.axes())
@@ -98,8 +99,11 @@ PER(mark_pass, 1)
 PER(want_mode, w.axes())
 PER(switch_mode, w.axes())
 PER(end_refit, 1)
-PER(end_solve, 1)
-
+PER(split_row, w.rows())
+PER(split_body, w.bodies())
+PER(error_row, w.rows())
+PER(shift_body, w.bodies())
+#else
 PER(prepare_constraint, w.constraints())
 PER(warm_row, w.rows())
 PER(warm_body, w.bodies())
@@ -116,9 +120,9 @@ PER(clear_displacement, w.bodies() * 6)
 PER(split_overflow, w.overflow_constraints())
 PER(split_overflow_body, w.bodies())
 PER_LEVEL(split_color, color_size(w, level))
+#endif
+PER(end_solve, 1)
 
-PER(split_row, w.rows())
-PER(split_body, w.bodies())
 PER(displace_body, w.bodies())
 PER(commit_actuator, w.actuators())
 PER(commit_control, w.controls())
@@ -127,8 +131,6 @@ PER(store_row, w.rows())
 PER(store_axis, w.axes())
 PER(store_times, 1)
 PER(turn_body, w.bodies())
-PER(error_row, w.rows())
-PER(shift_body, w.bodies())
 PER(sense_body, w.bodies())
 PER(sense_share, w.shares())
 PER(keep_angle, w.angles())
@@ -138,11 +140,13 @@ PER(check_body, w.bodies())
 PER(check_actuator, w.actuators())
 PER(check_start, w.bodies())
 
+#if GPUSIM_DIRECT
 // Does any world still correct?
 GPUSIM_PHASE void tell_active(const World& w, int) {
     if (*w.left() > 0) set_flag(w.a->active);
 }
 PER(tell_active, 1)
+#endif
 GPUSIM_PHASE void conclude(const World& w, int) {
     if (*w.culprit() == NO_AXIS || w.a->health[w.id]) return;
     w.a->health[w.id] = 1 + *w.culprit();

@@ -13,6 +13,7 @@
 #define RUN(count, call)                                              \
     do {                                                              \
         const int count_ = (count);                                   \
+        GPUSIM_ROLLED                                                 \
         for (int i = w.tid; i < count_; i += w.threads) call;         \
         w.sync();                                                     \
     } while (0)
@@ -47,6 +48,7 @@ GPUSIM_PHASE void factorize(const World& w) {
     const int square = w.block() * w.block();
     RUN(w.rows(), scale_row(w, i));
     RUN(w.blocks() * square, scale_entry(w, i));
+    GPUSIM_ROLLED
     for (int level = 0; level < w.levels(); ++level) {
         RUN(level_pivots(w, level), invert_pivot(w, level, i));
         RUN(level_edges(w, level) * square, divide_entry(w, level, i));
@@ -56,8 +58,10 @@ GPUSIM_PHASE void factorize(const World& w) {
 // change = A^-1 right.
 GPUSIM_PHASE void solve_factored(const World& w) {
     RUN(w.rows(), scale_right(w, i));
+    GPUSIM_ROLLED
     for (int level = 0; level < w.levels(); ++level) RUN(level_rows(w, level) * w.block(), forward_row(w, level, i));
     RUN(w.rows(), divide_row(w, i));
+    GPUSIM_ROLLED
     for (int level = w.levels() - 1; level >= 0; --level)
         RUN(level_pivots(w, level) * w.block(), backward_row(w, level, i));
     RUN(w.rows(), scale_change(w, i));
@@ -98,13 +102,15 @@ GPUSIM_PHASE void colored_solve(const World& w) {
     RUN(w.rows(), warm_row(w, i));
     RUN(w.bodies(), warm_body(w, i));
     RUN(1, start_sweeps(w, i));
+    GPUSIM_ROLLED
     for (int sweep = 0; sweep < w.iterations() && !*w.done(); ++sweep) {
         if (sweep > 0 && sweep <= REFITS && w.axes()) refit(w);
         if (w.overflow_constraints()) {
             RUN(w.overflow_constraints(), sweep_overflow(w, i));
             RUN(w.bodies(), add_overflow(w, i));
         }
-        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), sweep_color(w, color, i));
+        GPUSIM_ROLLED
+    for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), sweep_color(w, color, i));
         RUN(1, end_sweep(w, i));
     }
     RUN(w.axes(), next_rate(w, i));
@@ -123,12 +129,14 @@ GPUSIM_PHASE void split_impulses(const World& w) {
         return;
     }
     RUN(w.bodies() * 6, clear_displacement(w, i));
+    GPUSIM_ROLLED
     for (int sweep = 0; sweep < w.iterations(); ++sweep) {
         if (w.overflow_constraints()) {
             RUN(w.overflow_constraints(), split_overflow(w, i));
             RUN(w.bodies(), split_overflow_body(w, i));
         }
-        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), split_color(w, color, i));
+        GPUSIM_ROLLED
+    for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), split_color(w, color, i));
     }
 }
 GPUSIM_PHASE void commit(const World& w) {
@@ -150,12 +158,14 @@ GPUSIM_PHASE void positions(const World& w) {
         RUN(w.bodies(), shift_body(w, i));
         return;
     }
+    GPUSIM_ROLLED
     for (int sweep = 0; sweep < POSITION_SWEEPS; ++sweep) {
         if (w.overflow_constraints()) {
             RUN(w.overflow_constraints(), correct_overflow(w, i));
             RUN(w.bodies(), move_overflow(w, i));
         }
-        for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), correct_color(w, color, i));
+        GPUSIM_ROLLED
+    for (int color = 0; color < w.colors(); ++color) RUN(color_size(w, color), correct_color(w, color, i));
     }
 }
 GPUSIM_PHASE void impulses(const World& w) {
@@ -180,8 +190,11 @@ GPUSIM_PHASE bool healthy(const World& w) {
 }
 // Entries of the Jacobian that no row writes stay zero.
 GPUSIM_PHASE void clear_rows(const World& w) {
+    GPUSIM_ROLLED
     for (int i = w.tid; i < w.sides() * w.block() * 6; i += w.threads) w.jacobian()[i] = real(0);
+    GPUSIM_ROLLED
     for (int i = w.tid; i < w.rows(); i += w.threads) w.bias()[i] = real(0);
+    GPUSIM_ROLLED
     for (int i = w.tid; i < w.overflow_sides() * 6; i += w.threads) w.overflow_change()[i] = real(0);
 }
 GPUSIM_PHASE void begin(const World& w) {

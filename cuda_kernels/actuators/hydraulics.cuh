@@ -3,7 +3,7 @@
 #include "../actuate.cuh"
 
 // Exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u; ``mean`` is the mean position over the step.
-GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
+GPUSIM_SHARED void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
     const double root = square_root(magnitude(under)), angle = root * h, e = det::exp(-decay * h);
     double c, s;

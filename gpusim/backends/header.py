@@ -29,7 +29,7 @@ from gpusim.reference import (
 
 # Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
-SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "direct", "substeps")
+SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "substeps")
 SETTINGS_DOUBLE = ("epsilon",)
 C_TYPES = {"pose": "double", "real": "real", "int": "int"}
 
@@ -145,6 +145,8 @@ def _world() -> Iterable[str]:
     yield "    GPUSIM_FN_MEMBER void sync() const { GPUSIM_BARRIER(); }"
     for name in all_sizes():
         yield f"    GPUSIM_FN_MEMBER int {name}() const {{ return GPUSIM_SIZE({name}); }}"
+    # Each build holds one solver only.
+    yield "    GPUSIM_FN_MEMBER int direct() const { return GPUSIM_DIRECT; }"
     for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
         kind = "int" if name in SETTINGS_INT else "double"
         yield f"    GPUSIM_FN_MEMBER {kind} {name}() const {{ return a->{name}; }}"
@@ -242,12 +244,12 @@ def _copy_state() -> list[str]:
     """State into the slab and back; and which of the actuators' variables is not finite."""
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
-        out.append(f"GPUSIM_FN void {name}(const World& w) {{")
+        out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
         for f in kept_fields():
             slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
             here = {"slab": slab, "kept": kept}
             out.append(
-                f"    for (int i = w.tid; i < {_count(f)}; i += w.threads) {here[left]}[i] = {here[right]}[i];"
+                f"    GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads) {here[left]}[i] = {here[right]}[i];"
             )
         out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")

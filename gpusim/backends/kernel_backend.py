@@ -82,7 +82,9 @@ class KernelBackend(ABC):
         self.layout = slab_layout(self.sizes, self.real)
         self._pack_actuators()
         self._work: Work | None = None
-        self.program = Program(self.sizes, {name: self._setting(name) for name in SETTINGS_INT})
+        self.direct = config.joint_solver == "direct"
+        settings = {name: self._setting(name) for name in SETTINGS_INT}
+        self.program = Program(self.sizes, settings, self.direct)
         self.staged = use_staged(launch, self.layout.size)
         self.arguments = np.zeros((), arguments_type())
 
@@ -168,7 +170,6 @@ class KernelBackend(ABC):
     def _setting(self, name: str) -> int:
         special = {
             "papers": self.config.scheme == "papers",
-            "direct": self.config.joint_solver == "direct",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
         }
         return int(special[name] if name in special else getattr(self.config, name))

@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.backends.compile import build_native
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
-from gpusim.backends.variants import native_variant
+from gpusim.backends.variants import model_variant
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
@@ -54,7 +54,7 @@ class NativeBackend(KernelBackend):
     ) -> None:
         super().__init__(model, state, parameters, config, real, launch)
         self.threads = threads or thread_count()
-        variant = native_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes)
+        variant = model_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes, self.direct)
         self._library = load_library(str(build_native(variant.main, variant.generated, variant.defines)))
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
@@ -88,6 +88,11 @@ class NativeBackend(KernelBackend):
         else:
             self._library.step_worlds(self._address, ctypes.c_double(h), n, self.threads)
         return bool(self.failed[0])
+
+    def run_stage(self, stage: str, h: float) -> None:
+        """One stage of a substep of ``h`` seconds on the slabs ("start" loads the state); staged launch only."""
+        run = self._runner(h)
+        self.program.run_stage(stage, run, self._any_active(run))
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""

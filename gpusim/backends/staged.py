@@ -42,19 +42,28 @@ class Program:
 
     Args:
         sizes: as tables.model_tables gives them.
-        settings: "papers", "direct", "geometric_stiffness", "iterations" of the run.
+        settings: "papers", "geometric_stiffness", "iterations" of the run.
+        direct: the joint solver.
     """
 
-    def __init__(self, sizes: dict[str, int], settings: dict[str, int]) -> None:
+    def __init__(self, sizes: dict[str, int], settings: dict[str, int], direct: bool) -> None:
         self.sizes, self.settings = sizes, settings
-        self.direct = bool(settings["direct"])
+        self.direct = direct
         self.start = self._needed(self._start())
-        self.work = self._needed(self._work())
+        self.prepare = self._needed(self._prepare())
+        self.actuate = self._needed(self._all("push_body", "contribute", "sum_law", "bound_law"))
+        self.kick = self._needed(self._all("kick_body"))
+        self.start_solve = self._needed(self._start_solve())
         self.solve_pass = self._needed(self._pass()) if self.direct else []
-        self.after_solve = self._needed(self._after_solve())
-        self.after_impulses = self._needed(self._after_impulses())
+        self.end_solve = self._needed(self._end_solve())
+        self.split_impulses = self._needed(self._split_impulses())
+        self.commit = self._needed(self._all("commit_actuator", "commit_control"))
+        self.drift = self._needed(self._drift())
+        self.positions = self._needed(self._positions())
+        self.before_passes = [*self.prepare, *self.actuate, *self.kick, *self.start_solve]
+        self.after_impulses = [*self.split_impulses, *self.commit, *self.drift, *self.positions]
         self.end = self._needed(self._end())
-        self.sense = self._needed(self._sense())
+        self.sense = self._needed(self._all("sense_body", "sense_share", "keep_angle", "keep_offset"))
 
     def _needed(self, launches: Iterator[Launch]) -> list[Launch]:
         idle = {phase for size, phases in _NEEDS.items() if not self.sizes[size] for phase in phases}
@@ -70,11 +79,22 @@ class Program:
 
     def run_impulses(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
         """The part that changes velocities only."""
-        run(self.work)
-        if self.direct:
-            while any_active():
-                run(self.solve_pass)
-        run(self.after_solve)
+        run(self.before_passes)
+        self.run_passes(run, any_active)
+
+    def run_passes(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
+        """The passes of the direct solver, and the end of the stage solve."""
+        while self.direct and any_active():
+            run(self.solve_pass)
+        run(self.end_solve)
+
+    def run_stage(self, stage: str, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
+        """One stage of backends/base.py by its name."""
+        if stage == "solve":
+            run(self.start_solve)
+            self.run_passes(run, any_active)
+        else:
+            run(getattr(self, stage))
 
     def _all(self, *phases: str, condition: int = ALWAYS) -> Iterator[Launch]:
         for phase in phases:
@@ -83,16 +103,24 @@ class Program:
     def _start(self) -> Iterator[Launch]:
         yield from self._all("clear_rows", "load_state")
 
-    def _work(self) -> Iterator[Launch]:
-        """Stages prepare, actuate, kick and the beginning of solve."""
+    def _prepare(self) -> Iterator[Launch]:
         yield from self._all("rotate_body", "track_angle", "evaluate_element", "couple")
         if self.settings["geometric_stiffness"]:
             yield Launch("stiffen_body")
-        yield from self._all("mass_row", "axis_rates", "push_body", "contribute", "sum_law", "bound_law", "kick_body")
+        yield from self._all("mass_row", "axis_rates")
+
+    def _start_solve(self) -> Iterator[Launch]:
+        """All sweeps, or what comes before the passes of the direct solver."""
         if self.direct:
             yield from self._all("product_entry", "start_row", "start_axis", "start_passes")
-        else:
-            yield from self._sweeps()
+            return
+        yield from self._curvature(ALWAYS)
+        yield from self._all("prepare_constraint", "warm_row", "warm_body", "start_sweeps")
+        for sweep in range(self.settings["iterations"]):
+            if 0 < sweep <= REFITS and self.sizes["axes"]:
+                yield from self._refit(SWEEPING)
+            yield from self._colors("sweep_overflow", "add_overflow", "sweep_color", SWEEPING)
+            yield Launch("end_sweep", SWEEPING)
 
     def _curvature(self, condition: int) -> Iterator[Launch]:
         if not self.settings["papers"]:
@@ -126,8 +154,9 @@ class Program:
             yield Launch("backward_row", condition, level)
         yield Launch("scale_change", condition)
 
-    def _after_solve(self) -> Iterator[Launch]:
+    def _end_solve(self) -> Iterator[Launch]:
         if not self.direct:
+            yield from self._all("next_rate", "left_row", "end_solve")
             return
         if self.sizes["axes"]:
             yield from self._curvature(ALWAYS)
@@ -140,35 +169,28 @@ class Program:
         for number in range(self.sizes["colors"]):
             yield Launch(color, condition, number)
 
-    def _sweeps(self) -> Iterator[Launch]:
-        yield from self._curvature(ALWAYS)
-        yield from self._all("prepare_constraint", "warm_row", "warm_body", "start_sweeps")
-        for sweep in range(self.settings["iterations"]):
-            if 0 < sweep <= REFITS and self.sizes["axes"]:
-                yield from self._refit(SWEEPING)
-            yield from self._colors("sweep_overflow", "add_overflow", "sweep_color", SWEEPING)
-            yield Launch("end_sweep", SWEEPING)
-        yield from self._all("next_rate", "left_row", "end_solve")
-
-    def _after_impulses(self) -> Iterator[Launch]:
-        """Papers' position correction, commit, drift, positions."""
-        papers = self.settings["papers"]
-        if papers and self.direct:
+    def _split_impulses(self) -> Iterator[Launch]:
+        """The papers' position correction."""
+        if not self.settings["papers"]:
+            return
+        if self.direct:
             yield Launch("split_row")
             yield from self._solve_factored(ALWAYS)
             yield Launch("split_body")
-        elif papers:
-            yield Launch("clear_displacement")
-            for _ in range(self.settings["iterations"]):
-                yield from self._colors("split_overflow", "split_overflow_body", "split_color")
-        yield from self._all("commit_actuator", "commit_control", "drift_body")
-        if papers:
+            return
+        yield Launch("clear_displacement")
+        for _ in range(self.settings["iterations"]):
+            yield from self._colors("split_overflow", "split_overflow_body", "split_color")
+
+    def _drift(self) -> Iterator[Launch]:
+        yield Launch("drift_body")
+        if self.settings["papers"]:
             yield Launch("displace_body")
         yield from self._all("store_row", "store_axis", "store_times")
-        if not papers:
-            yield from self._positions()
 
     def _positions(self) -> Iterator[Launch]:
+        if self.settings["papers"]:
+            return
         yield Launch("turn_body")
         if self.direct:
             yield Launch("error_row")
@@ -180,6 +202,3 @@ class Program:
 
     def _end(self) -> Iterator[Launch]:
         yield from self._all("start_check", "check_body", "check_actuator", "check_start", "conclude", "store_state")
-
-    def _sense(self) -> Iterator[Launch]:
-        yield from self._all("sense_body", "sense_share", "keep_angle", "keep_offset")

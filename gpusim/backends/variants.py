@@ -24,17 +24,18 @@ class Variant:
     defines: dict[str, str] = field(default_factory=dict)
 
 
-def native_variant(main: str, real: np.dtype, sizes: dict[str, int]) -> Variant:  # type: ignore[type-arg]
+def model_variant(main: str, real: np.dtype, sizes: dict[str, int], direct: bool) -> Variant:  # type: ignore[type-arg]
     """A build for any model of up to ROOM_BLOCK rows a constraint; of more for one that has more."""
-    return make_variant(main, real, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]), None)
+    return make_variant(main, real, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
 
 
 def make_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
-    block: int,
-    slots: int,
-    fixed: dict[str, int] | None,
+    direct: bool,
+    block: int = ROOM_BLOCK,
+    slots: int = ROOM_SLOTS,
+    fixed: dict[str, int] | None = None,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants."""
     real = np.dtype(real)
@@ -43,8 +44,14 @@ def make_variant(
         "sizes.cuh": sizes_header(fixed),
         "kinds.cuh": actuators_header(),
     }
-    defines = {"GPUSIM_REAL": C_REAL[real], "GPUSIM_MAX_BLOCK": str(block), "GPUSIM_MAX_SLOTS": str(slots)}
-    name = f"{main.removesuffix('.cu')} {real.name}{' fixed' if fixed else ''}"
+    defines = {
+        "GPUSIM_REAL": C_REAL[real],
+        "GPUSIM_DIRECT": str(int(direct)),
+        "GPUSIM_MAX_BLOCK": str(block),
+        "GPUSIM_MAX_SLOTS": str(slots),
+    }
+    solver = "direct" if direct else "colored"
+    name = f"{main.removesuffix('.cu')} {solver} {real.name}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 
@@ -52,4 +59,5 @@ def kernel_variants() -> Iterator[Variant]:
     """Every build that a user can get, for the compile check."""
     for real in C_REAL:
         for main in ("fused.cu", "staged.cu"):
-            yield make_variant(main, real, ROOM_BLOCK, ROOM_SLOTS, None)
+            for direct in (True, False):
+                yield make_variant(main, real, direct)
