@@ -1,6 +1,7 @@
 // Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/elements.py).
 #pragma once
 #include "rotations.cuh"
+#include "world.cuh"
 
 
 // Reals that an element keeps for the curvature stage: dot u, arm a, vector b, separation; spin u; line arms,

@@ -1,44 +1,44 @@
 // Fused launch: one block a world, all substeps in one kernel. On the CPU a block is one thread and worlds are spread
-// over threads.
+// over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
+// work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; SENSE and POSE leave their work in the
+// slab of each world, for signals.
+#include "signals.cuh"
 #include "step.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
 #endif
 
-#if GPUSIM_GPU
-// Work in shared memory where it fits (``shared`` nonzero), else in the slab of this block.
-GPUSIM_FN World block_world(const Arguments* a, double h, int id, int shared, int slab) {
-    extern __shared__ double shared_slab[];
+#define SENSE 0
+#define POSE -1
+
+GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int tid, int threads) {
     World w;
     w.a = a;
     w.h = h;
     w.id = id;
-    w.tid = threadIdx.x;
-    w.threads = blockDim.x;
-    w.base = shared ? reinterpret_cast<char*>(shared_slab) : a->slab + (long long)slab * a->slab_bytes;
+    w.tid = tid;
+    w.threads = threads;
+    w.base = base;
     return w;
 }
-// One kernel for both, so that their functions are compiled once: ``steps`` of 0 stands for the stage sense, which
-// leaves its work in the slab of each world.
-GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int shared) {
+GPUSIM_FN char* slab(const Arguments* a, int number) { return a->slab + (long long)number * a->slab_bytes; }
+GPUSIM_PHASE void run(const World& w, int steps) {
+    if (steps > 0) run_world(w, steps);
+    else if (steps == SENSE) sense_world(w);
+    else pose_world(w);
+}
+
+#if GPUSIM_GPU
+GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
+    extern __shared__ double shared_slab[];
     for (int id = blockIdx.x; id < a->n_worlds; id += gridDim.x) {
-        const World w = block_world(a, h, id, shared, steps ? blockIdx.x : id);
-        if (steps) run_world(w, steps);
-        else sense_world(w);
+        char* base = steps > 0 && option ? reinterpret_cast<char*>(shared_slab) : slab(a, steps > 0 ? blockIdx.x : id);
+        const World w = make_world(a, h, id, base, threadIdx.x, blockDim.x);
+        run(w, steps);
         w.sync();
     }
 }
 #else
-static World cpu_world(const Arguments* a, double h, int id, int slab) {
-    World w;
-    w.a = a;
-    w.h = h;
-    w.id = id;
-    w.tid = 0;
-    w.threads = 1;
-    w.base = a->slab + (long long)slab * a->slab_bytes;
-    return w;
-}
 static int thread_number() {
 #if defined(_OPENMP)
     return omp_get_thread_num();
@@ -46,17 +46,38 @@ static int thread_number() {
     return 0;
 #endif
 }
-GPUSIM_KERNEL void step_worlds(const Arguments* a, double h, int steps, int threads) {
-    // A single world does not pay for a team of threads.
-    if (threads < 2 || a->n_worlds < 2) {
-        for (int id = 0; id < a->n_worlds; ++id) run_world(cpu_world(a, h, id, 0), steps);
+// ``option``: number of threads. A single world does not pay for a team of them.
+GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
+    if (option < 2 || a->n_worlds < 2) {
+        for (int id = 0; id < a->n_worlds; ++id) run(make_world(a, h, id, slab(a, steps > 0 ? 0 : id), 0, 1), steps);
         return;
     }
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-    for (int id = 0; id < a->n_worlds; ++id) run_world(cpu_world(a, h, id, thread_number()), steps);
-}
-GPUSIM_KERNEL void sense_worlds(const Arguments* a, double h, int threads) {
-#pragma omp parallel for num_threads(threads) if (threads > 1 && a->n_worlds > 1)
-    for (int id = 0; id < a->n_worlds; ++id) sense_world(cpu_world(a, h, id, id));
+#pragma omp parallel for num_threads(option) schedule(dynamic, 4)
+    for (int id = 0; id < a->n_worlds; ++id)
+        run(make_world(a, h, id, slab(a, steps > 0 ? thread_number() : id), 0, 1), steps);
 }
 #endif
+
+// Signal ``what`` of element ``index`` in every world, ``width`` numbers each, from the slabs that SENSE or POSE left.
+GPUSIM_KERNEL void read_worlds(const Arguments* a, double* out, int what, int index, int width) {
+#if GPUSIM_GPU
+    const int first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
+#else
+    const int first = 0, stride = 1;
+#endif
+    for (int id = first; id < a->n_worlds; id += stride)
+        read_signal(make_world(a, 0.0, id, slab(a, id), 0, 1), what, index, out + (long long)id * width);
+}
+// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments).
+GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask) {
+#if GPUSIM_GPU
+    const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;
+#else
+    const int first = 0, stride = 1, tid = 0, threads = 1;
+#endif
+    for (int id = first; id < to->n_worlds; id += stride) {
+        if (!mask[id]) continue;
+        restore_state(make_world(to, 0.0, id, nullptr, tid, threads), from);
+        if (tid == 0) to->health[id] = 0;
+    }
+}

@@ -228,3 +228,10 @@ GPUSIM_PHASE void sense_world(const World& w) {
     RUN(w.angles(), keep_angle(w, i));
     RUN(w.couplings(), keep_offset(w, i));
 }
+// Rotation matrices and counted angles at the current poses, for signals that need no velocities.
+GPUSIM_PHASE void pose_world(const World& w) {
+    begin(w);
+    RUN(w.bodies(), turn_body(w, i));
+    RUN(w.angles(), track_angle(w, i));
+    RUN(w.angles(), keep_angle(w, i));
+}

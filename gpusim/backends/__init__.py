@@ -35,7 +35,7 @@ def choose_backend(name: str) -> tuple[str, str]:
 
 def automatic_backend() -> tuple[str, str]:
     """The first backend of cuda, native, numpy that works."""
-    reasons = []
+    reasons: list[str] = []
     for name in ("cuda", "native"):
         missing = why_not(name)
         if not missing:

@@ -248,10 +248,16 @@ def _copy_state() -> list[str]:
         for f in kept_fields():
             slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
             here = {"slab": slab, "kept": kept}
-            out.append(
-                f"    GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads) {here[left]}[i] = {here[right]}[i];"
-            )
+            loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads)"
+            out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
         out.append("}")
+    # Worlds that are reset take the arrays of another state of the same model.
+    out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
+    for f in kept_fields():
+        place = f"(long long)w.id * ({_count(f)}) + i"
+        loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads)"
+        out.append(f"    {loop} w.a->kept_{f.name}[{place}] = from->kept_{f.name}[{place}];")
+    out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
     out.append("    int number = i;")
     for kind in kinds():

@@ -1,4 +1,4 @@
-"""What the native and the cuda backend share: the arguments of the kernels and the front door's view of their arrays."""
+"""What the native and the cuda backend share: the kernels' arguments and the front door's view of their arrays."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from gpusim.typing import Array
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 
 
+# Values of ``steps`` with which fused.cu does not step.
+SENSE, POSE = 0, -1
 LAUNCHES = ("auto", "fused", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
@@ -154,12 +156,13 @@ class KernelBackend(ABC):
             kind = f.name.removesuffix("_state")
             array = self.packed_state.get(kind, np.zeros(0)) if kind != f.name else self._state.arrays[f.name]
             a[f"kept_{f.name}"] = self.place(f"kept_{f.name}", array)
-        for kind in kinds():
-            group = groups.get(kind.name)
+        for actuator in kinds():
+            group = groups.get(actuator.name)
             axis = group.axis if group else np.zeros(0)
-            columns = np.stack([group.control[c] for c in kind.commands]) if group and kind.commands else np.zeros(0)
-            a[f"{kind.name}_axis"] = self.place(f"{kind.name}_axis", axis.astype(np.int32))
-            a[f"{kind.name}_columns"] = self.place(f"{kind.name}_columns", columns.astype(np.int32))
+            commands = [group.control[c] for c in actuator.commands] if group else []
+            columns = np.stack(commands) if commands else np.zeros(0)
+            a[f"{actuator.name}_axis"] = self.place(f"{actuator.name}_axis", axis.astype(np.int32))
+            a[f"{actuator.name}_columns"] = self.place(f"{actuator.name}_columns", columns.astype(np.int32))
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)

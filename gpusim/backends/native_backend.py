@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends.compile import build_native
-from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.kernel_backend import SENSE, KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import model_variant
 from gpusim.model.model import Model
@@ -86,7 +86,7 @@ class NativeBackend(KernelBackend):
             for _ in range(n):
                 self.program.run_step(run, self._any_active(run), self.config.substeps)
         else:
-            self._library.step_worlds(self._address, ctypes.c_double(h), n, self.threads)
+            self._library.run_worlds(self._address, ctypes.c_double(h), n, self.threads)
         return bool(self.failed[0])
 
     def run_stage(self, stage: str, h: float) -> None:
@@ -103,7 +103,7 @@ class NativeBackend(KernelBackend):
             self.program.run_impulses(run, self._any_active(run))
             run(self.program.sense)
         else:
-            self._library.sense_worlds(self._address, ctypes.c_double(h), self.threads)
+            self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self.threads)
         return self.fill_work(h)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:

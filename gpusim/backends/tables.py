@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from gpusim.joints.base import ANGLE, DISTANCE, TRANSLATION
 from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
 from gpusim.model.topology import Topology
 from gpusim.reference.layout import Layout
 from gpusim.solver.config import SolverConfig
@@ -20,6 +22,9 @@ _COLUMNS = {
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b"),
     "coupling": ("row", "leader", "follower", "multiplier", "slot"),
 }
+_COORDINATES = ("body_a", "body_b", "owner", "kind", "angle", "arm_a", "arm_b", "axis")
+COORDINATE_KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2}
+"""Kinds of joint coordinates that kernels read (signals.cuh)."""
 _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b"} | {
     "multiplier"
 }
@@ -40,12 +45,15 @@ TABLE_TYPES: dict[str, str] = {
         for column in columns
     },
     **dict.fromkeys(_INDICES, "int"),
+    **{f"coordinate_{c}": "double" if c in ("arm_a", "arm_b", "axis") else "int" for c in _COORDINATES},
     "side_arm": "double",
+    "body_center": "double",
 }
 """C type of every table, by name."""
 SIZES = (
-    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements", "angles",
-    "couplings", "axes", "controls", "shares", "blocks", "edges", "levels", "colors", "overflow_constraints",
+    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
+    "angles", "couplings", "axes", "controls", "shares", "blocks", "edges",
+    "levels", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators",
 )  # fmt: skip
 
@@ -63,6 +71,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config))
     tables.update(_axis_tables(model))
+    tables.update(_signal_tables(model))
     typed = {
         name: np.ascontiguousarray(tables[name], dtype=np.int32 if kind == "int" else np.float64)
         for name, kind in TABLE_TYPES.items()
@@ -212,8 +221,8 @@ def _color_tables(t: Topology, config: SolverConfig) -> dict[str, Array]:
     start, members = packed(axes)
     tables = {"constraint_axis_start": start, "constraint_axis": members}
     if config.joint_solver == "direct":
-        none = np.zeros(0)
-        return tables | dict.fromkeys(("color_start", "color_constraint", "color_of", "overflow", "overflow_load"), none)
+        names = ("color_start", "color_constraint", "color_of", "overflow", "overflow_load")
+        return tables | dict.fromkeys(names, np.zeros(0))
     sets = t.coloring_for(config.max_colors)
     tables["color_start"], tables["color_constraint"] = packed([c.tolist() for c in sets.colors])
     return tables | {"color_of": sets.color_of, "overflow": sets.overflow, "overflow_load": sets.overflow_load}
@@ -243,3 +252,33 @@ def _axis_tables(model: Model) -> dict[str, Array]:
         "body_push_start": push_start,
         "body_push": push,
     }
+
+
+def coordinate_numbers(model: Model) -> dict[tuple[int, int], int]:
+    """Number of every joint coordinate (joint, place) that kernels can read."""
+    numbers: dict[tuple[int, int], int] = {}
+    for joint, coordinates in enumerate(model.coordinates):
+        for k, c in enumerate(coordinates):
+            if c.kind in COORDINATE_KINDS:
+                numbers[joint, k] = len(numbers)
+    return numbers
+
+
+def _signal_tables(model: Model) -> dict[str, Array]:
+    """Joint coordinates by number, and where the bodies' frames are from their centers of mass."""
+    world = len(model.bodies)
+    lists: dict[str, list[object]] = {name: [] for name in _COORDINATES}
+    for joint, k in coordinate_numbers(model):
+        spec, c = model.joints[joint], model.coordinates[joint][k]
+        ends = [world if body == WORLD else body for body in (spec.parent, spec.child)]
+        for name, body, frame in (("a", spec.parent, spec.parent_xform), ("b", spec.child, spec.child_xform)):
+            center = np.zeros(3) if body == WORLD else model.bodies[body].com
+            lists[f"arm_{name}"].append(frame.position - center)
+        lists["body_a"].append(ends[0])
+        lists["body_b"].append(ends[1])
+        lists["owner"].append(ends[1] if c.axis_on_child else ends[0])
+        lists["kind"].append(COORDINATE_KINDS[c.kind])
+        lists["angle"].append(model.angle_of.get((joint, k), -1))
+        lists["axis"].append(np.zeros(3) if c.axis is None else c.axis)
+    tables = {f"coordinate_{name}": np.array(values) for name, values in lists.items()}
+    return tables | {"body_center": np.array([b.com for b in model.bodies] + [np.zeros(3)])}

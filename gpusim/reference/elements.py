@@ -37,8 +37,9 @@ def track_angles(w: Work) -> None:
     if not w.topology.angle.axis.size:
         return
     angle = w.state.arrays["angle"]
-    change = wrapped_angles(w.model, w.rotation) - angle
-    angle += change - TWO_PI * np.round(change / TWO_PI)
+    wrapped = wrapped_angles(w.model, w.rotation)
+    # Whole turns come from the count, the rest from the pose alone: counting twice at one pose changes no bit.
+    angle[:] = wrapped + TWO_PI * np.round((angle - wrapped) / TWO_PI)
 
 
 def rigid_values(w: Work) -> Array:
