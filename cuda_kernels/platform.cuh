@@ -6,7 +6,7 @@
 #define GPUSIM_GPU 1
 #define GPUSIM_FN static __device__ __forceinline__
 #define GPUSIM_PHASE static __device__ __noinline__
-#define GPUSIM_FN_MEMBER __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
 // Long functions with several callers: inlined copies would only make the compilation longer.
 #define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
@@ -20,7 +20,7 @@
 #include <cstring>
 #define GPUSIM_FN static inline
 #define GPUSIM_PHASE static inline
-#define GPUSIM_FN_MEMBER inline
+#define MEMBER inline
 #define GPUSIM_SHARED static inline
 #define GPUSIM_KERNEL extern "C"
 #define GPUSIM_BARRIER()

@@ -1,6 +1,7 @@
 // Signals that are read on the device, from the slab that the stage sense left (gpusim/sensors/); the others are read
 // on the host. Velocities and forces are those at t_n.
 #pragma once
+#include "kinds.cuh"
 #include "sense.cuh"
 
 #define READ_TIME 0
@@ -13,10 +14,8 @@
 #define READ_MOMENTUM 7
 #define READ_COORDINATE 8
 #define READ_RATE 9
-#define READ_FORCE 10
-#define READ_AXIS_POSITION 11
-#define READ_AXIS_RATE 12
-#define READ_COMMAND 13
+// Readings of actuators follow, by their number.
+#define READ_ACTUATOR 10
 
 // Kinds of coordinates, as in gpusim/backends/device_signals.py.
 #define TRANSLATION 0
@@ -85,8 +84,5 @@ GPUSIM_FN void read_signal(const World& w, int what, int i, double* out) {
     if (what == READ_MOMENTUM) copy3(w.momentum_now() + 3 * i, out);
     if (what == READ_COORDINATE) *out = coordinate_value(w, i);
     if (what == READ_RATE) *out = coordinate_rate(w, i);
-    if (what == READ_FORCE) *out = w.share_force()[i];
-    if (what == READ_AXIS_POSITION) *out = w.axis_position()[i];
-    if (what == READ_AXIS_RATE) *out = row_velocity(w, w.axis_row()[i], w.twist_now());
-    if (what == READ_COMMAND) *out = w.control(i);
+    if (what >= READ_ACTUATOR) *out = read_actuator(w, what - READ_ACTUATOR, i);
 }

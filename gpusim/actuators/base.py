@@ -112,6 +112,8 @@ class ActuatorType:
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel: ClassVar[tuple[str, ...]] = ()
     """Which functions it holds: "contribute", "refresh", "commit", "push"."""
+    kernel_readings: ClassVar[tuple[str, ...]] = ()
+    """Readings that kernels can read: functions ``<name>_read_<reading>``."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Numbers that one actuator keeps within a substep."""
 

@@ -71,6 +71,7 @@ class DcMotor(ActuatorType):
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
+    kernel_readings: ClassVar[tuple[str, ...]] = ("command", "speed", "torque")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     commands: ClassVar[tuple[str, ...]] = ("command",)

@@ -103,6 +103,9 @@ class HydraulicCylinder(ActuatorType):
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "commit")
+    kernel_readings: ClassVar[tuple[str, ...]] = (
+        "command", "brake", "position", "velocity", "pressure_a", "pressure_b", "spool", "force",
+    )  # fmt: skip
     kernel_scratch: ClassVar[tuple[str, ...]] = (
         "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
         "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",

@@ -41,6 +41,7 @@ class Servo(ActuatorType):
     name: ClassVar[str] = "servo"
     kernel_file: ClassVar[str] = "servo.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel_readings: ClassVar[tuple[str, ...]] = ("target", "force")
     prefix: ClassVar[str] = "servo"
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -67,6 +67,7 @@ class Spring(ActuatorType):
     name: ClassVar[str] = "spring"
     kernel_file: ClassVar[str] = "spring.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel_readings: ClassVar[tuple[str, ...]] = ("length", "force")
     prefix: ClassVar[str] = "spring"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),

@@ -20,23 +20,34 @@ matvec, cross = rotations.matvec, rotations.cross
 
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
     """``joint.<label>.position`` and so on."""
+    # Looked up once for all joints: a model may have many thousands of them.
+    axes: list[dict[int, int]] = [{} for _ in sim.model.joints]
+    for k, axis in enumerate(sim.model.axes):
+        axes[axis.joint][axis.coordinate] = k
+    labels = sim.model.topology.constraint_labels[: len(sim.model.joints)]
+    constraints = {label: k for k, label in enumerate(labels)}
     for index, joint in enumerate(sim.model.joints):
-        JointSignals(sim, index).add(table, f"joint.{joint.label}.")
+        constraint = constraints.get(joint.label, -1)
+        JointSignals(sim, index, axes[index], constraint).add(table, f"joint.{joint.label}.")
 
 
 class JointSignals:
-    """Readers and writers of one joint."""
+    """Readers and writers of one joint.
 
-    def __init__(self, sim: Simulation, index: int) -> None:
+    Args:
+        sim: whose joint it is.
+        index: of the joint.
+        axes: the model's axis that serves each of the joint's coordinates, where one does.
+        constraint: that holds the joint's rows, or -1.
+    """
+
+    def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int) -> None:
         self.sim, self.index, self.model = sim, index, sim.model
+        self.axes, self.constraint = axes, constraint
         self.spec = sim.model.joints[index]
         self.type = joint_type(self.spec.kind)
         # A ball's last coordinate only serves its limit.
         self.count = 3 if self.spec.kind == "ball" else len(self.type.coordinates)
-        self.axes = {a.coordinate: k for k, a in enumerate(sim.model.axes) if a.joint == index}
-        t = sim.model.topology
-        labels = {c: k for k, c in enumerate(t.constraint_labels[: len(sim.model.joints)])}
-        self.constraint = labels.get(self.spec.label, -1)
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the joint's signals known."""

@@ -1,0 +1,228 @@
+"""Random machines for comparing backends: every kind of joint, loops, couplings, limits, friction, every actuator.
+
+``random_machine(seed)`` gives the same builder for the same seed, ``scatter`` what differs between the worlds. Sizes
+are those of real parts (0.1 to 10 kg, 0.3 m), so that what is compared is the code and not the conditioning; one seed
+in four hangs 8 kg on a link of 20 g, which wakes the geometric stiffness.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpusim import Model, ModelBuilder, Simulation, Transform, orifice_gain
+
+COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
+SEEDS = range(20)
+
+
+def random_frame(rng: np.random.Generator) -> Transform:
+    """A frame about 0.3 m away, turned anyhow."""
+    return Transform.from_axis_angle(rng.normal(size=3) * 0.2, rng.normal(size=3), rng.uniform(-2.0, 2.0))
+
+
+class _Maker:
+    """Adds one part after another to ``b``; ``coordinates`` are (joint, axis) that actuators may drive."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.seed = np.random.default_rng(1000 + seed), seed
+        self.b = ModelBuilder()
+        self.poses: list[Transform] = []
+        self.coordinates: list[tuple[int, int]] = []
+        self.turns: list[int] = []
+
+    def body(self, pose: Transform, mass: float, **options: Any) -> int:
+        inertia = self.rng.uniform(0.7, 1.0, 3) * mass * 0.02
+        self.poses.append(pose)
+        return int(self.b.add_body(mass, inertia, com=self.rng.normal(size=3) * 0.05, xform=pose, **options))
+
+    def tree(self, count: int) -> None:
+        """Bodies that hang on each other by random joints."""
+        rng = self.rng
+        for i in range(count):
+            parent = int(rng.integers(-1, i)) if i else -1
+            frame_a, frame_b = random_frame(rng), random_frame(rng)
+            start = self.poses[parent] if parent >= 0 else Transform()
+            child = self.body(start * frame_a * frame_b.inverse(), 10 ** rng.uniform(-0.5, 0.8))
+            # The first bodies take every kind in turn over the seeds.
+            kinds = list(COORDINATES)
+            kind = kinds[(self.seed + i) % len(kinds)] if i < 2 else str(rng.choice(kinds))
+            joint = getattr(self.b, f"add_joint_{kind}")(parent, child, frame_a, frame_b, **self._joint_options(kind))
+            if kind != "ball":
+                self.coordinates += [(joint, axis) for axis in range(COORDINATES[kind])]
+            if kind == "revolute":
+                self.turns.append(joint)
+
+    def _joint_options(self, kind: str) -> dict[str, Any]:
+        rng, count = self.rng, COORDINATES[kind]
+        if not count:
+            return {}
+        options: dict[str, Any] = {"damping": rng.uniform(0.0, 1.0, count)}
+        if rng.random() < 0.6:
+            options["friction"] = rng.uniform(0.0, 2.0, count)
+        if rng.random() < 0.6 and kind == "ball":
+            options["limit"] = float(rng.uniform(0.01, 0.3))
+        elif rng.random() < 0.7 and kind != "ball":
+            # Narrow: some are passed at the start, some are reached within the first steps.
+            options["limit_lower"] = rng.uniform(-0.02, 0.005, count)
+            options["limit_upper"] = options["limit_lower"] + rng.uniform(0.002, 0.03, count)
+        if count == 1 and rng.random() < 0.5:
+            options["armature"] = rng.uniform(0.0, 0.2, 1)
+        return {k: float(np.ravel(v)[0]) if count == 1 or k == "limit" else v for k, v in options.items()}
+
+    def loops(self) -> None:
+        """A rod or a ball joint between two bodies that are already joined, and a rope."""
+        rng, last = self.rng, len(self.poses) - 1
+        other = int(rng.integers(-1, last))
+        start = self.poses[other] if other >= 0 else Transform()
+        if self.seed % 3 == 0:
+            here = random_frame(rng)
+            self.b.add_joint_ball(other, last, start.inverse() * self.poses[last] * here, here)
+        elif self.seed % 3 == 1:
+            self._distance(other, last, start, rod=True)
+        if self.seed % 2 == 0:
+            self._distance(-1, int(rng.integers(0, last)), Transform(), rod=False)
+
+    def _distance(self, a: int, b: int, start: Transform, rod: bool) -> None:
+        frames = random_frame(self.rng), random_frame(self.rng)
+        gap = (self.poses[b] * frames[1]).position - np.asarray((start * frames[0]).position)
+        length = float(np.linalg.norm(gap))
+        limits = {"min_distance": length} if rod else {"damping": 2.0}
+        self.b.add_joint_distance(a, b, *frames, max_distance=length if rod else length + 0.002, **limits)
+
+    def couplings(self) -> None:
+        """A gear between two turning bodies and a lever that follows one of them, beside the tree."""
+        places = [Transform((2.0, y, 0.0)) for y in (0.0, 0.5, 1.0)]
+        options = {"axis": (0.3, 1.0, 0.2), "damping": 0.05}
+        joints = []
+        for place in places:
+            joints.append(self.b.add_joint_revolute(-1, self.body(place, 1.0), place, **options))
+        self.b.add_gear(joints[0], joints[1], ratio=float(self.rng.choice([-2.0, 0.5, 3.0])))
+        self.b.add_mimic(joints[2], joints[1], multiplier=float(self.rng.uniform(-1.5, 1.5)), offset=0.1)
+        self.coordinates.append((joints[0], 0))
+        self.turns.append(joints[2])
+
+    def light_link(self) -> None:
+        """A link of 20 g that carries 8 kg."""
+        top, low = Transform((-2.0, 0.0, 0.0)), Transform((-2.0, 0.0, -0.3))
+        link = self.b.add_body(0.02, (2e-5, 2e-5, 1e-5), xform=Transform((-2.0, 0.0, -0.15)))
+        self.poses.append(Transform((-2.0, 0.0, -0.15)))
+        load = self.body(low, 8.0)
+        self.b.add_joint_ball(-1, link, top, Transform((0.0, 0.0, 0.15)))
+        self.b.add_joint_ball(link, load, Transform((0.0, 0.0, -0.15)), Transform())
+
+    def ends(self) -> tuple[int, int, tuple[float, ...], tuple[float, ...], float]:
+        """Two bodies, a point on each and their distance, which is no less than 0.2 m."""
+        while True:
+            b, a = int(self.rng.integers(0, len(self.poses))), int(self.rng.integers(-1, len(self.poses)))
+            points = [tuple(float(x) for x in self.rng.normal(size=3) * 0.2) for _ in range(2)]
+            start = self.poses[a] if a >= 0 else Transform()
+            length = float(np.linalg.norm(self.poses[b].apply(points[1]) - start.apply(points[0])))
+            if a != b and length > 0.2:
+                return a, b, points[0], points[1], length
+
+    def lines(self) -> None:
+        """Cylinders and springs."""
+        rng = self.rng
+        a, b, pin_a, pin_b, length = self.ends()
+        stroke = float(rng.uniform(0.001, 0.08))
+        self.b.add_hydraulic_cylinder(
+            a, b, pin_a, pin_b, length_offset=length - stroke, area_a=1e-4, area_b=6e-5, volume_a=5e-5, volume_b=9e-5,
+            stroke_min=0.0, stroke_max=0.1, flow_gain=orifice_gain(0.7, 0.003, 1e-4, 870.0), piston_mass=0.5,
+            supply_pressure=5e6, viscous_friction=20.0, dry_friction=5.0 * (self.seed % 2), brake_force=50.0,
+            overlap_supply=0.05, overlap_drain=-0.02, valve_order=1 + self.seed % 2, valve_time_constant=0.004,
+            valve_damping=float(rng.choice([0.6, 1.0, 1.4])), cushion_stiffness=1e4 * (self.seed % 3), cushion_damping=5.0,
+            cushion_length=0.01, coupling="papers" if self.seed % 5 == 4 else "implicit", hose_volume_a=2e-5,
+            hose_bulk_modulus=3e8, orifice="linear" if self.seed % 4 == 1 else "smooth", pressure_a=1e6, pressure_b=4e5,
+            anticavitation_gain=1e-8 * (self.seed % 2), label="lift",
+        )  # fmt: skip
+        for k in range(2):
+            a, b, pin_a, pin_b, length = self.ends()
+            self.b.add_spring(a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}")
+
+    def drives(self) -> None:
+        """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""
+        rng = self.rng
+        if not self.coordinates:
+            return
+        for k, lag in enumerate((0.0, 2e-3)):
+            joint, axis = self._coordinate()
+            self.b.add_dc_motor(
+                joint, 0.3, 300.0, 0.02, lag, gear_ratio=float(rng.uniform(5, 20)), axis=axis, label=f"m{k}"
+            )  # fmt: skip
+        # A coordinate takes one servo with an effort limit.
+        limited = rng.permutation(len(self.coordinates))
+        for k, limit in enumerate((0.5, np.inf, 0.2)[: 1 + len(self.coordinates)]):
+            joint, axis = self._coordinate() if k == 1 else self.coordinates[limited[k // 2]]
+            mode = "velocity" if k == 2 else "position"
+            self.b.add_servo(
+                joint, mode, stiffness=50.0, damping=3.0, effort_limit=limit, target=0.05, axis=axis, label=f"servo{k}"
+            )  # fmt: skip
+        joint, axis = self._coordinate()
+        self.b.add_torsion_spring(joint, 20.0, 0.3, 0.1, axis, label="torsion")
+
+    def _coordinate(self) -> tuple[int, int]:
+        return self.coordinates[int(self.rng.integers(0, len(self.coordinates)))]
+
+    def pushes(self) -> None:
+        """Forces and torques in both frames."""
+        rng, last = self.rng, len(self.poses) - 1
+        for k, frame in enumerate(("world", "body")):
+            self.b.add_force(last, rng.normal(size=3) * 5, rng.normal(size=3) * 0.1, frame, label=f"f{k}")
+            self.b.add_torque(int(rng.integers(0, last + 1)), rng.normal(size=3) * 0.5, frame, label=f"t{k}")
+
+
+def random_machine(seed: int) -> ModelBuilder:
+    """The machine of a seed."""
+    m = _Maker(seed)
+    m.tree(3 + seed % 3)
+    m.loops()
+    if seed % 2:
+        m.couplings()
+    if seed % 4 == 0:
+        m.light_link()
+    m.lines()
+    m.drives()
+    m.pushes()
+    # A body that nothing holds, and one that follows its own path.
+    m.b.add_body(1.0, (0.02, 0.03, 0.04), xform=Transform((0.0, 0.0, 3.0)), label="loose")
+    if seed % 3 == 2:
+        m.b.add_body(1.0, (0.1, 0.1, 0.1), linear_velocity=(0.1, 0.0, 0.0), kinematic=True, label="path")
+    return m.b
+
+
+@cache
+def machine_model(seed: int) -> Model:
+    """The finalized machine of a seed; simulations never change their model."""
+    return random_machine(seed).finalize()
+
+
+def scatter(sim: Simulation, seed: int) -> None:
+    """Masses, gravity, damping, friction, actuator constants and commands that differ between the worlds."""
+    rng, n = np.random.default_rng(seed), sim.num_worlds
+    names = sim.signals()
+    parts = {
+        "mass": (0.8, 1.2), "damping": (0.5, 1.5), "friction": (0.5, 1.5), "supply_pressure": (0.5, 1.5),
+        "stall_torque": (0.5, 1.5), "stiffness": (0.5, 1.5), "force_x": (0.5, 2.0),
+    }  # fmt: skip
+    for name in names:
+        last = name.rpartition(".")[2]
+        if last in parts and names[name].writable:
+            sim.write(name, sim.read(name) * rng.uniform(*parts[last], n))
+    sim.write("sim.gravity", rng.normal(size=(n, 3)) + np.array([0.0, 0.0, -9.81]))
+    for label in sim.control:
+        brake = label.endswith(".brake")
+        sim.control[label] = rng.uniform(0.0, 0.3, n) if brake else rng.uniform(-1.0, 1.0, n)
+
+
+def start_moving(sim: Simulation, seed: int, steps: int) -> None:
+    """Random velocities, then a few steps: a state that a run can meet."""
+    rng = np.random.default_rng(seed)
+    for body in sim.model.bodies:
+        for kind in ("linear", "angular"):
+            name = f"body.{body.label}.{kind}_velocity"
+            sim.write(name, rng.normal(size=(sim.num_worlds, 3)) * 0.5)
+    sim.step(steps)
+    assert np.all(sim.health()), sim.health_report()
