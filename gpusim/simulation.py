@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends import choose_backend, make_backend
-from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.kernel_backend import KernelBackend, is_on_device, on_host
 from gpusim.errors import ModelError, unknown_name
 from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import KernelQuarantine, Quarantine
@@ -33,7 +33,14 @@ class ControlMap(MutableMapping[str, Any]):
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         self._columns = sim.model.controls
-        self.array: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
+        self._array: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
+        sim.backend.bind(self._array)
+
+    @property
+    def array(self) -> Array:
+        """Commands of all worlds on the host, (num_worlds, commands); call sim.changed() after writing into it."""
+        backend = self._sim.backend
+        return backend.host_control() if isinstance(backend, KernelBackend) else self._array
 
     def _column(self, label: str) -> int:
         if label not in self._columns:
@@ -46,6 +53,10 @@ class ControlMap(MutableMapping[str, Any]):
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)
         element = f"command '{label}'"
+        if is_on_device(value) and isinstance(self._sim.backend, KernelBackend):
+            self._sim.backend.write_command(column, value)
+            self._sim.changed()
+            return
         try:
             array = np.asarray(value, dtype=np.float64)
             filled = np.broadcast_to(array, (self._sim.num_worlds,))
@@ -80,6 +91,8 @@ class Simulation:
         launch: kernels only: "fused" (a block or thread for each world), "staged" (all of them on one world after
             another stage), or "auto" by the size of a world.
         threads: native only: threads for many worlds; all cores if left out.
+        device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
+        fast: cuda only: fused multiply-adds, for speed at the price of bits that differ from the CPU's.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -96,6 +109,8 @@ class Simulation:
         *,
         launch: str = "auto",
         threads: int | None = None,
+        device: int | None = None,
+        fast: bool = False,
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
@@ -111,11 +126,19 @@ class Simulation:
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         state = State.initial(model, self.num_worlds, DTYPES[dtype])
         self.backend = make_backend(
-            self.backend_name, model, state, self.parameters, self.config, DTYPES[dtype], launch=launch, threads=threads
+            self.backend_name,
+            model,
+            state,
+            self.parameters,
+            self.config,
+            DTYPES[dtype],
+            launch=launch,
+            threads=threads,
+            device=device,
+            fast=fast,
         )
         self._initial = state.copy()
         self.control = ControlMap(self)
-        self.backend.bind(self.control.array)
         self.quarantine = self._make_quarantine()
         self._sensed: Work | None = None
         self._signals: SignalTable | None = None
@@ -128,7 +151,8 @@ class Simulation:
         return self.backend.state
 
     def states(self) -> tuple[State, State]:
-        """The running state and the one that :meth:`reset` returns to."""
+        """The running state and the one that :meth:`reset` returns to; both may be written."""
+        self.backend.initial_changed()
         return self.state, self._initial
 
     @property
@@ -172,6 +196,8 @@ class Simulation:
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""
         self._sensed = None
+        if isinstance(self.backend, KernelBackend):
+            self.backend.changed()
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
@@ -197,7 +223,8 @@ class Simulation:
 
         Args:
             name: see :meth:`signals`.
-            numpy: return a host copy; the NumPy backend always does.
+            numpy: return a host copy; only the cuda backend returns anything else, a CuPy array, which
+                ``torch.from_dlpack`` takes without a copy.
 
         Returns:
             (num_worlds,) or (num_worlds, ...).
@@ -208,7 +235,10 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        return np.array(table[name].read())
+        if numpy or not isinstance(self.backend, KernelBackend):
+            return np.array(table[name].read())
+        array = self.backend.read_signal(name, self.config.dt / self.config.substeps)
+        return array if array is not None else self.backend.to_device(np.array(table[name].read()))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
@@ -234,7 +264,7 @@ class Simulation:
             raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
         worlds = self.world_indices(element, world)
         try:
-            array = np.asarray(value, dtype=np.float64)
+            array = np.asarray(on_host(value), dtype=np.float64)
             filled = np.array(np.broadcast_to(array, (worlds.size, *signal.info.shape)))
         except (TypeError, ValueError):
             raise validate.fail(
@@ -303,7 +333,7 @@ class Simulation:
             mask: which worlds, as in :meth:`write`; None for all.
         """
         worlds = self.world_indices("Simulation.reset", mask)
-        self.state.restore(self._initial, worlds)
+        self.backend.restore(self._initial, worlds)
         self.control.array[worlds] = self.model.default_controls
         self.quarantine.release(worlds)
         self.changed()
@@ -326,6 +356,7 @@ class Simulation:
         start = np.flatnonzero(self.state.arrays["time"] == 0.0)
         for name in ("position", "orientation", "angle"):
             self._initial.arrays[name][start] = self.state.arrays[name][start]
+        self.backend.initial_changed()
         self.changed()
         return report
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.backends.compile import find_compiler
+from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -46,13 +48,14 @@ def automatic_backend() -> tuple[str, str]:
 
 def why_not(name: str) -> str:
     """What a backend misses on this computer, with the mend; empty if it works."""
-    if name == "cuda":
-        return "the cuda backend is being built"
-    if name == "native":
-        try:
+    try:
+        if name == "cuda":
+            load_cupy(0)
+            load_nvrtc()
+        if name == "native":
             find_compiler()
-        except GpusimError as error:
-            return str(error)
+    except GpusimError as error:
+        return str(error)
     return ""
 
 
@@ -65,9 +68,23 @@ def make_backend(
     real: Any,
     **options: Any,
 ) -> NumpyBackend | KernelBackend:
-    """The backend over the given state and parameters; ``options`` ("launch", "threads") are for kernels."""
+    """The backend over the given state and parameters.
+
+    Args:
+        name: from :func:`choose_backend`.
+        model, state, parameters, config, real: what to run.
+        options: "launch", "threads", "device", "fast"; None for the default. Backends take those that concern them.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    if name == "cuda":
+        from gpusim.backends.cuda_backend import CudaBackend
+
+        given.pop("threads", None)
+        return CudaBackend(model, state, parameters, config, real, **given)
     if name == "native":
+        for key in ("device", "fast"):
+            given.pop(key, None)
         from gpusim.backends.native_backend import NativeBackend
 
-        return NativeBackend(model, state, parameters, config, real, **options)
+        return NativeBackend(model, state, parameters, config, real, **given)
     return NumpyBackend(model, state, parameters, config, real)

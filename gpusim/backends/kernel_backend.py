@@ -31,6 +31,8 @@ from gpusim.typing import Array
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 
 
+# DLPack's numbers of memory that the CPU reads: its own, and pinned.
+_HOST_PLACES = (1, 3)
 # Values of ``steps`` with which fused.cu does not step.
 SENSE, POSE = 0, -1
 LAUNCHES = ("auto", "fused", "staged")
@@ -53,6 +55,21 @@ def arguments_type() -> np.dtype:  # type: ignore[type-arg]
     """The structure ``Arguments`` of the kernels; pointers as 64-bit numbers."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members()]
     return np.dtype(fields, align=True)
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether an array lies on a GPU (CuPy, PyTorch, JAX: whatever speaks DLPack)."""
+    place = getattr(value, "__dlpack_device__", None)
+    return place is not None and place()[0] not in _HOST_PLACES
+
+
+def on_host(value: Any) -> Any:
+    """The same as a NumPy array, if it is an array on a GPU."""
+    if not is_on_device(value):
+        return value
+    import cupy
+
+    return cupy.from_dlpack(value).get()
 
 
 class KernelBackend(ABC):
@@ -107,6 +124,32 @@ class KernelBackend(ABC):
     @abstractmethod
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
+
+    def changed(self) -> None:
+        """Something was written: what was sensed is out of date."""
+
+    def restore(self, initial: State, worlds: Array) -> None:
+        """Put worlds back to a state."""
+        self.state.restore(initial, worlds)
+
+    def initial_changed(self) -> None:
+        """The state that reset returns to was written."""
+
+    def host_control(self) -> Array:
+        """Commands on the host, to be written; (num_worlds, controls)."""
+        return self.control
+
+    def write_command(self, column: int, values: Any) -> None:
+        """Commands of all worlds from an array on a device, (num_worlds,)."""
+        self.control[:, column] = on_host(values)
+
+    def read_signal(self, name: str, h: float) -> Any:
+        """A signal as an array on the device, or None where the host reads it."""
+        return None
+
+    def to_device(self, array: Array) -> Any:
+        """An array as :meth:`Simulation.read` returns it."""
+        return array
 
     def read_health(self) -> Array:
         """Health word of every world, (num_worlds,)."""

@@ -47,6 +47,13 @@ class NumpyBackend:
             sense_stage(self, h)
         return self.work
 
+    def restore(self, initial: State, worlds: Array) -> None:
+        """Put worlds back to a state."""
+        self.state.restore(initial, worlds)
+
+    def initial_changed(self) -> None:
+        """The state that reset returns to was written."""
+
     def refresh_parameters(self) -> None:
         """Derive what follows from the parameters; call after one was written."""
         self.work.refresh_parameters()

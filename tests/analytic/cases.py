@@ -173,6 +173,7 @@ def run(
     joint_solver: Any = "direct",
     iterations: int = 8,
     scheme: Any = "second_order",
+    backend: str = "numpy",
     horizon: float | None = None,
 ) -> Result:
     """Run one case (a key of ``CASES`` or of ``special.CASES``) up to ``horizon`` s and measure it.
@@ -180,7 +181,7 @@ def run(
     With a dt that is longer than the reference's sample step only the samples at multiples of dt count. A run whose
     world was stopped is reported with ``finished`` False.
     """
-    setup = Setup(dt, substeps, dtype, joint_solver, iterations, scheme)
+    setup = Setup(dt, substeps, dtype, joint_solver, iterations, scheme, backend)
     trajectory = CASES.get(case)
     result = Result(case, trajectory.unit if trajectory else "m")
     start = time.perf_counter()

@@ -34,8 +34,10 @@ class March:
 
 
 def simulation(scene: Scene, setup: Setup) -> gpusim.Simulation:
-    """A simulation of one world with the settings of ``setup`` on the NumPy backend."""
-    return gpusim.Simulation(scene.builder.finalize(), backend="numpy", dtype=setup.dtype, config=setup.config())
+    """A simulation of one world with the settings of ``setup``."""
+    return gpusim.Simulation(
+        scene.builder.finalize(), backend=setup.backend, dtype=setup.dtype, config=setup.config(), launch="fused"
+    )
 
 
 def failure(sim: gpusim.Simulation) -> str:

@@ -20,6 +20,7 @@ class Setup:
     joint_solver: Literal["direct", "colored"] = "direct"
     iterations: int = 8
     scheme: Literal["second_order", "papers"] = "second_order"
+    backend: str = "numpy"
 
     def config(self) -> gpusim.SolverConfig:
         """The same as a solver configuration."""
@@ -36,6 +37,7 @@ class Setup:
         parts = [self.joint_solver if self.joint_solver == "direct" else f"colored {self.iterations} sweeps"]
         parts.append(f"{1e3 * self.dt:g} ms" + (f" x {self.substeps}" if self.substeps > 1 else ""))
         parts += [self.dtype] * (self.dtype != "float64") + ["papers"] * (self.scheme == "papers")
+        parts += [self.backend] * (self.backend != "numpy")
         return ", ".join(parts)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import Model, ModelBuilder, Simulation, Transform, orifice_gain
+from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
+from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
 SEEDS = range(20)
@@ -73,17 +74,29 @@ class _Maker:
         return {k: float(np.ravel(v)[0]) if count == 1 or k == "limit" else v for k, v in options.items()}
 
     def loops(self) -> None:
-        """A rod or a ball joint between two bodies that are already joined, and a rope."""
+        """A rod between two bodies that are already joined, a rope, or a planar loop, which locks motions twice."""
         rng, last = self.rng, len(self.poses) - 1
         other = int(rng.integers(-1, last))
         start = self.poses[other] if other >= 0 else Transform()
         if self.seed % 3 == 0:
-            here = random_frame(rng)
-            self.b.add_joint_ball(other, last, start.inverse() * self.poses[last] * here, here)
+            self._four_bar()
         elif self.seed % 3 == 1:
             self._distance(other, last, start, rod=True)
         if self.seed % 2 == 0:
             self._distance(-1, int(rng.integers(0, last)), Transform(), rod=False)
+
+    def _four_bar(self) -> None:
+        """A parallelogram of revolute joints beside the tree."""
+        at = {"axis": (0.0, 1.0, 0.0), "damping": 0.05}
+        crank, rocker = Transform((0.0, -2.0, 0.0)), Transform((0.5, -2.0, 0.0))
+        coupler = Transform((0.1, -2.0, 0.3))
+        bars = [self.body(place, 1.0) for place in (crank, coupler, rocker)]
+        top = Transform((0.1, 0.0, 0.3))
+        drive = self.b.add_joint_revolute(-1, bars[0], crank, **at)
+        self.b.add_joint_revolute(bars[0], bars[1], top, **at)
+        self.b.add_joint_revolute(-1, bars[2], rocker, friction=0.1, **at)
+        self.b.add_joint_revolute(bars[1], bars[2], Transform((0.5, 0.0, 0.0)), top, **at)
+        self.coordinates.append((drive, 0))
 
     def _distance(self, a: int, b: int, start: Transform, rod: bool) -> None:
         frames = random_frame(self.rng), random_frame(self.rng)
@@ -217,8 +230,11 @@ def scatter(sim: Simulation, seed: int) -> None:
         sim.control[label] = rng.uniform(0.0, 0.3, n) if brake else rng.uniform(-1.0, 1.0, n)
 
 
-def start_moving(sim: Simulation, seed: int, steps: int) -> None:
-    """Random velocities, then a few steps: a state that a run can meet."""
+@cache
+def moving_state(seed: int, num_worlds: int, steps: int = 4) -> State:
+    """A state that a run can meet: random velocities, then a few steps of the reference in float64."""
+    sim = Simulation(machine_model(seed), num_worlds, backend="numpy", config=SolverConfig(dt=2e-3))
+    scatter(sim, seed)
     rng = np.random.default_rng(seed)
     for body in sim.model.bodies:
         for kind in ("linear", "angular"):
@@ -226,3 +242,4 @@ def start_moving(sim: Simulation, seed: int, steps: int) -> None:
             sim.write(name, rng.normal(size=(sim.num_worlds, 3)) * 0.5)
     sim.step(steps)
     assert np.all(sim.health()), sim.health_report()
+    return sim.state

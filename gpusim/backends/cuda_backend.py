@@ -1,0 +1,347 @@
+"""The cuda backend: cuda_kernels/ through NVRTC and CuPy, on one GPU.
+
+Kernels are launched on CuPy's current stream, so that arrays leave and enter by DLPack in the right order. Poses,
+velocities and commands live on the device; the host's copies (``state``, ``control``) are brought up to date when they
+are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim.backends.compile import compile_cuda
+from gpusim.backends.cuda_device import load_cupy, threads_of_block
+from gpusim.backends.header import kept_fields
+from gpusim.backends.kernel_backend import POSE, SENSE, KernelBackend
+from gpusim.backends.staged import TELL_ACTIVE, Launch
+from gpusim.backends.variants import model_variant
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.work import Work
+from gpusim.sensors.device import DeviceSignal, device_signals
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+_DEVICE_TO_HOST = 2
+_STAGED_THREADS, _WARP = 128, 32
+
+
+class CudaBackend(KernelBackend):
+    """Serves the front door from kernels on a GPU.
+
+    Args:
+        model, state, parameters, config, real, launch: see KernelBackend.
+        device: number of the GPU; 0 if left out.
+        fast: let the compiler fuse multiplies with adds: faster, with bits that differ from the CPU's.
+
+    Raises:
+        ModelError: no CuPy, no such GPU.
+        CompileError: the kernels do not compile.
+    """
+
+    name = "cuda"
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        launch: str = "auto",
+        device: int | None = None,
+        fast: bool = False,
+    ) -> None:
+        super().__init__(model, state, parameters, config, real, launch)
+        self.device = device or 0
+        self._cupy = load_cupy(self.device)
+        self._arrays: dict[str, Any] = {}
+        self._on_device = device_signals(model)
+        self._host_newer = self._device_newer = self._control_newer = self._commands_newer = False
+        self._sensed_h = 0.0
+        self._initial_arguments: Any = None
+        self._graphs: dict[tuple[int, float], Any] = {}
+        with self._here():
+            self._load(fast)
+
+    def _here(self) -> Any:
+        return self._cupy.cuda.Device(self.device)
+
+    def _load(self, fast: bool) -> None:
+        cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
+        variant = model_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes, self.direct)
+        arch = f"sm_{gpu.compute_capability}"
+        path = compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)
+        module = cupy.RawModule(path=str(path))
+        self._function: Callable[[str], Any] = module.get_function
+        self._processors = int(gpu.attributes["MultiProcessorCount"])
+        self._threads = threads_of_block(self.sizes)
+        self._shared = 0
+        if not self.staged and self.layout.size <= int(gpu.attributes["MaxSharedMemoryPerBlockOptin"]):
+            self._shared = self.layout.size
+            self._function("run_worlds").max_dynamic_shared_size_bytes = self._shared
+        self._signal_module = module if not self.staged else self._fused_module(arch, fast)
+        self._failed_seen = cupy.cuda.alloc_pinned_memory(4)
+        self._failed_host = np.frombuffer(self._failed_seen, np.int32, 1)
+        self._failed_host[:] = 0
+
+    def _fused_module(self, arch: str, fast: bool) -> Any:
+        """The build that reads signals and resets worlds, beside the staged one."""
+        variant = model_variant("fused.cu", self.real, self.sizes, self.direct)
+        return self._cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
+
+    # Memory.
+
+    def place(self, name: str, array: Array) -> int:
+        """A copy on the device; an array of the same name, shape and type is overwritten in its place."""
+        with self._here():
+            old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
+            if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
+                old.set(contiguous)
+            else:
+                self._arrays[name] = self._cupy.asarray(contiguous)
+            return int(self._arrays[name].data.ptr)
+
+    def sync_arguments(self) -> None:
+        """Copy the arguments to the device, where the kernels read them."""
+        self.place("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
+
+    def bind(self, control: Array) -> None:
+        """Take the commands from ``control``, (num_worlds, controls)."""
+        with self._here():
+            self.fill_arguments(control)
+            resident = self._processors * 32
+            self._ensure_slabs(self.num_worlds if self.staged else 0 if self._shared else min(self.num_worlds, resident))
+
+    def _ensure_slabs(self, count: int) -> None:
+        old = self._arrays.get("slab")
+        if old is None or old.size < count * self.layout.size:
+            self._arrays["slab"] = self._cupy.zeros(max(count, 1) * self.layout.size, np.uint8)
+            self.arguments["slab"] = int(self._arrays["slab"].data.ptr)
+            self.sync_arguments()
+
+    def _kept(self) -> list[tuple[Array, Any]]:
+        """Host and device arrays of the state."""
+        pairs = []
+        for f in kept_fields():
+            kind = f.name.removesuffix("_state")
+            host = self.packed_state.get(kind) if kind != f.name else self._state.arrays[f.name]
+            if host is not None and host.size:
+                pairs.append((host, self._arrays[f"kept_{f.name}"]))
+        return pairs
+
+    def _pull(self) -> None:
+        if self._device_newer:
+            with self._here():
+                for host, device in self._kept():
+                    device.get(out=host)
+            self._device_newer = False
+
+    def _push(self) -> None:
+        """Bring what the host wrote to the device."""
+        with self._here():
+            if self._host_newer:
+                for host, device in self._kept():
+                    device.set(host)
+                self._host_newer = False
+            if self._control_newer:
+                self._arrays["control"].set(self.control)
+                self._control_newer = False
+
+    @property
+    def state(self) -> State:
+        """The state on the host; whoever asks for it may write, so the device takes it before the next launch."""
+        self._pull()
+        self._host_newer = True
+        return self._state
+
+    def host_control(self) -> Array:
+        """Commands on the host, to be written; (num_worlds, controls)."""
+        if self._commands_newer:
+            self._arrays["control"].get(out=self.control)
+            self._commands_newer = False
+        self._control_newer = True
+        return self.control
+
+    def write_command(self, column: int, values: Any) -> None:
+        """Commands of all worlds from an array on the device (CuPy, or what speaks DLPack), (num_worlds,)."""
+        with self._here():
+            self._push()
+            self._arrays["control"][:, column] = self._cupy.from_dlpack(values)
+        self._commands_newer = True
+
+    # Launches.
+
+    def _run(self, h: float, steps: int) -> None:
+        stepping = steps > 0
+        shared = self._shared if stepping else 0
+        slabs = self._arrays["slab"].size // self.layout.size
+        grid = self.num_worlds if shared or not stepping else min(self.num_worlds, slabs)
+        function = self._signal_module.get_function("run_worlds") if not stepping else self._function("run_worlds")
+        arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(bool(shared)))
+        function((grid,), (self._threads,), arguments, shared_mem=shared)
+
+    def advance(self, n: int, dt: float) -> bool:
+        """Run ``n`` steps of ``dt`` seconds without waiting for them; True if a world was seen to have failed.
+
+        The flag of this call's worlds arrives with a later call or with :meth:`read_health`.
+        """
+        h = dt / self.config.substeps
+        with self._here():
+            self._push()
+            if self.staged:
+                run = self._runner(h)
+                for _ in range(n):
+                    self.program.run_step(run, self._any_active(run), self.config.substeps)
+            elif n:
+                self._run(h, n)
+            stream = self._cupy.cuda.get_current_stream().ptr
+            source = self._arrays["failed"].data.ptr
+            self._cupy.cuda.runtime.memcpyAsync(self._failed_host.ctypes.data, source, 4, _DEVICE_TO_HOST, stream)
+        self._device_newer, self._sensed_h = True, 0.0
+        return bool(self._failed_host[0])
+
+    def _runner(self, h: float) -> Callable[[list[Launch]], None]:
+        """Executes segments: at first launch by launch, from the second time on as a CUDA graph."""
+
+        def run(segment: list[Launch]) -> None:
+            key = (id(segment), h)
+            if key not in self._graphs:
+                self._graphs[key] = None
+                self._launch_all(segment, h)
+                return
+            if self._graphs[key] is None:
+                self._graphs[key] = self._capture(segment, h)
+            self._graphs[key].launch(self._cupy.cuda.get_current_stream())
+
+        return run
+
+    def _launch_all(self, segment: list[Launch], h: float) -> None:
+        size, blocks = np.float64(h), self._processors * 4
+        for launch in segment:
+            arguments = (self._arrays["arguments"], size, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
+            self._function(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
+
+    def _capture(self, segment: list[Launch], h: float) -> Any:
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            self._launch_all(segment, h)
+            return stream.end_capture()
+
+    def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
+        def any_active() -> bool:
+            self._arrays["active"].fill(0)
+            run(TELL_ACTIVE)
+            return bool(self._arrays["active"].get()[0])
+
+        return any_active
+
+    # Signals, reset and health.
+
+    def _sense(self, h: float) -> None:
+        """Leave stage sense in the slabs, once for each state."""
+        if self._sensed_h == h and not (self._host_newer or self._control_newer):
+            return
+        with self._here():
+            self._push()
+            self._ensure_slabs(self.num_worlds)
+            if self.staged:
+                run = self._runner(h)
+                run(self.program.start)
+                self.program.run_impulses(run, self._any_active(run))
+                run(self.program.sense)
+            else:
+                self._run(h, SENSE)
+        self._device_newer, self._sensed_h = True, h
+
+    def sensed(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage sense), on the host."""
+        self._sense(h)
+        work = self.fill_work(h)
+        self._sensed_h = h
+        return work
+
+    def changed(self) -> None:
+        """Something was written: what was sensed is out of date."""
+        self._sensed_h = 0.0
+
+    def slab_array(self, name: str) -> Array:
+        """A copy."""
+        with self._here():
+            memory = self._arrays["slab"][: self.num_worlds * self.layout.size].get()
+        return self.layout.view(memory, name, self.num_worlds)
+
+    def read_signal(self, name: str, h: float) -> Any:
+        """A signal as a CuPy array (num_worlds, ...), or None where only the host can read it."""
+        signal = self._on_device.get(name)
+        if signal is None:
+            return None
+        with self._here():
+            if signal.sensed:
+                self._sense(h)
+            elif self._sensed_h == 0.0 or self._host_newer:
+                self._push()
+                self._ensure_slabs(self.num_worlds)
+                self._run(h, POSE)
+            return self._read(signal)
+
+    def _read(self, signal: DeviceSignal) -> Any:
+        width = int(np.prod(signal.shape, dtype=np.int64))
+        out = self._cupy.empty((self.num_worlds, *signal.shape))
+        arguments = (self._arrays["arguments"], out, np.int32(signal.what), np.int32(signal.index), np.int32(width))
+        blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
+        self._signal_module.get_function("read_worlds")((blocks,), (_STAGED_THREADS,), arguments)
+        return out
+
+    def restore(self, initial: State, worlds: Array) -> None:
+        """Put worlds back to a state, on the device."""
+        mask = np.zeros(self.num_worlds, np.int32)
+        mask[worlds] = 1
+        with self._here():
+            self._push()
+            if self._initial_arguments is None:
+                self._initial_arguments = self._place_initial(initial)
+            arguments = (self._arrays["arguments"], self._initial_arguments, self._cupy.asarray(mask))
+            blocks = min(self.num_worlds, self._processors * 16)
+            self._signal_module.get_function("restore_worlds")((blocks,), (_WARP,), arguments)
+        self._device_newer = True
+
+    def _place_initial(self, initial: State) -> Any:
+        """Arguments whose state is ``initial``."""
+        arguments = self.arguments.copy()
+        packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
+        for f in kept_fields():
+            kind = f.name.removesuffix("_state")
+            if kind == f.name:
+                array = initial.arrays[f.name]
+            else:
+                array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
+            arguments[f"kept_{f.name}"] = self.place(f"initial_{f.name}", array)
+        return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
+
+    def initial_changed(self) -> None:
+        """The state that reset returns to was written."""
+        self._initial_arguments = None
+
+    def to_device(self, array: Array) -> Any:
+        """A copy on the device."""
+        with self._here():
+            return self._cupy.asarray(array)
+
+    def read_health(self) -> Array:
+        """Health word of every world, (num_worlds,)."""
+        with self._here():
+            return np.asarray(self._arrays["health"].get())
+
+    def release(self, worlds: Array) -> None:
+        """Let worlds run again."""
+        with self._here():
+            health = self._arrays["health"].get()
+            health[worlds] = 0
+            self._arrays["health"].set(health)
+            self._arrays["failed"].fill(int(health.any()))
+        self._failed_host[0] = int(health.any())

@@ -1,0 +1,133 @@
+"""Runs one stage after another on the reference and on the kernels, each from the reference's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import Simulation, SolverConfig
+from gpusim.backends.native_backend import NativeBackend
+from gpusim.typing import Array
+
+from .machines import machine_model, moving_state, scatter
+from .stages import UPDATES, Made, Reference, made, written
+
+WORLDS = 3
+STAGES = ("prepare", "actuate", "kick", "solve", "sense", "split_impulses", "commit", "drift", "positions")
+POISON = {"f": np.nan, "i": 1 << 29}
+
+
+@dataclass
+class Outcome:
+    """One array after one stage: what both made, (num_worlds, ...), and which numbers count."""
+
+    stage: str
+    name: str
+    expected: Array
+    got: Array
+    inputs: dict[str, Made]
+
+
+def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulation]:
+    """The machine of a seed on NumPy and on the kernels in staged launch, in the same moving state."""
+    sims = []
+    for backend in ("numpy", "native"):
+        sim = Simulation(
+            machine_model(seed), WORLDS, backend=backend, dtype=dtype, config=SolverConfig(**config), launch="staged"
+        )
+        scatter(sim, seed)
+        sim.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
+        sim.changed()
+        sims.append(sim)
+    # Restoring rounds to the simulation's numbers; the reference replaces its actuators' arrays, so they keep float64.
+    for group in sims[0].state.groups:
+        group.state = {name: array.astype(sims[0].backend.work.real) for name, array in group.state.items()}
+    return sims[0], sims[1]
+
+
+class Walk:
+    """Steps both simulations through the stages of one substep."""
+
+    def __init__(self, reference: Simulation, native: Simulation, h: float) -> None:
+        assert isinstance(native.backend, NativeBackend)
+        self.reference, self.native, self.kernels, self.h = Reference(reference), native, native.backend, h
+        config = reference.config
+        self.direct, self.papers = config.joint_solver == "direct", config.scheme == "papers"
+        self.known: dict[str, Made] = {}
+
+    def stages(self) -> list[str]:
+        """The stages of this scheme."""
+        skipped = "positions" if self.papers else "split_impulses"
+        return [s for s in STAGES if s != skipped]
+
+    def start(self) -> Iterator[Outcome]:
+        """Stage start: poisoned slabs take the state and clear the rows."""
+        names = list(self.kernels.layout.places)
+        self._poison(names)
+        self.kernels.run_stage("start", self.h)
+        self.known = self.reference.state()
+        for name, (array, _) in self.known.items():
+            yield self._outcome("start", name, array, None)
+        for name in ("jacobian", "bias", "overflow_change"):
+            view = self.kernels.slab_array(name)
+            yield self._outcome("start", name, np.zeros_like(view), None)
+
+    def stage(self, stage: str) -> Iterator[Outcome]:
+        """One stage on both."""
+        self._load()
+        self._poison(written(stage, self.direct, self.papers))
+        inputs, before = dict(self.known), self._snapshot()
+        with np.errstate(all="ignore"):
+            run = getattr(self.reference.sim.backend, stage)
+            run(self.h) if stage == "prepare" else run()
+        results = made(self.reference, stage)
+        self.kernels.run_stage(stage, self.h)
+        self._check_untouched(stage, before)
+        self.known |= results
+        for name, (array, mask) in results.items():
+            yield self._outcome(stage, name, array, mask, inputs)
+
+    def end(self) -> Iterator[Outcome]:
+        """Stage end: a healthy state goes back to the simulation's own arrays."""
+        self._load()
+        for array in self.native.state.variables().values():
+            array[...] = POISON[array.dtype.kind]
+        self.kernels.run_stage("end", self.h)
+        assert not self.kernels.read_health().any()
+        state = Reference(self.native).state()
+        for name, (array, _) in state.items():
+            yield Outcome("end", name, self.known[name][0], array, {})
+
+    def _outcome(
+        self, stage: str, name: str, array: Array, mask: Array | None, inputs: dict[str, Made] | None = None
+    ) -> Outcome:
+        got = self.kernels.slab_array(name).reshape(array.shape)
+        if mask is not None:
+            array, got = np.where(mask, array, 0), np.where(mask, got, 0)
+        return Outcome(stage, name, array, np.array(got), inputs or {})
+
+    def _load(self) -> None:
+        """Give the kernels the reference's numbers."""
+        for name, (array, mask) in self.known.items():
+            view = self.kernels.slab_array(name)
+            np.copyto(view, array.reshape(view.shape), casting="same_kind", where=True if mask is None else mask)
+
+    def _poison(self, names: Any) -> None:
+        for name in names:
+            view = self.kernels.slab_array(name)
+            keep = ~self.reference.row_mask if name == "bias" and self.known else np.zeros((), bool)
+            if name == "jacobian" and self.known:
+                keep = view == 0.0
+            np.copyto(view, POISON[view.dtype.kind], where=~keep)
+
+    def _snapshot(self) -> dict[str, bytes]:
+        return {name: self.kernels.slab_array(name).tobytes() for name in self.kernels.layout.places}
+
+    def _check_untouched(self, stage: str, before: dict[str, bytes]) -> None:
+        """Nothing but the listed arrays may change, else the list of what to poison is not complete."""
+        allowed = {*written(stage, self.direct, self.papers), *UPDATES.get(stage, ())}
+        changed = {name for name, old in before.items() if self.kernels.slab_array(name).tobytes() != old}
+        assert changed <= allowed, (stage, sorted(changed - allowed))

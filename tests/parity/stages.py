@@ -1,0 +1,266 @@
+"""What every stage reads and writes, in the words of the kernels' arrays (WORK_FIELDS and STATE_FIELDS of model/fields.py).
+
+``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; WRITES which
+arrays the kernels write in it. So every stage can be judged alone: the kernels get the reference's numbers as inputs,
+and NaN where they have to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpusim import Simulation
+from gpusim.backends.header import kinds
+from gpusim.typing import Array
+
+#: An array as the reference made it, and where it is to be looked at (None: everywhere).
+Made = tuple[Array, Array | None]
+
+_LAW = ("law_impulse", "law_slope", "servo_impulse", "servo_slope", "servo_most")
+_FACTOR_WORK = ("right", "change")
+#: Arrays that a stage writes in full; they are poisoned before it.
+WRITES: dict[str, tuple[str, ...]] = {
+    "prepare": (
+        "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility", "twist_before",
+        "jacobian", "mass_jacobian", "axis_position", "rate", "rate_old",
+    ),
+    "actuate": (*_LAW, "force", "torque", "share", "law_friction", "velocity_lower", "velocity_upper", "motor_scratch",
+                "cylinder_scratch"),
+    "kick": ("twist", "twist_kicked", "momentum_kicked"),
+    "direct solve": (
+        "mass_blocks", "factor_blocks", "own", "gamma", "factored", "target", "scale", "shown", "solved", "kept_twist",
+        "kept_solved", "lower", "inverse", "rate_next", "response", "worst", "first_error", "residual_next", "mode",
+        "wanted", "left", "correcting", "since", "switches", "stuck", "again", "changed", "stale", "first_axis",
+        "guard_action", *_FACTOR_WORK,
+    ),
+    "colored solve": (
+        "inverse", "axis_reaction", "axis_motion", "response", "solved", "rate_next", "worst", "residual_next",
+        "largest_change", "last_change", "mode", "sweeps", "done",
+    ),
+    "curvature": ("midpoint", "turn", "element_bias", "bias"),
+    "sense": ("twist_now", "momentum_now", "share_force"),
+    "direct split_impulses": ("displacement", *_FACTOR_WORK),
+    "colored split_impulses": ("displacement",),
+    "commit": ("command_before",),
+    "drift": (
+        "linear_velocity", "angular_momentum", "impulse", "axis_mode", "axis_velocity", "axis_velocity_before",
+        "kick_before", "step_before", "residual",
+    ),
+    "direct positions": ("rotation", *_FACTOR_WORK),
+    "colored positions": ("rotation",),
+    "end": ("culprit",),
+}  # fmt: skip
+#: Arrays that a stage reads and writes, or writes in part.
+UPDATES: dict[str, tuple[str, ...]] = {
+    "prepare": ("angle", "coupling_offset"),
+    "solve": ("twist", "share", "cylinder_scratch", "overflow_change", *_LAW),
+    "split_impulses": ("overflow_change",),
+    "commit": ("motor_state", "cylinder_state"),
+    "drift": ("position", "orientation", "time"),
+    "positions": ("position", "orientation", "overflow_change"),
+}
+
+
+def written(stage: str, direct: bool, papers: bool) -> tuple[str, ...]:
+    """Arrays to poison before a stage."""
+    solver = "direct" if direct else "colored"
+    names = WRITES.get(stage, ()) + WRITES.get(f"{solver} {stage}", ())
+    return names + (WRITES["curvature"] if stage == "solve" and not papers else ())
+
+
+def _flat(array: Array, like: tuple[int, ...]) -> Array:
+    return np.asarray(array).reshape(array.shape[0], *like)
+
+
+class Reference:
+    """Reads the work arrays of a NumPy simulation by the names of the kernels' arrays."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim, self.w, self.t = sim, sim.backend.work, sim.model.topology
+        self.n = sim.num_worlds
+        self.rows = self.t.num_constraints * self.t.block
+        used = np.zeros(self.rows, bool)
+        used[self.t.element_row_index] = True
+        used[self.t.coupling.row] = True
+        #: Rows that an element or a coupling writes; the others stay zero.
+        self.row_mask = used
+
+    def state(self) -> dict[str, Made]:
+        """Every array of the state."""
+        made: dict[str, Made] = {k: (v, None) for k, v in self.sim.state.arrays.items()}
+        made["impulse"] = (_flat(made["impulse"][0], (self.t.num_constraints, self.t.block)), None)
+        for group in self.sim.state.groups:
+            if group.type.variables:
+                packed = np.stack([group.state[v.name] for v in group.type.variables], axis=1)
+                made[f"{group.type.name}_state"] = (_flat(packed, (-1,)), None)
+        return {name: (np.array(array), mask) for name, (array, mask) in made.items()}
+
+    def prepare(self) -> dict[str, Made]:
+        """Stage prepare."""
+        w, t = self.w, self.t
+        sides = t.num_constraints * t.slots
+        mask = np.zeros((t.num_constraints, t.slots, t.block, 6), bool)
+        mask[:, :2] = self.row_mask.reshape(-1, 1, t.block, 1)
+        coupled = np.zeros(self.rows, bool)
+        coupled[t.coupling.row] = True
+        mask |= coupled.reshape(-1, 1, t.block, 1)
+        return {
+            "rotation": (_flat(w.rotation, (-1, 9)), None),
+            "inertia_inverse": (_flat(w.inertia_inverse, (-1, 9)), None),
+            "mobility": (_flat(w.mobility, (-1, 9)), None),
+            "twist_before": (w.twist_before, None),
+            "element_value": (w.element_value, None),
+            "element_vectors": self._element_vectors(),
+            "coupling_value": (w.coupling_value, None),
+            "jacobian": (_flat(w.jacobian, (sides, t.block, 6)), mask.reshape(sides, t.block, 6)),
+            "mass_jacobian": (_flat(w.mass_jacobian, (sides, t.block, 6)), None),
+            "axis_position": (w.axis_position, None),
+            "rate": (w.axis_velocity, None),
+            "rate_old": (w.axis_velocity_old, None),
+            **{name: self.state()[name] for name in UPDATES["prepare"]},
+        }
+
+    def _element_vectors(self) -> Made:
+        w, s = self.w, self.w.scratch
+        out, mask = np.zeros((self.n, self.t.num_elements, 13), w.real), np.zeros((self.t.num_elements, 13), bool)
+        dots, spins, lines = w.layout.dots, w.layout.spins, w.layout.lines
+        if dots.stop > dots.start:
+            parts = [*np.split(s["dot.vectors"], 3, axis=1), s["dot.sep"]]
+            out[:, dots, :12], mask[dots, :12] = np.concatenate(parts, axis=-1), True
+        if spins.stop > spins.start:
+            out[:, spins, :3], mask[spins, :3] = s["spin.u"], True
+        if lines.stop > lines.start:
+            arms = s["line.arms"]
+            parts = [arms[..., 0], arms[..., 1], s["line.sep"], s["line.unit"], s["line.length"][..., None]]
+            out[:, lines], mask[lines] = np.concatenate(parts, axis=-1), True
+        return out, mask
+
+    def law(self) -> dict[str, Made]:
+        """Totals of the law, the actuators' shares and their numbers."""
+        law, zero = self.w.law, np.zeros_like(self.w.law.impulse)
+        clamped = law.clamped is not None
+        made: dict[str, Made] = {"law_impulse": (law.impulse, None), "law_slope": (law.slope, None)}
+        for name in ("servo_impulse", "servo_slope", "servo_most"):
+            made[name] = (getattr(law, name) if clamped else zero, None)
+        made["share"] = self._shares()
+        return made | self._scratch()
+
+    def _shares(self) -> Made:
+        law, columns = self.w.law, []
+        for kind in kinds():
+            if kind.name not in law.shares:
+                continue
+            _, impulse, slope = law.shares[kind.name]
+            own = np.zeros((self.n, impulse.shape[1], 8))
+            own[..., 0], own[..., 1] = impulse, slope
+            if law.clamped is not None and law.clamped[0].type is kind:
+                for k in range(3):
+                    own[..., 2 + k] = law.clamped[1 + k]
+            columns.append(own)
+        # Friction and stops of a share go into law_friction and the velocity bounds at once.
+        mask = np.broadcast_to(np.arange(8) < 5, (sum(c.shape[1] for c in columns), 8))
+        return np.concatenate([np.zeros((self.n, 0, 8)), *columns], axis=1), mask
+
+    def _scratch(self) -> dict[str, Made]:
+        """Numbers that motors and cylinders keep within the substep, in the order of ``kernel_scratch``."""
+        s, made = self.w.scratch, {}
+        if "motor.law" in s:
+            made["motor_scratch"] = (np.concatenate(list(s["motor.law"][:3]), axis=1), None)
+        if "cylinder.oil" in s:
+            opened = self.w.circuit.opened
+            count = s["cylinder.oil"].shape[1]
+            free = s.get("cylinder.free", np.zeros((3, self.n, count)))
+            columns = [
+                *s["cylinder.spool"], *opened[0], *opened[1], s["cylinder.oil"], *s["cylinder.compliance"],
+                *s["cylinder.guess"], *s["cylinder.lines"][0], *s["cylinder.lines"][1], *s["cylinder.cushion"], *free,
+            ]  # fmt: skip
+            wide = [np.broadcast_to(c, (self.n, count)) for c in columns]
+            mask = np.ones(len(wide) * count, bool)
+            mask[-3 * count :] = "cylinder.free" in s
+            made["cylinder_scratch"] = (np.concatenate(wide, axis=1), mask)
+        return made
+
+    def actuate(self) -> dict[str, Made]:
+        """Stage actuate."""
+        w = self.w
+        return self.law() | {
+            "force": (w.force, None), "torque": (w.torque, None), "law_friction": (w.law.friction, None),
+            "velocity_lower": (w.law.velocity_lower, None), "velocity_upper": (w.law.velocity_upper, None),
+        }  # fmt: skip
+
+    def kick(self) -> dict[str, Made]:
+        """Stage kick."""
+        w = self.w
+        return {"twist": (w.twist, None), "twist_kicked": (w.twist_kicked, None), "momentum_kicked": (w.momentum_kicked, None)}
+
+    def solve(self) -> dict[str, Made]:
+        """Stage solve."""
+        w = self.w
+        made: dict[str, Made] = self.law() | {
+            "solved": (_flat(w.impulse, (-1,)), None), "twist": (w.twist, None), "mode": (w.mode, None),
+            "rate_next": (w.axis_velocity_next, None), "residual_next": (w.residual, None),
+        }  # fmt: skip
+        if w.scheme != "papers":
+            made |= {"midpoint": (w.midpoint, None), "element_bias": (w.element_bias, None), "bias": (w.bias, self.row_mask)}
+        return made | (self._factor() if w.config.joint_solver == "direct" else self._sweeps())
+
+    def _factor(self) -> dict[str, Made]:
+        factor, b = self.w.factor, self.t.block
+        lower = np.concatenate([np.zeros((self.n, 0, b, b)), *factor.lower], axis=1)
+        scale = np.ones((self.n, self.rows)) if factor.scale is None else _flat(factor.scale, (-1,))
+        return {
+            "inverse": (factor.inverse, None), "lower": (lower, None), "scale": (scale, None),
+            "stuck": (self.w.stuck.astype(np.int32), None),
+        }  # fmt: skip
+
+    def _sweeps(self) -> dict[str, Made]:
+        w, t = self.w, self.t
+        inverse = np.zeros((self.n, t.num_constraints, t.block, t.block), w.real)
+        axes = t.axis_row.size
+        reaction = np.zeros((self.n, axes, t.block), w.real)
+        motion = np.zeros((self.n, axes, t.slots, 6), w.real)
+        response = np.zeros((self.n, axes), w.real)
+        for batch in w.batches:
+            inverse[:, batch.constraints] = batch.inverse
+            for step in batch.axes:
+                reaction[:, step.axis], response[:, step.axis] = step.impulse, step.response
+                motion[:, step.axis] = step.motion.reshape(self.n, -1, t.slots, 6)
+        return {
+            "inverse": (inverse, None), "axis_reaction": (reaction, None), "axis_motion": (motion, None),
+            "response": (response, None), "sweeps": (w.sweeps, None), "last_change": (w.last_change, None),
+        }  # fmt: skip
+
+    def sense(self) -> dict[str, Made]:
+        """Stage sense."""
+        w = self.w
+        shares = [w.shares[kind.name] for kind in kinds() if kind.name in w.shares]
+        force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
+        return {"twist_now": (w.twist_now, None), "momentum_now": (w.momentum_now, None), "share_force": (force, None)}
+
+    def split_impulses(self) -> dict[str, Made]:
+        """Stage positions of the papers' scheme."""
+        return {"displacement": (self.sim.backend._displacement, None)}
+
+    def _state_of(self, stage: str) -> dict[str, Made]:
+        names, state = WRITES.get(stage, ()) + UPDATES[stage], self.state()
+        return {name: state[name] for name in names if name in state}
+
+    def commit(self) -> dict[str, Made]:
+        """Stage commit."""
+        return self._state_of("commit")
+
+    def drift(self) -> dict[str, Made]:
+        """Stage drift."""
+        return self._state_of("drift")
+
+    def positions(self) -> dict[str, Made]:
+        """Stage positions."""
+        return self._state_of("positions")
+
+
+def made(reference: Reference, stage: str) -> dict[str, Made]:
+    """What the reference made in a stage: copies, for it goes on working in the same arrays."""
+    read: Callable[[], dict[str, Made]] = getattr(reference, stage)
+    return {name: (np.array(array), mask) for name, (array, mask) in read().items()}

@@ -1,0 +1,156 @@
+"""A stand-in for CuPy over host memory, for what the cuda backend does between launches.
+
+"Device" arrays are NumPy arrays of their own, kernels those of the native build, which have the same names and arguments.
+It checks the order of copies and launches, not the GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+class FakeArray(np.ndarray):
+    """A device array: NumPy code can't reach its address by mistake, and copies are explicit."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        """Address, as CuPy gives it."""
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def get(self, out: Any = None) -> Any:
+        """Copy to the host."""
+        host = np.array(self)
+        if out is None:
+            return host
+        np.copyto(out, host)
+        return out
+
+    def set(self, host: np.ndarray) -> None:
+        """Copy from the host."""
+        assert host.shape == self.shape and host.dtype == self.dtype
+        np.copyto(np.asarray(self), host)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """A GPU's."""
+        return (2, 0)
+
+
+def fake(array: Any) -> FakeArray:
+    """A copy as device array."""
+    return np.array(array, order="C").view(FakeArray)
+
+
+class Function:
+    """A kernel of the native library."""
+
+    recording: list[Any] | None = None
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.max_dynamic_shared_size_bytes = 0
+
+    def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...], shared_mem: int = 0) -> None:
+        assert grid[0] > 0 and block[0] % 32 == 0
+        assert shared_mem <= max(self.max_dynamic_shared_size_bytes, 48 * 1024)
+        if Function.recording is not None:
+            Function.recording.append((self, grid, block, arguments, shared_mem))
+            return
+        kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
+        self._function(
+            *(ctypes.c_void_p(a.ctypes.data) if isinstance(a, FakeArray) else kinds[type(a)](a) for a in arguments)
+        )
+
+
+class Module:
+    """``RawModule(path=)``."""
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._functions: dict[str, Function] = {}
+
+    def get_function(self, name: str) -> Function:
+        """One object a kernel, so that its attributes stay."""
+        return self._functions.setdefault(name, Function(getattr(self._library, name)))
+
+
+class Graph:
+    """Recorded launches."""
+
+    def __init__(self, launches: list[Any]) -> None:
+        self._launches = launches
+
+    def launch(self, stream: Any) -> None:
+        """Run them again."""
+        for function, *rest in self._launches:
+            function(*rest)
+
+
+class Stream:
+    """A stream that can capture."""
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        self.ptr = 0
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *unused: Any) -> None:
+        pass
+
+    def begin_capture(self) -> None:
+        """Record instead of launching."""
+        Function.recording = []
+
+    def end_capture(self) -> Graph:
+        """What was recorded."""
+        launches, Function.recording = Function.recording, None
+        assert launches
+        return Graph(launches)
+
+
+class Device(contextlib.nullcontext[None]):
+    """GPU 0 or 1."""
+
+    compute_capability = "90"
+    attributes = {"MultiProcessorCount": 4, "MaxSharedMemoryPerBlockOptin": 232448}
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        assert number in (0, 1)
+
+
+def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
+    ctypes.memmove(target, source, size)
+
+
+asarray = fake
+
+
+def zeros(shape: Any, dtype: Any) -> FakeArray:
+    """Zeroed device array."""
+    return fake(np.zeros(shape, dtype))
+
+
+def empty(shape: Any) -> FakeArray:
+    """Device array of doubles; NaN, so that what no kernel writes shows."""
+    return fake(np.full(shape, np.nan))
+
+
+def from_dlpack(array: Any) -> FakeArray:
+    """The same memory."""
+    return np.asarray(array).view(FakeArray)
+
+
+RawModule = Module
+cuda = SimpleNamespace(
+    Device=Device,
+    Stream=Stream,
+    get_current_stream=Stream,
+    alloc_pinned_memory=bytearray,
+    runtime=SimpleNamespace(getDeviceCount=lambda: 2, memcpyAsync=_copy),
+)

@@ -1,0 +1,140 @@
+"""The host side of the cuda backend: copies, launches, graphs, signals, commands and reset, over a stand-in for CuPy."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import Simulation, SolverConfig
+from gpusim.backends import cuda_backend, why_not
+from gpusim.backends.compile import build_native
+from gpusim.scene import load_scene
+from tests.unit import fake_cupy
+
+pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"needs a C++ compiler: {why_not('native')}")
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy over host memory; kernels by the C++ compiler."""
+
+    def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Any:
+        assert arch == "sm_90" and not fast
+        return build_native(main, generated, defines)
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    monkeypatch.setattr(cuda_backend, "compile_cuda", build)
+    monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
+
+
+def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:
+    """A scene's model, each world with gravity of its own."""
+    config = SolverConfig(dt=1e-3, joint_solver=options.pop("solver", "direct"))
+    model = load_scene(name).builder.finalize()
+    sim = Simulation(model, worlds, backend, config=config, **options)
+    for world in range(worlds):
+        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
+    return sim
+
+
+def bits(sim: Simulation) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in sim.state.variables().items()}
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+@pytest.mark.parametrize("name", ["hydraulic_lift", "dc_motor_rig", "flyball"])
+def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
+    """Same kernels, same order: identical bytes; graphs are replayed from the second step on."""
+    sims = [machine(name, backend, launch=launch, solver=solver) for backend in ("cuda", "native")]
+    for sim in sims:
+        for command in sim.control:
+            sim.control[command] = np.array([0.1, 0.5, -0.3])
+        sim.step(3)
+        sim.step(2, dt=5e-4)
+        sim.step(4)
+    assert bits(sims[0]) == bits(sims[1])
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.parametrize("name", ["boom_crane", "dc_motor_rig", "slider_crank", "quarter_car"])
+def test_every_signal(name: str, launch: str) -> None:
+    """Signals read by kernels equal those that the host works out; ``numpy=True`` gives host arrays."""
+    cuda, native = machine(name, "cuda", launch=launch), machine(name, "native")
+    for sim in (cuda, native):
+        sim.step(7)
+    by_kernels = 0
+    for signal in native.signals():
+        device, host = cuda.read(signal), native.read(signal)
+        assert isinstance(device, fake_cupy.FakeArray)
+        by_kernels += signal in cuda.backend._on_device  # type: ignore[union-attr]
+        np.testing.assert_allclose(device.get(), host, rtol=1e-12, atol=1e-12, err_msg=signal)
+        assert type(cuda.read(signal, numpy=True)) is np.ndarray
+    assert by_kernels >= 13
+
+
+def test_read_follows_every_write() -> None:
+    """Steps, commands, poses and parameters are seen by the next read."""
+    sim = machine("boom_crane", "cuda")
+    label = sim.model.bodies[0].label
+    before = sim.read(f"body.{label}.position").get()
+    sim.write(f"body.{label}.position", (1.0, 2.0, 3.0), world=1)
+    np.testing.assert_allclose(sim.read(f"body.{label}.position").get()[1], (1.0, 2.0, 3.0), atol=1e-12)
+    np.testing.assert_array_equal(sim.read(f"body.{label}.position").get()[[0, 2]], before[[0, 2]])
+    sim.write(f"body.{label}.linear_velocity", (0.0, 0.0, 1.0))
+    np.testing.assert_allclose(sim.read(f"body.{label}.linear_velocity", numpy=True), [(0, 0, 1)] * 3, atol=1e-6)
+    sim.write(f"body.{label}.mass", 77.0, world=2)
+    sim.step()
+    np.testing.assert_allclose(sim.read("sim.time").get(), 1e-3)
+
+
+def test_commands_from_the_device() -> None:
+    """An array on the GPU is written without a trip to the host; the host sees it when it asks."""
+    sims = [machine("hydraulic_lift", backend) for backend in ("cuda", "native")]
+    values = np.array([0.2, 0.4, 0.9])
+    command = next(iter(sims[0].control))
+    sims[0].control[command] = fake_cupy.fake(values)
+    sims[1].control[command] = values
+    np.testing.assert_array_equal(sims[0].control[command], values)
+    for sim in sims:
+        sim.step(20)
+    assert bits(sims[0]) == bits(sims[1])
+    sims[0].control[command] = 0.3
+    np.testing.assert_array_equal(sims[0].control[command], [0.3] * 3)
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+def test_reset_by_mask_and_quarantine(launch: str) -> None:
+    """Chosen worlds go back on the device; a failed world stands still and is told of, also after the fact."""
+    sim, other = machine("boom_crane", "cuda", launch=launch), machine("boom_crane", "cuda", launch=launch)
+    start = sim.state.copy()
+    for s in (sim, other):
+        s.step(5)
+    sim.reset(np.array([False, True, False]))
+    np.testing.assert_allclose(sim.read("sim.time").get(), [5e-3, 0.0, 5e-3])
+    for name, array in sim.state.variables().items():
+        np.testing.assert_array_equal(array[1], start.variables()[name][1])
+        np.testing.assert_array_equal(array[0], other.state.variables()[name][0])
+    sim.state.arrays["linear_velocity"][2, 0] = np.nan
+    with pytest.warns(UserWarning, match="world 2 failed"):
+        sim.step()
+        sim.step()
+    assert sim.health().tolist() == [True, True, False]
+    assert "boom" in sim.health_report() or "body" in sim.health_report()
+    sim.reset(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step(2)
+    assert sim.health().all()
+
+
+def test_devices() -> None:
+    """The GPU is named by its number, and only those that are there."""
+    assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
+    with pytest.raises(gpusim.ModelError, match=r"device = 5 is not among 2 GPUs"):
+        machine("boom_crane", "cuda", device=5)
