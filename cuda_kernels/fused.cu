@@ -46,6 +46,17 @@ static int thread_number() {
     return 0;
 #endif
 }
+#if defined(GPUSIM_TEAM)
+// Tests only: each world by a team of ``option`` threads that meet at the barriers.
+GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
+#pragma omp parallel num_threads(option)
+    for (int id = 0; id < a->n_worlds; ++id) {
+        const World w = make_world(a, h, id, slab(a, steps > 0 ? 0 : id), omp_get_thread_num(), omp_get_num_threads());
+        run(w, steps);
+        w.sync();
+    }
+}
+#else
 // ``option``: number of threads. A single world does not pay for a team of them.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
     if (option < 2 || a->n_worlds < 2) {
@@ -56,6 +67,7 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
     for (int id = 0; id < a->n_worlds; ++id)
         run(make_world(a, h, id, slab(a, steps > 0 ? thread_number() : id), 0, 1), steps);
 }
+#endif
 #endif
 
 // Signal ``what`` of element ``index`` in every world, ``width`` numbers each, from the slabs that SENSE or POSE left.

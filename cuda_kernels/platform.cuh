@@ -23,11 +23,23 @@
 #define MEMBER inline
 #define GPUSIM_SHARED static inline
 #define GPUSIM_KERNEL extern "C"
+// Tests only: a team of CPU threads runs a block as a GPU does.
+#if defined(GPUSIM_TEAM)
+#define GPUSIM_BARRIER() _Pragma("omp barrier")
+#else
 #define GPUSIM_BARRIER()
+#endif
 #define GPUSIM_ROLLED
 #endif
 
 typedef GPUSIM_REAL real;
+
+// Items of a phase are independent, so their order is free. Tests turn it around to show it.
+#if defined(GPUSIM_REVERSED)
+#define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
+#else
+#define GPUSIM_ITEMS(count, first, stride) for (int i = (first); i < (count); i += (stride))
+#endif
 
 #if GPUSIM_GPU
 GPUSIM_FN double square_root(double x) { return sqrt(x); }

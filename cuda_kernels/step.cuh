@@ -14,7 +14,7 @@
     do {                                                              \
         const int count_ = (count);                                   \
         GPUSIM_ROLLED                                                 \
-        for (int i = w.tid; i < count_; i += w.threads) call;         \
+        GPUSIM_ITEMS(count_, w.tid, w.threads) call;                  \
         w.sync();                                                     \
     } while (0)
 
@@ -118,6 +118,8 @@ GPUSIM_PHASE void colored_solve(const World& w) {
     RUN(1, end_solve(w, i));
 }
 GPUSIM_PHASE void solve(const World& w) {
+    // Nothing to solve, and loops without phases would not keep the threads together.
+    if (!w.constraints()) return;
     if (w.direct()) direct_solve(w);
     else colored_solve(w);
 }

@@ -27,6 +27,7 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 _STAGED_THREADS, _WARP = 128, 32
+_MOST_GRAPHS = 64
 
 
 class CudaBackend(KernelBackend):
@@ -64,6 +65,7 @@ class CudaBackend(KernelBackend):
         self._sensed_h = 0.0
         self._initial_arguments: Any = None
         self._graphs: dict[tuple[int, float], Any] = {}
+        self._kernels: dict[str, Any] = {}
         with self._here():
             self._load(fast)
 
@@ -75,15 +77,14 @@ class CudaBackend(KernelBackend):
         variant = model_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes, self.direct)
         arch = f"sm_{gpu.compute_capability}"
         path = compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)
-        module = cupy.RawModule(path=str(path))
-        self._function: Callable[[str], Any] = module.get_function
+        self._module = cupy.RawModule(path=str(path))
+        self._signal_module = self._module if not self.staged else self._fused_module(arch, fast)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._threads = threads_of_block(self.sizes)
         self._shared = 0
         if not self.staged and self.layout.size <= int(gpu.attributes["MaxSharedMemoryPerBlockOptin"]):
             self._shared = self.layout.size
-            self._function("run_worlds").max_dynamic_shared_size_bytes = self._shared
-        self._signal_module = module if not self.staged else self._fused_module(arch, fast)
+            self._kernel("run_worlds").max_dynamic_shared_size_bytes = self._shared
         self._failed_seen = cupy.cuda.alloc_pinned_memory(4)
         self._failed_host = np.frombuffer(self._failed_seen, np.int32, 1)
         self._failed_host[:] = 0
@@ -92,6 +93,13 @@ class CudaBackend(KernelBackend):
         """The build that reads signals and resets worlds, beside the staged one."""
         variant = model_variant("fused.cu", self.real, self.sizes, self.direct)
         return self._cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
+
+    def _kernel(self, name: str) -> Any:
+        """A kernel by name; those that every launch shape needs are in the fused build."""
+        if name not in self._kernels:
+            module = self._module if name.startswith("staged_") else self._signal_module
+            self._kernels[name] = module.get_function(name)
+        return self._kernels[name]
 
     # Memory.
 
@@ -180,9 +188,8 @@ class CudaBackend(KernelBackend):
         shared = self._shared if stepping else 0
         slabs = self._arrays["slab"].size // self.layout.size
         grid = self.num_worlds if shared or not stepping else min(self.num_worlds, slabs)
-        function = self._signal_module.get_function("run_worlds") if not stepping else self._function("run_worlds")
         arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(bool(shared)))
-        function((grid,), (self._threads,), arguments, shared_mem=shared)
+        self._kernel("run_worlds")((grid,), (self._threads,), arguments, shared_mem=shared)
 
     def advance(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds without waiting for them; True if a world was seen to have failed.
@@ -210,6 +217,8 @@ class CudaBackend(KernelBackend):
         def run(segment: list[Launch]) -> None:
             key = (id(segment), h)
             if key not in self._graphs:
+                if len(self._graphs) >= _MOST_GRAPHS:  # one for each segment and step size
+                    self._graphs.clear()
                 self._graphs[key] = None
                 self._launch_all(segment, h)
                 return
@@ -223,7 +232,7 @@ class CudaBackend(KernelBackend):
         size, blocks = np.float64(h), self._processors * 4
         for launch in segment:
             arguments = (self._arrays["arguments"], size, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
-            self._function(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
+            self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
 
     def _capture(self, segment: list[Launch], h: float) -> Any:
         stream = self._cupy.cuda.Stream(non_blocking=True)
@@ -294,7 +303,7 @@ class CudaBackend(KernelBackend):
         out = self._cupy.empty((self.num_worlds, *signal.shape))
         arguments = (self._arrays["arguments"], out, np.int32(signal.what), np.int32(signal.index), np.int32(width))
         blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
-        self._signal_module.get_function("read_worlds")((blocks,), (_STAGED_THREADS,), arguments)
+        self._kernel("read_worlds")((blocks,), (_STAGED_THREADS,), arguments)
         return out
 
     def restore(self, initial: State, worlds: Array) -> None:
@@ -307,7 +316,7 @@ class CudaBackend(KernelBackend):
                 self._initial_arguments = self._place_initial(initial)
             arguments = (self._arrays["arguments"], self._initial_arguments, self._cupy.asarray(mask))
             blocks = min(self.num_worlds, self._processors * 16)
-            self._signal_module.get_function("restore_worlds")((blocks,), (_WARP,), arguments)
+            self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
         self._device_newer = True
 
     def _place_initial(self, initial: State) -> Any:

@@ -35,9 +35,8 @@ class March:
 
 def simulation(scene: Scene, setup: Setup) -> gpusim.Simulation:
     """A simulation of one world with the settings of ``setup``."""
-    return gpusim.Simulation(
-        scene.builder.finalize(), backend=setup.backend, dtype=setup.dtype, config=setup.config(), launch="fused"
-    )
+    model = scene.builder.finalize()
+    return gpusim.Simulation(model, backend=setup.backend, dtype=setup.dtype, config=setup.config())
 
 
 def failure(sim: gpusim.Simulation) -> str:

@@ -46,7 +46,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "commit": ("command_before",),
     "drift": (
         "linear_velocity", "angular_momentum", "impulse", "axis_mode", "axis_velocity", "axis_velocity_before",
-        "kick_before", "step_before", "residual",
+        "kick_before", "residual",
     ),
     "direct positions": ("rotation", *_FACTOR_WORK),
     "colored positions": ("rotation",),
@@ -58,7 +58,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "solve": ("twist", "share", "cylinder_scratch", "overflow_change", *_LAW),
     "split_impulses": ("overflow_change",),
     "commit": ("motor_state", "cylinder_state"),
-    "drift": ("position", "orientation", "time"),
+    "drift": ("position", "orientation", "time", "step_before"),
     "positions": ("position", "orientation", "overflow_change"),
 }
 

@@ -1,0 +1,150 @@
+"""Counts the operations of the kernels: a build of them in which every number counts what is done to it.
+
+The kernels are compiled for the CPU with ``float`` and ``double`` replaced by a type of the same size that adds one to
+a counter at every + - * / and square root. What is counted is thus what the kernels do, iterations and branches
+included; nothing has to be kept in step by hand. Comparisons, conversions and integer operations do not count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.backends.compile import build_native
+from gpusim.backends.native_backend import NativeBackend, load_library
+from gpusim.backends.variants import model_variant
+from gpusim.errors import ModelError
+
+MAIN = "counted.cu"
+
+_PRELUDE = r"""
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <math.h>
+#include <string.h>
+#include <type_traits>
+
+namespace counting {
+static long long operations[2];  // of float, of double
+template <class T> constexpr int kind_of() { return sizeof(T) == sizeof(double); }
+template <class T> struct is_plain : std::is_arithmetic<T> {};
+template <class T, class U = void> using if_plain = typename std::enable_if<is_plain<T>::value, U>::type;
+
+template <class T> struct Number {
+    T v;
+    Number() = default;
+    template <class U, class = if_plain<U>> constexpr Number(U x) : v(static_cast<T>(x)) {}
+    template <class U> constexpr Number(Number<U> x) : v(static_cast<T>(x.v)) {}
+    template <class U, class = if_plain<U>> constexpr explicit operator U() const { return static_cast<U>(v); }
+    constexpr Number operator-() const { return Number(-v); }
+    constexpr Number operator+() const { return *this; }
+    template <class U> Number& operator+=(U x) { return *this = *this + x; }
+    template <class U> Number& operator-=(U x) { return *this = *this - x; }
+    template <class U> Number& operator*=(U x) { return *this = *this * x; }
+    template <class U> Number& operator/=(U x) { return *this = *this / x; }
+};
+#define COUNTED(op)                                                                                          \
+    template <class T, class U, class R = typename std::common_type<T, U>::type>                            \
+    inline Number<R> operator op(Number<T> a, Number<U> b) {                                                \
+        ++operations[kind_of<R>()];                                                                         \
+        return Number<R>(a.v op b.v);                                                                       \
+    }                                                                                                       \
+    template <class T, class U, class = if_plain<U>, class R = typename std::common_type<T, U>::type>       \
+    inline Number<R> operator op(Number<T> a, U b) { return a op Number<R>(b); }                            \
+    template <class T, class U, class = if_plain<U>, class R = typename std::common_type<T, U>::type>       \
+    inline Number<R> operator op(U a, Number<T> b) { return Number<R>(a) op b; }
+COUNTED(+)
+COUNTED(-)
+COUNTED(*)
+COUNTED(/)
+#define COMPARED(op)                                                                                         \
+    template <class T, class U> constexpr bool operator op(Number<T> a, Number<U> b) { return a.v op b.v; } \
+    template <class T, class U, class = if_plain<U>>                                                        \
+    constexpr bool operator op(Number<T> a, U b) { return a.v op b; }                                       \
+    template <class T, class U, class = if_plain<U>>                                                        \
+    constexpr bool operator op(U a, Number<T> b) { return a op b.v; }
+COMPARED(<)
+COMPARED(>)
+COMPARED(<=)
+COMPARED(>=)
+COMPARED(==)
+COMPARED(!=)
+template <class T> inline Number<T> sqrt(Number<T> x) {
+    ++operations[kind_of<T>()];
+    return Number<T>(::sqrt(x.v));
+}
+template <class T> constexpr Number<T> fabs(Number<T> x) { return Number<T>(x.v < 0 ? -x.v : x.v); }
+// what the kernels' own templates, which take two of one type, do with a literal
+template <class T, class U, class = if_plain<U>> Number<T> larger(Number<T> a, U b) { return a.v > b ? a.v : T(b); }
+template <class T, class U, class = if_plain<U>> Number<T> larger(U a, Number<T> b) { return T(a) > b.v ? T(a) : b.v; }
+template <class T, class U, class = if_plain<U>> Number<T> smaller(Number<T> a, U b) { return a.v < b ? a.v : T(b); }
+template <class T, class U, class = if_plain<U>> Number<T> smaller(U a, Number<T> b) { return T(a) < b.v ? T(a) : b.v; }
+template <class T, class U, class = if_plain<U>> Number<T> clamped(Number<T> x, U low, U high) {
+    return x.v < low ? T(low) : (x.v > high ? T(high) : x.v);
+}
+}  // namespace counting
+using counting::fabs;
+using counting::Number;
+using counting::sqrt;
+inline Number<float> sqrtf(Number<float> x) { return counting::sqrt(x); }
+namespace std {
+using counting::fabs;
+using counting::sqrt;
+}
+
+extern "C" void take_operations(long long* out) {
+    for (int k = 0; k < 2; ++k) {
+        out[k] = counting::operations[k];
+        counting::operations[k] = 0;
+    }
+}
+#define float Number<float>
+#define double Number<double>
+"""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Floating-point operations (+ - * / sqrt) by number type."""
+
+    float32: float = 0.0
+    float64: float = 0.0
+
+    def __truediv__(self, n: float) -> Operations:
+        return Operations(self.float32 / n, self.float64 / n)
+
+    @property
+    def total(self) -> float:
+        """Of both types."""
+        return self.float32 + self.float64
+
+
+class Counter:
+    """Puts counting kernels under a simulation of the native backend.
+
+    Args:
+        sim: on the native backend with ``threads=1``; from now on it steps slowly, and counts.
+
+    Raises:
+        CompileError: the kernels do not compile.
+    """
+
+    def __init__(self, sim: Any) -> None:
+        backend = sim.backend
+        if not isinstance(backend, NativeBackend) or backend.threads != 1:
+            raise ModelError("Counter: simulation must run on the native backend with one thread; make it so")
+        variant = model_variant("staged.cu" if backend.staged else "fused.cu", backend.real, backend.sizes,
+                                backend.direct)  # fmt: skip
+        source = f'{_PRELUDE}\n#include "{variant.main}"\n'
+        library = load_library(str(build_native(MAIN, variant.generated | {MAIN: source}, variant.defines)))
+        backend._library = library
+        self._library = library
+        self.take()
+
+    def take(self) -> Operations:
+        """Operations since the last call."""
+        counts = (ctypes.c_longlong * 2)()
+        self._library.take_operations(counts)
+        return Operations(float(counts[0]), float(counts[1]))
