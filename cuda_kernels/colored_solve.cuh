@@ -9,7 +9,7 @@
 
 #define MAX_SIDE_NUMBERS (6 * GPUSIM_MAX_SLOTS)
 
-GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_element()[row] >= 0 || w.row_coupling()[row] >= 0; }
+GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
 GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] < 0; }
 // How many overflow constraints share the mass of a slot's body; 1 for colored constraints.
 GPUSIM_FN real mass_share(const World& w, int c, int slot) {
@@ -101,51 +101,54 @@ GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
         for (int k = 0; k < 6; ++k) out[k] += w.overflow_change()[6 * side + k];
     }
 }
+// Velocity of row ``place`` of constraint c from the velocities of its slots.
+GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* local) {
+    const int n = w.block(), slots = w.slots();
+    const real* j = w.jacobian() + 6 * (c * slots * n + place);
+    real sum = dot6(j, local);
+    for (int s = 1; s < slots; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
+    return sum;
+}
 // Impulses of the rigid rows for the errors, and what they do to the slots' velocities.
 GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
-    const int n = w.block();
+    const int n = w.block(), slots = w.slots();
+    const real *inverse = w.inverse() + c * n * n, *m = w.mass_jacobian() + 6 * c * slots * n;
     real most = real(0);
-    for (int r = 0; r < n; ++r) {
-        const real* inverse = w.inverse() + (c * n + r) * n;
+    for (int r = 0; r < n; ++r, inverse += n) {
         real sum = real(0);
         for (int k = 0; k < n; ++k) sum += inverse[k] * error[k];
         change[r] = sum;
         if (!(magnitude(sum) <= most)) most = magnitude(sum);
     }
-    for (int s = 0; s < w.slots(); ++s) {
-        const real share = mass_share(w, c, s);
+    const bool shared = is_overflow(w, c);
+    for (int s = 0; s < slots; ++s) {
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
-        const real* m = mass_jacobian_row(w, c, s, 0);
-        for (int r = 0; r < n; ++r)
-            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
+        for (int r = 0; r < n; ++r, m += 6)
+            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[k];
+        const real share = shared ? mass_share(w, c, s) : real(1);
         for (int k = 0; k < 6; ++k) local[6 * s + k] += share * sum[k];
     }
     return most;
 }
-GPUSIM_FN real slots_velocity(const World& w, int row, const real* local) {
-    real sum = dot6(jacobian_row(w, row, 0), local);
-    for (int s = 1; s < w.slots(); ++s) sum += dot6(jacobian_row(w, row, s), local + 6 * s);
-    return sum;
-}
 
 // Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form.
 GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
-    const int n = w.block();
+    const int n = w.block(), first = c * n, numbers = 6 * w.slots();
     real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
-    real* impulse = w.solved() + c * n;
+    real *impulse = w.solved() + first, *bias = w.bias() + first;
     read_slots(w, c, w.twist(), local);
-    for (int r = 0; r < n; ++r)
-        error[r] = is_rigid(w, c * n + r) ? -(slots_velocity(w, c * n + r, local) + w.bias()[c * n + r]) : real(0);
+    for (int r = 0; r < n; ++r) error[r] = is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
     real most = solve_rigid(w, c, error, local, change);
     for (int r = 0; r < n; ++r) impulse[r] += change[r];
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
-        const int axis = w.constraint_axis()[at], row = w.axis_row()[axis], place = row - c * n;
-        const real response = w.response()[axis], speed = slots_velocity(w, row, local) + w.bias()[row];
+        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * numbers;
+        const real response = w.response()[axis], speed = slots_velocity(w, c, place, local) + bias[place];
         int mode;
         const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
         const real difference = (solved - speed) / response;
-        for (int r = 0; r < n; ++r) impulse[r] += difference * w.axis_reaction()[axis * n + r];
-        for (int k = 0; k < 6 * w.slots(); ++k) local[k] += difference * w.axis_motion()[axis * 6 * w.slots() + k];
+        for (int r = 0; r < n; ++r) impulse[r] += difference * reaction[r];
+        for (int k = 0; k < numbers; ++k) local[k] += difference * motion[k];
         w.mode()[axis] = mode;
         if (!(magnitude(difference) <= most)) most = magnitude(difference);
     }
@@ -210,7 +213,7 @@ GPUSIM_SHARED void split_constraint(const World& w, int c) {
     read_slots(w, c, w.displacement(), local);
     for (int r = 0; r < n; ++r) {
         const int row = c * n + r;
-        error[r] = is_rigid(w, row) ? -(slots_velocity(w, row, local) + real(PAPERS_SHARE) * split_error(w, row)) : real(0);
+        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(PAPERS_SHARE) * split_error(w, row)) : real(0);
     }
     solve_rigid(w, c, error, local, change);
     write_slots(w, c, w.displacement(), local);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.reference import direct_solve, positions, prepare
+from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 from .machines import machine_model, moving_state, scatter
@@ -22,13 +25,14 @@ POISON = {"f": np.nan, "i": 1 << 29}
 
 @dataclass
 class Outcome:
-    """One array after one stage: what both made, (num_worlds, ...), and which numbers count."""
+    """One array after one stage: what the reference expects and what the kernels made, (num_worlds, ...)."""
 
     stage: str
     name: str
     expected: Array
     got: Array
     inputs: dict[str, Made]
+    """What the stage was given."""
 
 
 def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulation]:
@@ -57,6 +61,7 @@ class Walk:
         config = reference.config
         self.direct, self.papers = config.joint_solver == "direct", config.scheme == "papers"
         self.known: dict[str, Made] = {}
+        self._before: Work = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
         """The stages of this scheme."""
@@ -80,6 +85,7 @@ class Walk:
         self._load()
         self._poison(written(stage, self.direct, self.papers))
         inputs, before = dict(self.known), self._snapshot()
+        self._before = _work_copy(self.reference.w)
         with np.errstate(all="ignore"):
             run = getattr(self.reference.sim.backend, stage)
             run(self.h) if stage == "prepare" else run()
@@ -100,6 +106,26 @@ class Walk:
         state = Reference(self.native).state()
         for name, (array, _) in state.items():
             yield Outcome("end", name, self.known[name][0], array, {})
+
+    def movement(self, outcome: Outcome) -> Array:
+        """How far rounding moves the reference's own result: greatest change in each world, (num_worlds,).
+
+        The Jacobian's numbers move by four units of their last place (what two correct stages "prepare" may differ
+        by), three times; direct solver only.
+        """
+        total = np.zeros(WORLDS)
+        for seed in range(3):
+            again = _shaken(self._before, seed)
+            if outcome.stage == "solve":
+                with np.errstate(all="ignore"):
+                    direct_solve.solve(again)
+                result = Reference(self.reference.sim, again).solve()[outcome.name][0]
+            else:
+                result = positions.papers_pseudo_velocity(again)
+            with np.errstate(invalid="ignore"):
+                change = np.abs(result.reshape(WORLDS, -1) - outcome.expected.reshape(WORLDS, -1))
+            total = np.maximum(total, np.nan_to_num(change).max(axis=1, initial=0.0))
+        return total
 
     def _outcome(
         self, stage: str, name: str, array: Array, mask: Array | None, inputs: dict[str, Made] | None = None
@@ -131,3 +157,22 @@ class Walk:
         allowed = {*written(stage, self.direct, self.papers), *UPDATES.get(stage, ())}
         changed = {name for name, old in before.items() if self.kernels.slab_array(name).tobytes() != old}
         assert changed <= allowed, (stage, sorted(changed - allowed))
+
+
+def _work_copy(w: Work) -> Work:
+    """The work arrays as they stand; stages that solve replace arrays, and write into those copied here."""
+    twin = copy.copy(w)
+    twin.scratch, twin.bias, twin.element_bias = dict(w.scratch), w.bias.copy(), w.element_bias.copy()
+    if hasattr(w, "law"):
+        twin.law = copy.copy(w.law)
+        twin.law.shares = dict(w.law.shares)
+    return twin
+
+
+def _shaken(w: Work, seed: int) -> Work:
+    twin = _work_copy(w)
+    rng = np.random.default_rng(seed)
+    noise = 4.0 * np.finfo(w.real).eps * rng.uniform(-1.0, 1.0, w.jacobian.shape)
+    twin.jacobian = (w.jacobian * (1.0 + noise)).astype(w.real)
+    twin.mass_jacobian = prepare._mass_jacobian(twin, twin.mobility)
+    return twin

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim import Simulation
 from gpusim.backends.header import kinds
+from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 #: An array as the reference made it, and where it is to be looked at (None: everywhere).
@@ -75,10 +76,10 @@ def _flat(array: Array, like: tuple[int, ...]) -> Array:
 
 
 class Reference:
-    """Reads the work arrays of a NumPy simulation by the names of the kernels' arrays."""
+    """Reads the work arrays of a NumPy simulation (or a copy of them) by the names of the kernels' arrays."""
 
-    def __init__(self, sim: Simulation) -> None:
-        self.sim, self.w, self.t = sim, sim.backend.work, sim.model.topology
+    def __init__(self, sim: Simulation, work: Work | None = None) -> None:
+        self.sim, self.w, self.t = sim, work or sim.backend.work, sim.model.topology
         self.n = sim.num_worlds
         self.rows = self.t.num_constraints * self.t.block
         used = np.zeros(self.rows, bool)

@@ -1,0 +1,142 @@
+"""Every stage of the kernels against the reference, on random machines, each stage from the reference's own numbers.
+
+What is compared, and how it is scaled. For each array and world the greatest difference must stay below TOLERANCE times
+the greatest number of that array in that world. An array that holds what is left when larger numbers cancel is scaled
+by those numbers: the curvature bias, row rates and residuals by the greatest velocity that the solve starts from
+(they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the step, the
+last change of a sweep by the greatest impulse.
+
+Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (seed 10),
+the rows leave some impulses nearly free: regularized by 1e-12, the reference itself moves by up to its whole size when
+its Jacobian moves by rounding. The direct solver's results are therefore also allowed SLACK times the distance that the
+reference moves by (``Walk.movement``), and in the end velocities, which are what impulses are for, must agree to
+VELOCITY in any case. Worst cases met, relative to the array, with the reference's own movement:
+
+    float64  seed 3   impulses 0.6 (0.6)    velocities 1e-10
+    float64  seed 10  impulses 4e-11        velocities 1e-11
+    float32  seed 10  impulses 1e-2         velocities 7e-5
+
+All other seeds agree to 1e-12 and 1e-5 in every array. The factor's own numbers serve as inputs only: they are judged
+by what is solved with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim.backends
+from gpusim import SolverConfig
+from gpusim.typing import Array
+
+from .harness import Outcome, Walk, make_pair
+from .machines import SEEDS, locked_twice, machine_model
+
+pytestmark = pytest.mark.skipif(
+    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
+)
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+VELOCITY = {"float64": 1e-9, "float32": 1e-3}
+SLACK = 10.0
+DT = 2e-3
+#: Work of the factorization.
+UNCOMPARED = ("inverse", "lower", "scale")
+_BY_VELOCITY = ("bias", "element_bias", "rate_next", "midpoint", "residual_next", "residual")
+
+
+def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
+    """Few colors for every fourth machine, so that constraints overflow."""
+    return {"dt": DT, "joint_solver": solver, "scheme": scheme, "max_colors": 2 if seed % 4 == 1 else 32}
+
+
+def _greatest(array: Array) -> Array:
+    flat = np.abs(array.reshape(array.shape[0], -1).astype(np.float64))
+    return np.where(np.isfinite(flat), flat, 0.0).max(axis=1, initial=0.0)
+
+
+def scale(outcome: Outcome) -> Array:
+    """What a difference is measured by, (num_worlds,)."""
+    own, inputs = _greatest(outcome.expected), outcome.inputs
+    if outcome.name in _BY_VELOCITY and "twist_kicked" in inputs:
+        return np.maximum(own, _greatest(inputs["twist_kicked"][0]))
+    if outcome.name == "coupling_value":
+        return np.maximum(own, 1.0)
+    if outcome.name in ("velocity_lower", "velocity_upper"):
+        return np.maximum(own, _greatest(inputs["axis_position"][0]) / DT)
+    if outcome.name == "last_change":
+        return np.maximum(own, _greatest(inputs["impulse"][0]))
+    return own
+
+
+def difference(outcome: Outcome) -> Array:
+    """Greatest difference in each world, (num_worlds,); infinite where one is NaN or infinite and the other is not."""
+    a, b = (x.reshape(x.shape[0], -1).astype(np.float64) for x in (outcome.expected, outcome.got))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(a - b))
+    return np.where(np.isnan(apart), np.inf, apart).max(axis=1, initial=0.0)
+
+
+def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
+    """What is wrong with an array, or nothing."""
+    if outcome.name in UNCOMPARED:
+        return ""
+    apart, by = difference(outcome), scale(outcome)
+    allowed = TOLERANCE[dtype] * by
+    if np.all(apart <= allowed):
+        return ""
+    if walk.direct and outcome.stage in ("solve", "split_impulses"):
+        allowed = np.maximum(allowed, SLACK * walk.movement(outcome))
+        if outcome.name in ("twist", "rate_next", "midpoint"):
+            allowed = np.minimum(allowed, VELOCITY[dtype] * by)
+        if np.all(apart <= allowed):
+            return ""
+    return f"{outcome.stage}: {outcome.name} differs by {apart} of {by}"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
+    """Outputs poisoned, inputs from the reference; each stage's arrays agree, and it writes nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        walk = Walk(*make_pair(seed, dtype, **config(seed, solver, scheme)), DT)
+    faults = [check(outcome, walk, "float64") for outcome in walk.start()]
+    for stage in walk.stages():
+        faults += [check(outcome, walk, dtype) for outcome in walk.stage(stage)]
+    faults += [check(outcome, walk, "float64") for outcome in walk.end()]
+    assert not any(faults), "\n".join(f for f in faults if f)
+
+
+def test_the_machines_meet_every_case() -> None:
+    """Modes of all pieces of the law, light links that are stiffened, overflow, and every table and actuator."""
+    modes: set[int] = set()
+    kinds: set[str] = set()
+    stiffened = overflow = 0
+    for seed in SEEDS:
+        reference, native = make_pair(seed, "float64", dt=DT)
+        walk = Walk(reference, native, DT)
+        for stage in ("prepare", "actuate", "kick", "solve"):
+            run = getattr(reference.backend, stage)
+            run(DT) if stage == "prepare" else run()
+        w, t = walk.reference.w, reference.model.topology
+        modes |= set((w.mode & 7).ravel().tolist()) | set((w.mode & 24).ravel().tolist())
+        dynamic = t.dynamic
+        stiffened += not np.array_equal(w.mobility[:, dynamic], w.inertia_inverse[:, dynamic])
+        overflow += seed % 4 == 1 and t.coloring_for(2).overflow.size > 0
+        kinds |= {joint.kind for joint in reference.model.joints} | {g.type.name for g in reference.model.groups}
+    assert modes == {0, 1, 2, 3, 4, 5, 8, 16}
+    assert stiffened >= 3 and overflow == 5
+    assert kinds >= {
+        "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "cylinder", "motor",
+        "servo", "spring", "torsion_spring", "force", "torque",
+    }  # fmt: skip
+    assert {bool(locked_twice(seed)) for seed in SEEDS} == {True, False}
+    assert all(len(machine_model(seed).couplings) == 2 for seed in SEEDS if seed % 2)
+    assert SolverConfig().geometric_stiffness
