@@ -39,6 +39,9 @@ say "ruff check"
 say "mypy"
 "$venv/bin/python" -m mypy
 
+say "kernels for every GPU generation (NVRTC 12; needs no GPU)"
+"$venv/bin/python" ci/check_kernels.py
+
 say "pytest -n $workers"
 "$venv/bin/python" -m pytest -n "$workers" "$@"
 

@@ -34,6 +34,11 @@
 #endif
 #endif
 
+// Long functions with several callers.
+#ifndef GPUSIM_SHARED
+#define GPUSIM_SHARED GPUSIM_FN
+#endif
+
 namespace det {
 
 constexpr double PI = 3.141592653589793;
@@ -329,12 +334,12 @@ GPUSIM_FN double atan2_of(double y, double x) {
 
 // Sine and cosine of x in radians. Within 1 ulp for |x| <= 1e6, next to multiples of pi/2 too; beyond that within 1e-15
 // absolute (float: 1 ulp and 1e-7). NaN for |x| > 2^31: a joint that far has lost its digits, and a NaN is seen.
-GPUSIM_FN double sin(double x) {
+GPUSIM_SHARED double sin(double x) {
     if (!detail::is_angle(x)) return detail::double_nan();
     return detail::is_tiny_angle(x) ? x : detail::sin_of(detail::reduce(x));
 }
 
-GPUSIM_FN double cos(double x) {
+GPUSIM_SHARED double cos(double x) {
     if (!detail::is_angle(x)) return detail::double_nan();
     return detail::sin_of(detail::quarter_ahead(detail::reduce(x)));
 }
@@ -371,11 +376,11 @@ GPUSIM_FN void sincos(float x, float* s, float* c) {
 }
 
 // e^x; infinity above the range, denormals and then 0 below it.
-GPUSIM_FN double exp(double x) { return detail::exp_sum(x, 0.0); }
+GPUSIM_SHARED double exp(double x) { return detail::exp_sum(x, 0.0); }
 GPUSIM_FN float exp(float x) { return x != x ? detail::float_nan() : (float)detail::exp_short(x); }
 
 // e^x - 1 without cancellation for small x (fdlibm s_expm1.c, its branches merged)
-GPUSIM_FN double expm1(double x) {
+GPUSIM_SHARED double expm1(double x) {
     using namespace detail;
     if (x != x) return double_nan();
     if (x > 710.0) return infinity();
@@ -402,7 +407,7 @@ GPUSIM_FN double expm1(double x) {
 GPUSIM_FN float expm1(float x) { return detail::narrow(expm1((double)x)); }
 
 // Natural logarithm; -infinity at 0, NaN below it.
-GPUSIM_FN double log(double x) {
+GPUSIM_SHARED double log(double x) {
     if (x == 0.0) return -detail::infinity();
     if (!(x > 0.0)) return detail::double_nan();
     if (x == detail::infinity()) return x;
@@ -418,7 +423,7 @@ GPUSIM_FN float log(float x) {
 }
 
 // Angle of the point (x, y) in [-pi, pi]; zeros with signs and infinities as in C: atan2(-0, -1) = -pi.
-GPUSIM_FN double atan2(double y, double x) {
+GPUSIM_SHARED double atan2(double y, double x) {
     return x != x || y != y ? detail::double_nan() : detail::atan2_of<false>(y, x);
 }
 
@@ -429,7 +434,7 @@ GPUSIM_FN float atan2(float y, float x) {
 // x^y for x >= 0, NaN below 0. The relative error is about 1e-16 + 3e-17 |y log x|, 2e-14 at the ends of the range.
 // Exact for y = 0, y = 1 and x = 1; the first and the last even where the other is NaN, as in C. The sign of a zero x
 // is not looked at.
-GPUSIM_FN double pow(double x, double y) {
+GPUSIM_SHARED double pow(double x, double y) {
     using namespace detail;
     if (y == 0.0 || x == 1.0) return 1.0;
     if (!(x >= 0.0) || y != y) return double_nan();

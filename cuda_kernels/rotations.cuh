@@ -1,7 +1,7 @@
 // Vectors, 3x3 matrices (row by row) and quaternions (xyzw); as gpusim/geometry/rotations.py.
 #pragma once
-#include "detmath.cuh"
 #include "platform.cuh"
+#include "detmath.cuh"
 
 template <class T, class S> GPUSIM_FN void copy3(const S* a, T* out) {
     out[0] = T(a[0]); out[1] = T(a[1]); out[2] = T(a[2]);

@@ -105,7 +105,8 @@ class Walk:
         assert not self.kernels.read_health().any()
         state = Reference(self.native).state()
         for name, (array, _) in state.items():
-            yield Outcome("end", name, self.known[name][0], array, {})
+            # The reference keeps its actuators' variables in float64.
+            yield Outcome("end", name, self.known[name][0].astype(array.dtype), array, {})
 
     def movement(self, outcome: Outcome) -> Array:
         """How far rounding moves the reference's own result: greatest change in each world, (num_worlds,).

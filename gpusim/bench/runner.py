@@ -1,0 +1,242 @@
+"""Times a case: warm-up, then chunks of steps until enough time has passed."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.bench.floor import Floor, find_floor
+from gpusim.bench.workloads import Case
+from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+    from gpusim.simulation import Simulation
+
+LEAST_CHUNKS = 5
+CHUNK_SHARE = 0.1
+WARM_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run the benchmarks.
+
+    Attributes:
+        backend: as in ``Simulation``.
+        dtype: as in ``Simulation``.
+        threads: of the native backend; None for all.
+        quick: short runs: noisier, and fewer worlds.
+        count: count floating-point operations (needs a C++ compiler) and compare with the machine's floor.
+    """
+
+    backend: str = "auto"
+    dtype: str = "float32"
+    threads: int | None = None
+    quick: bool = False
+    count: bool = True
+
+    @property
+    def seconds(self) -> float:
+        """Time to measure for, s."""
+        return 0.1 if self.quick else 0.5
+
+
+@dataclass
+class Record:
+    """One line of results; times in microseconds are of one step of all worlds.
+
+    Attributes:
+        workload, case, worlds: what ran.
+        backend, dtype, solver, launch, threads: how; threads 0 where the backend has none.
+        start: seconds from the model to the end of the first step: tables, compilation, warm caches or not.
+        steps, chunks: how much was timed.
+        step_us: median of the chunks.
+        spread: interquartile range of the chunks over their median.
+        world_steps: world-steps in a second, from the median.
+        floor: what the machine would need at the least; None if it was not found.
+        error: why there are no results.
+        extra: figures of this workload alone.
+    """
+
+    workload: str
+    case: str
+    worlds: int
+    backend: str = ""
+    dtype: str = ""
+    solver: str = ""
+    launch: str = ""
+    threads: int = 0
+    start: float = 0.0
+    steps: int = 0
+    chunks: int = 0
+    step_us: float = 0.0
+    spread: float = 0.0
+    world_steps: float = 0.0
+    floor: Floor | None = None
+    error: str = ""
+    extra: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        values = asdict(self)
+        if self.floor is not None:
+            values["floor"] |= {"share": self.floor.share(self.step_us), "bound": self.floor.bound(self.step_us)}
+        return values
+
+
+def run_cases(cases: list[Case], options: Options, tell: Callable[[str], None]) -> list[Record]:
+    """Run cases one after another; a case that fails leaves a record that says why.
+
+    Args:
+        cases: what to run.
+        options: how.
+        tell: called with a line before each case.
+    """
+    from gpusim.backends import choose_backend
+
+    backend = choose_backend(options.backend)[0]
+    models: dict[Any, Model] = {}
+    records = []
+    for case in cases:
+        if case.backend not in ("", backend) or (case.workload == "rows" and backend == "cuda"):
+            continue
+        tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+        record = Record(case.workload, case.name, case.worlds)
+        records.append(record)
+        try:
+            if case.build not in models:
+                models = {case.build: case.build().finalize()}  # one at a time: a large one holds much memory
+            run_case(case, models[case.build], backend, options, record)
+        except (GpusimError, MemoryError, OSError, RuntimeError) as error:
+            record.error = f"{type(error).__name__}: {error}"
+    add_row_time(records)
+    return records
+
+
+def run_case(case: Case, model: Model, backend: str, options: Options, record: Record) -> None:
+    """Time one case and fill in its record."""
+    begin = time.perf_counter()
+    sim = make_simulation(case, model, backend, options)
+    sim.step(1)
+    synchronize(sim)
+    record.start = time.perf_counter() - begin
+    record.backend, record.dtype, record.solver = backend, options.dtype, sim.config.joint_solver
+    if backend != "numpy":
+        record.launch = "staged" if sim.backend.staged else "fused"  # type: ignore[union-attr]
+    record.threads = int(getattr(sim.backend, "threads", 0) or 0)
+    times = measure(sim, case, options.seconds, record)
+    low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
+    record.chunks = len(times)
+    record.step_us = 1e6 * float(median)
+    record.spread = float((high - low) / median)
+    record.world_steps = case.worlds / float(median)
+    sick = int(np.count_nonzero(~np.asarray(sim.health())))
+    if sick:
+        raise GpusimError(f"{sick} of {case.worlds} worlds failed while timed: {sim.health_report()[:200]}")
+    if case.workload == "rows":
+        record.extra = {"rows": float(locked_rows(model)), "sweeps": float(sim.config.iterations)}
+    if options.count:
+        record.floor = find_floor(case, model, sim)
+
+
+def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
+    """The simulation of a case; ``changes`` replace arguments of ``Simulation``."""
+    from gpusim.simulation import Simulation
+    from gpusim.solver.config import SolverConfig
+
+    arguments: dict[str, Any] = {
+        "num_worlds": case.worlds,
+        "backend": backend,
+        "dtype": options.dtype,
+        "config": SolverConfig(**case.config),
+        "launch": case.launch,
+        "threads": case.threads if case.keep_threads else options.threads,
+    }
+    return Simulation(model, **(arguments | changes))
+
+
+def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
+    """Seconds of a step in each of several chunks; commands change between chunks, so that machines keep moving."""
+    advance = step_by_step if case.each_step else in_one_call
+    steps = 1
+    warm_until = time.perf_counter() + WARM_SHARE * seconds
+    command(sim, 0)
+    while True:  # warm up, and find how many steps fill a chunk
+        spent = timed(sim, advance, steps)
+        if spent >= CHUNK_SHARE * seconds and time.perf_counter() >= warm_until:
+            break
+        if spent < CHUNK_SHARE * seconds:
+            steps = max(steps + 1, min(8 * steps, int(1.2 * CHUNK_SHARE * seconds * steps / max(spent, 1e-9))))
+    times: list[float] = []
+    total = 0.0
+    while total < seconds or len(times) < LEAST_CHUNKS:
+        command(sim, len(times) + 1)
+        spent = timed(sim, advance, steps)
+        total += spent
+        times.append(spent / steps)
+    record.steps = steps * len(times)
+    return times
+
+
+def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int) -> float:
+    """Wall time of ``steps`` steps, s."""
+    synchronize(sim)
+    begin = time.perf_counter()
+    advance(sim, steps)
+    synchronize(sim)
+    return time.perf_counter() - begin
+
+
+def in_one_call(sim: Simulation, steps: int) -> None:
+    """All steps in one call."""
+    sim.step(steps)
+
+
+def step_by_step(sim: Simulation, steps: int) -> None:
+    """A call for every step, as a control loop makes it."""
+    for _ in range(steps):
+        sim.step(1)
+
+
+def command(sim: Simulation, number: int) -> None:
+    """Give every valve of every world another command, the same ones in every run."""
+    for label in sim.control:
+        if label in valve_labels(sim.model):
+            seed = zlib.crc32(label.encode()) + number
+            sim.control[label] = np.random.default_rng(seed).uniform(-1.0, 1.0, sim.num_worlds)
+
+
+def valve_labels(model: Model) -> set[str]:
+    """Labels of the hydraulic cylinders, whose commands are shares of the valve's travel."""
+    return {spec.label for group in model.groups if group.type.name == "hydraulic_cylinder" for spec in group.specs}
+
+
+def synchronize(sim: Simulation) -> None:
+    """Wait for the GPU."""
+    if sim.backend_name == "cuda":
+        import cupy
+
+        cupy.cuda.runtime.deviceSynchronize()
+
+
+def locked_rows(model: Model) -> int:
+    """Rows that exist (a constraint with fewer than the largest has unused ones)."""
+    return int(np.count_nonzero(model.topology.row_used))
+
+
+def add_row_time(records: list[Record]) -> None:
+    """The time of a row in a sweep, from two runs that differ in the number of sweeps alone: what both do besides
+    drops out."""
+    runs = [r for r in records if r.workload == "rows" and not r.error]
+    if len(runs) < 2:
+        return
+    few, many = runs[0], runs[-1]
+    sweeps = many.extra["sweeps"] - few.extra["sweeps"]
+    for record in (few, many):
+        record.extra["ns_per_row_sweep"] = 1e3 * (many.step_us - few.step_us) / (few.extra["rows"] * sweeps)

@@ -1,0 +1,134 @@
+"""The named workloads: which models run in how many worlds, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpusim.bench.models import joint_grid
+from gpusim.errors import unknown_name
+from gpusim.scene import list_scenes, load_scene
+
+if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
+
+CHAIN = "chain of 10 joints"
+BOOM = "boom with cylinder"
+LIFT = "hydraulic lift"
+WORLDS = (64, 1024, 8192)
+GRID = 100
+# 13 x 13 plates with 325 ball joints: 975 rows.
+ROWS_GRID = 13
+ROWS_SWEEPS = (8, 72)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table.
+
+    Attributes:
+        workload: the workload that it belongs to.
+        name: what is simulated, in words.
+        build: makes the model's builder.
+        worlds: copies side by side.
+        config: settings that differ from ``SolverConfig()``.
+        launch: as in ``Simulation``.
+        threads: native only; None for all.
+        each_step: one call of ``step`` for each step, so that what Python costs is measured too.
+        keep_threads: ``threads`` is part of the case: an option of the command line does not change it.
+        backend: only for this backend; empty for any.
+    """
+
+    workload: str
+    name: str
+    build: Callable[[], ModelBuilder]
+    worlds: int = 1
+    config: dict[str, Any] = field(default_factory=dict)
+    launch: str = "auto"
+    threads: int | None = None
+    each_step: bool = False
+    keep_threads: bool = False
+    backend: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A named group of cases.
+
+    Attributes:
+        description: one line.
+        cases: makes them; its argument says that a short run is wanted.
+    """
+
+    description: str
+    cases: Callable[[bool], Iterator[Case]]
+
+
+def scene_builder(name: str, **parameters: Any) -> ModelBuilder:
+    """The builder of a scene."""
+    return load_scene(name, **parameters).builder
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    LIFT: partial(scene_builder, "hydraulic_lift"),
+    BOOM: partial(scene_builder, "boom_crane"),
+    CHAIN: partial(scene_builder, "chain", links=10, mass_ratio=0.0),
+}
+
+
+def _many_worlds(quick: bool) -> Iterator[Case]:
+    for name, build in MODELS.items():
+        for worlds in WORLDS[:2] if quick else WORLDS:
+            yield Case("many_worlds", name, build, worlds)
+
+
+def _joint_grid(quick: bool) -> Iterator[Case]:
+    size = GRID // 4 if quick else GRID
+    case = partial(
+        Case,
+        "joint_grid",
+        f"{size} x {size} plates",
+        partial(joint_grid, size, size),
+        config={"joint_solver": "colored"},
+        launch="staged",
+    )
+    yield case(backend="cuda")
+    yield case(backend="native", threads=1, keep_threads=True)
+    yield case(backend="native")
+    yield case(backend="numpy")
+
+
+def _latency(quick: bool) -> Iterator[Case]:
+    for name in list_scenes():
+        yield Case("latency", name, partial(scene_builder, name), each_step=True)
+
+
+def _rows(quick: bool) -> Iterator[Case]:
+    for sweeps in ROWS_SWEEPS:
+        config = {"joint_solver": "colored", "iterations": sweeps}
+        build = partial(joint_grid, ROWS_GRID, ROWS_GRID)
+        name = f"{ROWS_GRID} x {ROWS_GRID} plates, {sweeps} sweeps"
+        yield Case("rows", name, build, 1, config, launch="fused", threads=1, keep_threads=True)
+
+
+WORKLOADS: dict[str, Workload] = {
+    "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom with a cylinder, a chain", _many_worlds),
+    "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
+    "latency": Workload("one world of each scene, the call from Python included", _latency),
+    "rows": Workload("time of a row in a sweep of the colored solver, one thread", _rows),
+}
+"""Workloads by name."""
+
+
+def chosen_cases(names: list[str], quick: bool) -> list[Case]:
+    """The cases of the workloads ``names``; of all where there are none.
+
+    Raises:
+        UnknownNameError: a workload that does not exist.
+    """
+    for name in names:
+        if name not in WORKLOADS:
+            raise unknown_name("workload", name, WORKLOADS)
+    return [case for name in names or WORKLOADS for case in WORKLOADS[name].cases(quick)]
