@@ -71,6 +71,7 @@ GPUSIM_PHASE void warm_body(const World& w, int b) {
 }
 GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
+    *w.unconverged() = w.epsilon() > 0.0;
     *w.largest_change() = *w.worst() = real(0);
 }
 
@@ -166,6 +167,7 @@ GPUSIM_PHASE void add_overflow(const World& w, int b) {
 GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.sweeps() += 1;
     *w.done() = *w.largest_change() <= real(w.epsilon());
+    if (*w.done()) *w.unconverged() = 0;
     *w.last_change() = *w.largest_change();
     *w.largest_change() = real(0);
 }

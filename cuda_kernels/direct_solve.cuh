@@ -40,6 +40,7 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
     fill_axis(w, k);
 }
 GPUSIM_PHASE void start_passes(const World& w, int) {
+    *w.unconverged() = 0;
     *w.left() = PASSES;
     *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.again() = 1;
@@ -92,7 +93,11 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * w.axes(); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
     w.wanted()[k] = adjacent_mode(w, k);
-    if (w.wanted()[k] == w.mode()[k] || !may_switch(w)) return;
+    if (w.wanted()[k] == w.mode()[k]) return;
+    if (!may_switch(w)) {
+        set_flag(w.unconverged());
+        return;
+    }
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
@@ -113,8 +118,4 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
     }
     *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;
-}
-GPUSIM_PHASE void end_solve(const World& w, int) {
-    *w.residual_next() = *w.worst();
-    *w.worst() = real(0);
 }

@@ -40,6 +40,7 @@ GPUSIM_PHASE void store_times(const World& w, int) {
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;
+    *w.not_converged() += *w.unconverged();
     *w.residual() = *w.residual_next();
 }
 GPUSIM_PHASE void commit_control(const World& w, int column) { w.command_before()[column] = w.control(column); }

@@ -40,6 +40,15 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
         for (int k = 0; k < 6; ++k) out[k] += sum[k];
     }
 }
+// What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
+GPUSIM_PHASE void end_solve(const World& w, int) {
+    *w.residual_next() = *w.worst();
+    *w.worst() = real(0);
+}
+GPUSIM_PHASE void skip_solve(const World& w, int) {
+    *w.residual_next() = *w.worst() = real(0);
+    *w.unconverged() = 0;
+}
 // Position error of a row at the current poses, 0 for axis rows.
 GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];

@@ -119,7 +119,10 @@ GPUSIM_PHASE void colored_solve(const World& w) {
 }
 GPUSIM_PHASE void solve(const World& w) {
     // Nothing to solve, and loops without phases would not keep the threads together.
-    if (!w.constraints()) return;
+    if (!w.constraints()) {
+        RUN(1, skip_solve(w, i));
+        return;
+    }
     if (w.direct()) direct_solve(w);
     else colored_solve(w);
 }

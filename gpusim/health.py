@@ -156,7 +156,7 @@ class KernelQuarantine:
     def _reason(self, world: int) -> str:
         sim = self._sim
         what, index = divmod(int(self._health()[world]) - 1, _INDICES)
-        after = f"after t = {float(sim.state.arrays['time'][world]):.6g} s"
+        after = f"after t = {float(sim.read_state()['time'][world]):.6g} s"
         if what == _ACTUATOR:
             specs = [s for g in sorted(sim.model.groups, key=lambda g: g.type.name) for s in g.specs]
             return f"{specs[index].element} has a number that is not finite {after}"

@@ -150,6 +150,10 @@ class Simulation:
         """The state's arrays."""
         return self.backend.state
 
+    def read_state(self) -> dict[str, Array]:
+        """The state's arrays, to be read only."""
+        return self.backend.read_state().arrays
+
     def states(self) -> tuple[State, State]:
         """The running state and the one that :meth:`reset` returns to; both may be written."""
         self.backend.initial_changed()
@@ -158,7 +162,7 @@ class Simulation:
     @property
     def time(self) -> float:
         """Simulated time of world 0, s."""
-        return float(self.state.arrays["time"][0])
+        return float(self.read_state()["time"][0])
 
     def step(self, n: int = 1, dt: float | None = None) -> None:
         """Advance all worlds by ``n`` steps.
@@ -364,6 +368,15 @@ class Simulation:
         """True for every world that runs; False for one that is quarantined at its last good state."""
         return ~self.quarantine.stopped
 
+    def health_word(self) -> Array:
+        """Health of every world as one number: the sum of 1 (failed), 2 (capacity exceeded), 4 (not converged)."""
+        return 1 * self.quarantine.stopped + 4 * (self.read_state()["not_converged"] > 0)
+
     def health_report(self) -> str:
-        """One line for every quarantined world: when and where it failed first."""
-        return self.quarantine.report()
+        """One line for every quarantined world: when and where it failed first; and for solves that gave up."""
+        count = self.read_state()["not_converged"]
+        given_up = [
+            f"world {world}: {count[world]} substeps ended before the solve converged; give more iterations"
+            for world in np.flatnonzero(count)
+        ]
+        return "\n".join([self.quarantine.report(), *given_up])

@@ -166,6 +166,11 @@ class CudaBackend(KernelBackend):
         self._host_newer = True
         return self._state
 
+    def read_state(self) -> State:
+        """The state on the host, to be read only."""
+        self._pull()
+        return self._state
+
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""
         if self._commands_newer:

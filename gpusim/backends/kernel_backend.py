@@ -252,11 +252,16 @@ class KernelBackend(ABC):
         """The state's arrays."""
         return self._state
 
+    def read_state(self) -> State:
+        """The state, to be read only."""
+        return self._state
+
     @property
     def work(self) -> Work:
         """Host arrays of a substep over the same state, for what is not done by kernels (assembly, gaps)."""
+        self.read_state()
         if self._work is None:
-            self._work = Work(self.model, self.state, self._parameters, self.config, self.real)
+            self._work = Work(self.model, self._state, self._parameters, self.config, self.real)
         return self._work
 
     @abstractmethod
@@ -268,7 +273,7 @@ class KernelBackend(ABC):
         w, t, slab = self.work, self.model.topology, self.slab_array
         w.control = self.control
         w.h = h
-        w.h_prev = self.state.arrays["step_before"][:, None].astype(self.real)
+        w.h_prev = self.read_state().arrays["step_before"][:, None].astype(self.real)
         half = self.real.type(0.5)
         w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else half * (w.h_prev + self.real.type(h))
         w.twist_now, w.momentum_now, w.twist_before = slab("twist_now"), slab("momentum_now"), slab("twist_before")

@@ -51,6 +51,10 @@ class NumpyBackend:
         """Put worlds back to a state."""
         self.state.restore(initial, worlds)
 
+    def read_state(self) -> State:
+        """The state, to be read only."""
+        return self.state
+
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 

@@ -41,6 +41,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("coupling_offset", ("worlds", "couplings"), "pose", "rad", "offset of gears and mimics; NaN: from the pose"),
     Field("command_before", ("worlds", "controls"), "pose", "-", "commands of the last step"),
     Field("residual", ("worlds",), "real", "m/s", "greatest row error that the last solve left"),
+    Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
 )
 
 PARAMETER_FIELDS: tuple[Field, ...] = (
@@ -139,6 +140,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("guard_action", "what the guard decided"),
             ("sweeps", "sweeps done"),
             ("done", "1: sweeps have converged"),
+            ("unconverged", "1: this solve ended before it converged"),
             ("culprit", "what failed (health.cuh)"),
         )
     ),

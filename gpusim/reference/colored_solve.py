@@ -99,6 +99,7 @@ def solve(w: Work) -> None:
             break
     _axis_velocity_next(w)
     w.mode = mode
+    w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
     w.residual = _residual(w)
 
 

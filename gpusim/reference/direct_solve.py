@@ -127,6 +127,7 @@ def solve(w: Work) -> None:
     factor = Factor(t, blocks, rows.gamma, own)
     factored = rows.gamma.copy()
     w.impulse = np.zeros_like(w.impulse)
+    w.unconverged = np.zeros(w.num_worlds, bool)
     passes = Passes(w)
     while passes.active.any():
         curvature(w)
@@ -208,6 +209,7 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Ar
     impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     new = adjacent_modes(w.law, mode, w.axis_velocity_next, impulse, response)
     differs = new != mode
+    w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
         differs[world, np.argmax(differs[world]) + 1 :] = False

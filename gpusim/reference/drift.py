@@ -36,6 +36,7 @@ def store_velocities(w: Work) -> None:
     state["axis_velocity"][:] = w.axis_velocity_next
     state["axis_velocity_before"][:] = w.axis_velocity
     state["residual"][:] = w.residual
+    state["not_converged"] += w.unconverged
 
 
 def momentum_change(w: Work) -> Array:

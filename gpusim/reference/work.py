@@ -51,6 +51,7 @@ class Work:
         self.impulse = np.zeros((worlds, t.num_constraints, t.block), self.real)
         # What the colored solver tells of its sweeps; the history is kept where a test asks for it.
         self.sweeps, self.last_change = np.zeros(worlds, np.int64), np.zeros(worlds, self.real)
+        self.unconverged = np.zeros(worlds, bool)
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.curved = any(g.type.curved for g in self.groups.values())

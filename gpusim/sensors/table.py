@@ -28,8 +28,7 @@ def build_signals(sim: Simulation) -> SignalTable:
 
 
 def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
-    state = sim.state.arrays
-    table.add("sim.time", (), "s", "simulated time", lambda: state["time"])
+    table.add("sim.time", (), "s", "simulated time", lambda: sim.read_state()["time"])
     table.add("sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.sensed()))
     table.add(
         "sim.potential_energy", (), "J", "gravity (zero at the origin) and springs",
@@ -37,8 +36,17 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
     )  # fmt: skip
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(sim.backend.work))
     table.add(
-        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left", lambda: state["residual"]
+        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left", lambda: sim.read_state()["residual"]
     )
+
+    table.add(
+        "sim.not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
+        lambda: sim.read_state()["not_converged"],
+    )  # fmt: skip
+    table.add(
+        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 2: a capacity was exceeded, 4: not converged",
+        sim.health_word,
+    )  # fmt: skip
 
     def write_gravity(worlds: Array, value: Array) -> None:
         sim.write_parameter("gravity", slice(None), worlds, value)

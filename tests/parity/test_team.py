@@ -15,6 +15,7 @@ from gpusim.scene import load_scene
 
 pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"needs a C++ compiler: {why_not('native')}")
 SCENES = ("hydraulic_lift", "slider_crank", "dc_motor_rig", "flyball")
+# Number of threads and defines of the build.
 TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
 
 
@@ -31,6 +32,8 @@ def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **
     sim = Simulation(
         model, backend="native", threads=threads, launch="fused", config=SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
     )
+    # What a kernel reads it must have written: in shared memory anything may lie there before.
+    sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
     monkeypatch.undo()
     for command in sim.control:
         sim.control[command] = 0.6

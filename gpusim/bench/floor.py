@@ -1,0 +1,167 @@
+"""The floor: what a world-step moves and computes, and the least time that this machine needs for it.
+
+**Operations** are not estimated but counted: the case runs for some steps in a build of the kernels in which every
+number counts its + - * / and square roots (:mod:`gpusim.bench.counted`). Iterations and branches are thus those of the
+timed models, and float32 and float64 are told apart, because their rates differ.
+
+**Bytes** are the traffic that no implementation of this step can avoid, from the sizes of the arrays:
+
+- fused launch: a world's state comes in once and goes out once, its commands and its own parameters come in once. The
+  work in between fits on the chip. Tables and parameters that all worlds share do not count: they stay in the cache.
+- staged launch: one phase hands its results to the next through memory. Every array of the slab is then written once
+  and read once a substep; on top of this every sweep of the colored solver reads the rows (J, J M^-1, diagonal,
+  compliance, target) and reads and writes impulses and twists. The factors of the direct solver count once, however
+  often it corrects.
+
+The state is kept once whatever the steps of a launch: a fused launch of n steps could keep a world on the chip for all
+of them, and for few worlds it does. The byte count is then too high and the arithmetic is the floor that counts.
+
+The **floor** of a case is the greater of bytes over bandwidth and operations over rate, both measured on this machine
+(:mod:`gpusim.bench.machine`): bandwidth with arrays of the size that the case works on, so that a case that fits a
+cache is held against the cache; rate with vectors and without fused multiply-adds, which strict bits forbid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.bench import machine
+from gpusim.bench.counted import Counter, Operations
+from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from gpusim.bench.workloads import Case
+    from gpusim.model.model import Model
+    from gpusim.simulation import Simulation
+
+COUNTED_STEPS = 50
+SLOW_BYTES = 1 << 20
+"""A world of more bytes is counted for two steps only."""
+NEAR = 0.3
+"""Above this share of the floor a case is bound by what the floor is made of; below, by waiting."""
+ROW_ARRAYS = ("jacobian", "mass_jacobian", "own", "gamma", "target")
+SWEPT_ARRAYS = ("solved", "twist")
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The floor of a case.
+
+    Attributes:
+        bytes: moved in a world-step.
+        operations32, operations64: float32 and float64 operations of a world-step.
+        bandwidth: bytes in a second.
+        rate32, rate64: operations in a second.
+        bytes_us, operations_us: least time of a step of all worlds, microseconds.
+    """
+
+    bytes: float
+    operations32: float
+    operations64: float
+    bandwidth: float
+    rate32: float
+    rate64: float
+    bytes_us: float
+    operations_us: float
+
+    @property
+    def us(self) -> float:
+        """The floor, microseconds for a step of all worlds."""
+        return max(self.bytes_us, self.operations_us)
+
+    def share(self, step_us: float) -> float:
+        """Share of the measured time that the floor explains."""
+        return self.us / step_us if step_us > 0.0 else 0.0
+
+    def bound(self, step_us: float) -> str:
+        """What bounds the measured time, in a word."""
+        if self.share(step_us) < NEAR:
+            return "latency"
+        return "bandwidth" if self.bytes_us >= self.operations_us else "arithmetic"
+
+
+def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
+    """The floor of a case; None where the operations cannot be counted (no C++ compiler, no kernels' sizes)."""
+    operations = count_operations(case, model, sim)
+    if operations is None:
+        return None
+    backend: Any = sim.backend
+    on_gpu = sim.backend_name == "cuda"
+    staged, slab = world_layout(case, model, sim)
+    moved = moved_bytes(sim, slab if staged else None)
+    threads = getattr(backend, "threads", 1) or 1
+    used = 1 if staged and case.worlds == 1 and not on_gpu and threads == 1 else min(threads, max(case.worlds, 1))
+    if staged and not on_gpu:
+        used = threads
+    working_set = case.worlds * (slab.size if staged else moved / 2.0)
+    bandwidth = machine.bandwidth(working_set, used, on_gpu)
+    rates = [machine.rate(dtype, used, on_gpu) for dtype in (np.float32, np.float64)]
+    spent = operations.float32 / rates[0] + operations.float64 / rates[1]
+    return Floor(
+        bytes=moved,
+        operations32=operations.float32,
+        operations64=operations.float64,
+        bandwidth=bandwidth,
+        rate32=rates[0],
+        rate64=rates[1],
+        bytes_us=1e6 * case.worlds * moved / bandwidth,
+        operations_us=1e6 * case.worlds * spent,
+    )
+
+
+def world_layout(case: Case, model: Model, sim: Simulation) -> tuple[bool, Any]:
+    """Whether the case runs staged, and the layout of a world's slab."""
+    backend: Any = sim.backend
+    if hasattr(backend, "layout"):
+        return backend.staged, backend.layout
+    counted = _counting(case, model, sim)
+    return case.launch == "staged", counted.backend.layout
+
+
+def moved_bytes(sim: Simulation, slab: Any | None) -> float:
+    """Bytes that a world-step moves at the least; ``slab`` is the layout of a staged world's slab, else None."""
+    worlds = sim.num_worlds
+    state = sum(array.nbytes for array in sim.state.arrays.values())
+    state += sum(array.nbytes for group in sim.state.groups for array in group.state.values())
+    own = sum(p.nbytes for p in sim.parameters.values() if p.shape[0] > 1)
+    own += sum(p.nbytes for group in sim.state.groups for p in group.params.values() if np.ndim(p) and len(p) > 1)
+    control = 8 * len(sim.model.controls)
+    kept = 2.0 * state / worlds
+    if slab is None:
+        return kept + own / worlds + control
+    work = slab.size - state / worlds
+    sweeps = 0.0
+    if sim.config.joint_solver == "colored":
+        sweeps = sim.config.iterations * (_sizes(slab, ROW_ARRAYS) + 2.0 * _sizes(slab, SWEPT_ARRAYS))
+    return kept + own / worlds + control + sim.config.substeps * (2.0 * work + sweeps)
+
+
+def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | None:
+    """Operations of one world-step, counted in one world that is driven as the timed ones are."""
+    from gpusim.bench.runner import command
+
+    try:
+        counting = _counting(case, model, sim)
+        steps = 2 if counting.backend.layout.size > SLOW_BYTES else COUNTED_STEPS
+        command(counting, 1)
+        counting.step(steps)  # away from the start, where limits and valves do nothing yet
+        counter = Counter(counting)
+    except GpusimError:
+        return None
+    counting.step(steps)
+    return counter.take() / steps
+
+
+def _counting(case: Case, model: Model, sim: Simulation) -> Any:
+    """One world of the case on the native backend, fused: the same work as staged, and half the builds."""
+    from gpusim.simulation import Simulation
+
+    return Simulation(model, 1, "native", sim.dtype, sim.config, launch="fused", threads=1)
+
+
+def _sizes(slab: Any, names: tuple[str, ...]) -> float:
+    places = [slab.places[name] for name in names]
+    return float(sum(np.prod(place.shape) * place.dtype.itemsize for place in places))

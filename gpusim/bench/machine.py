@@ -1,0 +1,215 @@
+"""The machine: its name, and its bandwidth and arithmetic rate, measured in a fraction of a second."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PACKAGES = ("numpy", "numba", "cupy-cuda12x", "cupy-cuda13x", "mujoco", "mujoco-warp", "warp-lang", "pybullet")
+LEAST_COPY, GREATEST_COPY = 1 << 14, 1 << 27  # bytes
+MEASURED_FOR = 0.03  # s
+CHAIN = 24
+VECTOR = 4096  # numbers that stay in the first cache
+# Lanes of a multiprocessor for float32 and float64 by compute capability; the newest known one for newer GPUs.
+LANES = {
+    70: (64, 32), 72: (64, 32), 75: (64, 2), 80: (64, 32), 86: (128, 2), 87: (128, 2), 89: (128, 2),
+    90: (128, 64), 100: (128, 64), 103: (128, 2), 120: (128, 2),
+}  # fmt: skip
+
+
+def describe() -> dict[str, Any]:
+    """The machine and the software, for the head of a report."""
+    from gpusim import __version__
+
+    facts: dict[str, Any] = {
+        "gpusim": __version__,
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "cpu": cpu_name(),
+        "cores": available_cores(),
+        "compiler": compiler_name(),
+        "gpu": gpu_name(),
+    }
+    return facts | {name: found for name in PACKAGES if (found := package_version(name))}
+
+
+def commit() -> str:
+    """Git commit of this checkout, with "+" where files differ from it; empty outside a checkout."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    head = _output(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"])
+    changed = _output(["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no"])
+    return head + ("+" if head and changed else "")
+
+
+def cpu_name() -> str:
+    """Model of the processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return _output(["sysctl", "-n", "machdep.cpu.brand_string"]) or platform.processor() or platform.machine()
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def compiler_name() -> str:
+    """First line of the C++ compiler's version; empty if there is none."""
+    from gpusim.backends.compile import find_compiler
+    from gpusim.errors import GpusimError
+
+    try:
+        return _output([find_compiler(), "--version"]).partition("\n")[0]
+    except GpusimError:
+        return ""
+
+
+def gpu_name() -> str:
+    """Name of the GPU that CuPy sees; empty if it sees none."""
+    try:
+        import cupy
+
+        name = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    except Exception:  # CuPy raises its own errors where the driver is missing
+        return ""
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def package_version(name: str) -> str:
+    """Version of an installed distribution; empty if it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def bandwidth(size: float, threads: int, gpu: bool) -> float:
+    """Bytes in a second, reads and writes together, that a copy moves.
+
+    Args:
+        size: bytes that are worked on; decides which cache serves them (CPU).
+        threads: CPU threads.
+        gpu: of the GPU's memory, from clock and bus width, instead.
+    """
+    if gpu:
+        return gpu_bandwidth()
+    rounded = 1 << max(LEAST_COPY, min(GREATEST_COPY, int(size))).bit_length() - 1
+    return _copy_bandwidth(rounded, threads)
+
+
+def rate(dtype: Any, threads: int, gpu: bool) -> float:
+    """Multiplications and additions in a second, not fused.
+
+    Args:
+        dtype: float32 or float64.
+        threads: CPU threads.
+        gpu: of the GPU, from lanes and clock, instead.
+    """
+    return gpu_rate(np.dtype(dtype)) if gpu else _cpu_rate(np.dtype(dtype), threads)
+
+
+def gpu_bandwidth() -> float:
+    """Memory clock times width of the bus, twice in a cycle, bytes/s."""
+    facts = _gpu_attributes()
+    return 2e3 * facts["MemoryClockRate"] * facts["GlobalMemoryBusWidth"] / 8.0
+
+
+def gpu_rate(dtype: Any) -> float:
+    """Operations in a second of all lanes, one in a cycle (two only if multiply and add were fused)."""
+    facts = _gpu_attributes()
+    capability = 10 * facts["ComputeCapabilityMajor"] + facts["ComputeCapabilityMinor"]
+    known = max((number for number in LANES if number <= capability), default=min(LANES))
+    lanes = LANES[known][0 if dtype == np.float32 else 1]
+    return 1e3 * facts["ClockRate"] * facts["MultiProcessorCount"] * lanes
+
+
+def _gpu_attributes() -> dict[str, int]:
+    import cupy
+
+    # not getDeviceProperties: CUDA 13 has taken the clocks out of it
+    return dict(cupy.cuda.Device(0).attributes)
+
+
+@cache
+def _copy_bandwidth(size: int, threads: int) -> float:
+    count = max(1024, size // threads // 16)  # half is source, half target; 8 bytes each
+    arrays = [(np.ones(count), np.zeros(count)) for _ in range(threads)]
+
+    def copy(pair: tuple[Any, Any], times: int) -> None:
+        for _ in range(times):
+            np.copyto(pair[1], pair[0])
+
+    return 16.0 * count * _per_second(copy, arrays)
+
+
+@cache
+def _cpu_rate(dtype: Any, threads: int) -> float:
+    run = _chains()
+    a, b = dtype.type(0.999), dtype.type(0.001)
+    arrays = [np.ones(VECTOR, dtype) for _ in range(threads)]
+    run(arrays[0], a, b, 1)
+
+    def compute(array: Any, times: int) -> None:
+        run(array, a, b, times)
+
+    return 2.0 * CHAIN * VECTOR * _per_second(compute, arrays)
+
+
+@cache
+def _chains() -> Callable[..., None]:
+    """Multiplies and adds on many numbers at once, which the compiler turns into vectors; nothing is fused."""
+    import numba
+
+    @numba.njit(nogil=True)
+    def run(x: Any, a: Any, b: Any, times: int) -> None:
+        part = x.size // 4
+        for _ in range(times):
+            for i in range(part):  # four chains at once, or the latency of one would be measured
+                p, q, r, s = x[i], x[i + part], x[i + 2 * part], x[i + 3 * part]
+                for _ in range(CHAIN):
+                    p, q, r, s = p * a + b, q * a + b, r * a + b, s * a + b
+                x[i], x[i + part], x[i + 2 * part], x[i + 3 * part] = p, q, r, s
+
+    return run
+
+
+def _per_second(work: Callable[[Any, int], None], items: list[Any]) -> float:
+    """How often in a second all threads together do ``work``, the best of several tries."""
+    with ThreadPoolExecutor(len(items)) as pool:
+
+        def once(times: int) -> float:
+            begin = time.perf_counter()
+            list(pool.map(work, items, [times] * len(items)))
+            return time.perf_counter() - begin
+
+        times, spent = 1, once(1)
+        while spent < 0.2 * MEASURED_FOR:
+            times *= 2
+            spent = once(times)
+        return len(items) * times / min(spent, *(once(times) for _ in range(5)))
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

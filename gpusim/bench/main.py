@@ -1,0 +1,58 @@
+"""What ``gpusim bench`` and ``python -m gpusim.bench`` do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpusim.backends import choose_backend
+from gpusim.bench import machine, report
+from gpusim.bench.peers import PeerRecord, run_peers
+from gpusim.bench.runner import Options, run_cases
+from gpusim.bench.workloads import WORKLOADS, chosen_cases
+from gpusim.errors import ModelError
+from gpusim.recording.files import check_output_file
+
+DONE, FAILED = 0, 1
+
+
+def show_workloads() -> None:
+    """Print the workloads, one line each."""
+    report.print_table(("workload", "note"), [(name, workload.description) for name, workload in WORKLOADS.items()])
+
+
+def bench(names: Sequence[str], options: Options, peers: bool = False, json: Path | None = None) -> int:
+    """Run workloads, print the tables, write the JSON file.
+
+    Args:
+        names: workloads; all where there are none.
+        options: how to run them.
+        peers: run other simulators too.
+        json: file to write.
+
+    Returns:
+        0, or 1 where a case failed.
+
+    Raises:
+        UnknownNameError: a workload that does not exist.
+        ModelError: an option breaks a rule, or the backend does not work here.
+    """
+    cases = chosen_cases(list(names), options.quick)
+    if options.threads is not None and options.threads < 1:
+        raise ModelError(f"--threads must be at least 1, got {options.threads}; give e.g. --threads 1")
+    if json is not None:
+        check_output_file(json, (".json",), "--json")
+    name, reason = choose_backend(options.backend)
+    facts = machine.describe()
+    print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)
+    records = run_cases(cases, options, _tell)
+    others: list[PeerRecord] = run_peers(options, _tell) if peers else []
+    report.show(records, others)
+    if json is not None:
+        report.write_json(json, report.as_json(facts, records, others))
+    return FAILED if any(record.error for record in records) else DONE
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", file=sys.stderr, flush=True)

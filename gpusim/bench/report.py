@@ -1,0 +1,142 @@
+"""Tables and JSON of benchmark results; tables are plain text where rich is not installed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpusim.bench.peers import PeerRecord
+from gpusim.bench.runner import Record
+from gpusim.recording.files import atomic_file
+
+HEAD = (
+    "workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s", "bytes", "flops 32", "flops 64",
+    "floor us", "of floor", "bound by",
+)  # fmt: skip
+LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note")
+PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
+LEGEND = (
+    "us/step: median time of a step of all worlds; +-: interquartile range of it; bytes, flops: least traffic and "
+    "counted operations of a world-step; of floor: share of the time that the machine's bandwidth or arithmetic explains."
+)
+
+
+def cells(record: Record) -> tuple[str, ...]:
+    """One line of the table."""
+    how = " ".join(filter(None, (record.backend, record.launch, _threads(record.threads), record.dtype, record.solver)))
+    first = (record.workload, record.case, str(record.worlds), how)
+    if record.error:
+        return (*first, "failed", *[""] * (len(HEAD) - len(first) - 1))
+    figures = (f"{record.step_us:.4g}", f"{100.0 * record.spread:.0f}%", f"{record.world_steps:.3g}")
+    floor = record.floor
+    if floor is None:
+        return (*first, *figures, *["-"] * (len(HEAD) - len(first) - len(figures)))
+    return (
+        *first,
+        *figures,
+        f"{floor.bytes:.0f}",
+        f"{floor.operations32:.0f}",
+        f"{floor.operations64:.0f}",
+        f"{floor.us:.3g}",
+        f"{100.0 * floor.share(record.step_us):.2g}%",
+        floor.bound(record.step_us),
+    )
+
+
+def peer_cells(record: PeerRecord) -> tuple[str, ...]:
+    """One line of the table of peers."""
+    first = (record.peer, record.version, record.case, str(record.worlds) if record.worlds else "")
+    if not record.step_us:
+        return (*first, "", "", "", record.note)
+    return (
+        *first,
+        f"{record.step_us:.4g}",
+        f"{100.0 * record.spread:.0f}%",
+        f"{record.world_steps:.3g}",
+        record.note,
+    )
+
+
+def notes(records: Sequence[Record]) -> list[str]:
+    """What the table does not hold: row times and errors, one line each."""
+    lines = []
+    for record in records:
+        if record.error:
+            lines.append(f"{record.workload}, {record.case}, {record.worlds} worlds failed: {record.error}")
+    rows = [r for r in records if "ns_per_row_sweep" in r.extra]
+    if rows:
+        last = rows[-1]
+        time = last.extra["ns_per_row_sweep"]
+        lines.append(f"rows: {time:.3g} ns per row and sweep ({last.extra['rows']:.0f} rows, {last.dtype}, one thread)")
+    return lines
+
+
+def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
+    """Print the tables."""
+    print_table(HEAD, [cells(record) for record in records])
+    print(LEGEND)
+    for line in notes(records):
+        print(line)
+    if peers:
+        print_table(PEER_HEAD, [peer_cells(record) for record in peers])
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table with rich, or plainly where it is missing."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        print(plain_table(head, rows))
+        return
+    table = Table()
+    for name in head:
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as aligned text."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    for row in (head, *rows):
+        aligned = (
+            text.ljust(w) if name in LEFT else text.rjust(w) for name, text, w in zip(head, row, widths, strict=True)
+        )
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join(lines)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    bars = ["---" if name in LEFT else "---:" for name in head]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, bars, *rows))
+
+
+def as_json(machine: dict[str, Any], records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> dict[str, Any]:
+    """Everything that was found, for :func:`write_json`."""
+    return {
+        "machine": machine,
+        "results": [record.as_dict() for record in records],
+        "peers": [record.as_dict() for record in peers],
+    }
+
+
+def write_json(path: str | Path, content: dict[str, Any]) -> None:
+    """Write ``content`` to ``path``, whole or not at all.
+
+    Raises:
+        OSError: the folder can't be written.
+    """
+    with atomic_file(path) as stream:
+        stream.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}" if count else ""

@@ -1,0 +1,33 @@
+"""``gpusim bench``: speed of this computer on named workloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def bench(
+    workloads: list[str],
+    backend: str,
+    dtype: str,
+    threads: int | None,
+    quick: bool,
+    count: bool,
+    peers: bool,
+    json: Path | None,
+) -> int:
+    """Run workloads; see :func:`gpusim.bench.main.bench`.
+
+    Returns:
+        Exit code: 0, or 1 where a case failed.
+    """
+    from gpusim.bench.main import bench as run
+    from gpusim.bench.runner import Options
+
+    return run(workloads, Options(backend, dtype, threads, quick, count), peers, json)
+
+
+def list_workloads() -> None:
+    """Print the workloads."""
+    from gpusim.bench.main import show_workloads
+
+    show_workloads()
