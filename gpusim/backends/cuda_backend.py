@@ -37,6 +37,7 @@ class CudaBackend(KernelBackend):
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU; 0 if left out.
         fast: let the compiler fuse multiplies with adds: faster, with bits that differ from the CPU's.
+        specialize: compile for this model's sizes.
 
     Raises:
         ModelError: no CuPy, no such GPU.
@@ -55,6 +56,7 @@ class CudaBackend(KernelBackend):
         launch: str = "auto",
         device: int | None = None,
         fast: bool = False,
+        specialize: bool = False,
     ) -> None:
         super().__init__(model, state, parameters, config, real, launch)
         self.device = device or 0
@@ -67,37 +69,37 @@ class CudaBackend(KernelBackend):
         self._graphs: dict[tuple[int, float], Any] = {}
         self._kernels: dict[str, Any] = {}
         with self._here():
-            self._load(fast)
+            self._load(fast, specialize)
 
     def _here(self) -> Any:
         return self._cupy.cuda.Device(self.device)
 
-    def _load(self, fast: bool) -> None:
+    def _load(self, fast: bool, specialize: bool) -> None:
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
-        variant = model_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes, self.direct)
-        arch = f"sm_{gpu.compute_capability}"
-        path = compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)
-        self._module = cupy.RawModule(path=str(path))
-        self._signal_module = self._module if not self.staged else self._fused_module(arch, fast)
+
+        def build(main: str) -> Any:
+            variant = model_variant(main, self.real, self.sizes, self.direct, specialize)
+            arch = f"sm_{gpu.compute_capability}"
+            return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
+
+        # Signals and resets are in the fused build, whatever shape the steps have.
+        self._fused_module = build("fused.cu")
+        self._staged_module: Any = build("staged.cu") if self.staged else None
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._threads = threads_of_block(self.sizes)
         self._shared = 0
         if not self.staged and self.layout.size <= int(gpu.attributes["MaxSharedMemoryPerBlockOptin"]):
             self._shared = self.layout.size
             self._kernel("run_worlds").max_dynamic_shared_size_bytes = self._shared
-        self._failed_seen = cupy.cuda.alloc_pinned_memory(4)
-        self._failed_host = np.frombuffer(self._failed_seen, np.int32, 1)
+        # The flag of failed worlds, as it arrives from the device.
+        self._pinned = cupy.cuda.alloc_pinned_memory(4)
+        self._failed_host = np.frombuffer(self._pinned, np.int32, 1)
         self._failed_host[:] = 0
 
-    def _fused_module(self, arch: str, fast: bool) -> Any:
-        """The build that reads signals and resets worlds, beside the staged one."""
-        variant = model_variant("fused.cu", self.real, self.sizes, self.direct)
-        return self._cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
-
     def _kernel(self, name: str) -> Any:
-        """A kernel by name; those that every launch shape needs are in the fused build."""
+        """A kernel by name."""
         if name not in self._kernels:
-            module = self._module if name.startswith("staged_") else self._signal_module
+            module = self._staged_module if name.startswith("staged_") else self._fused_module
             self._kernels[name] = module.get_function(name)
         return self._kernels[name]
 
@@ -122,7 +124,8 @@ class CudaBackend(KernelBackend):
         with self._here():
             self.fill_arguments(control)
             resident = self._processors * 32
-            self._ensure_slabs(self.num_worlds if self.staged else 0 if self._shared else min(self.num_worlds, resident))
+            needed = 0 if self._shared else min(self.num_worlds, resident)
+            self._ensure_slabs(self.num_worlds if self.staged else needed)
 
     def _ensure_slabs(self, count: int) -> None:
         old = self._arrays.get("slab")
@@ -234,9 +237,9 @@ class CudaBackend(KernelBackend):
         return run
 
     def _launch_all(self, segment: list[Launch], h: float) -> None:
-        size, blocks = np.float64(h), self._processors * 4
+        common, blocks = (self._arrays["arguments"], np.float64(h)), self._processors * 4
         for launch in segment:
-            arguments = (self._arrays["arguments"], size, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
+            arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
 
     def _capture(self, segment: list[Launch], h: float) -> Any:

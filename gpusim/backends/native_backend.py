@@ -51,10 +51,12 @@ class NativeBackend(KernelBackend):
         real: Any,
         launch: str = "auto",
         threads: int | None = None,
+        specialize: bool = False,
     ) -> None:
         super().__init__(model, state, parameters, config, real, launch)
         self.threads = threads or thread_count()
-        variant = model_variant("staged.cu" if self.staged else "fused.cu", self.real, self.sizes, self.direct)
+        main = "staged.cu" if self.staged else "fused.cu"
+        variant = model_variant(main, self.real, self.sizes, self.direct, specialize)
         self._library = load_library(str(build_native(variant.main, variant.generated, variant.defines)))
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.backends.header import actuators_header, arguments_header, sizes_header
+from gpusim.backends.slab import slab_layout
 
 # Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
@@ -24,9 +25,24 @@ class Variant:
     defines: dict[str, str] = field(default_factory=dict)
 
 
-def model_variant(main: str, real: np.dtype, sizes: dict[str, int], direct: bool) -> Variant:  # type: ignore[type-arg]
-    """A build for any model of up to ROOM_BLOCK rows a constraint; of more for one that has more."""
-    return make_variant(main, real, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
+def model_variant(
+    main: str,
+    real: np.dtype,  # type: ignore[type-arg]
+    sizes: dict[str, int],
+    direct: bool,
+    specialize: bool = False,
+) -> Variant:
+    """The build for a model.
+
+    It serves any model of up to ROOM_BLOCK rows a constraint (of more for one that has more), unless ``specialize``
+    makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
+    """
+    if not specialize:
+        return make_variant(main, real, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
+    places = slab_layout(sizes, real).places
+    fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
+    fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
+    return make_variant(main, real, direct, sizes["block"], sizes["slots"], fixed)
 
 
 def make_variant(
@@ -56,7 +72,7 @@ def make_variant(
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Every build that a user can get, for the compile check."""
+    """Every build that a user can get, for the compile check; specialized ones differ in numbers only."""
     for real in (np.dtype(np.float32), np.dtype(np.float64)):
         for main in ("fused.cu", "staged.cu"):
             for direct in (True, False):

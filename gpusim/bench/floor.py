@@ -18,7 +18,9 @@ of them, and for few worlds it does. The byte count is then too high and the ari
 
 The **floor** of a case is the greater of bytes over bandwidth and operations over rate, both measured on this machine
 (:mod:`gpusim.bench.machine`): bandwidth with arrays of the size that the case works on, so that a case that fits a
-cache is held against the cache; rate with vectors and without fused multiply-adds, which strict bits forbid.
+cache is held against the cache; rate with vectors and without fused multiply-adds, which strict bits forbid. On a GPU
+both follow from clocks, bus width and lanes. What explains less than a third of the time does not bound it: then it is
+the rate of code without vectors, if that does ("scalar code"), else waiting for one result after another ("latency").
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ class Floor:
         bandwidth: bytes in a second.
         rate32, rate64: operations in a second.
         bytes_us, operations_us: least time of a step of all worlds, microseconds.
+        scalar_us: the same of the operations without vectors, which is how native's worlds compute; 0 on a GPU.
     """
 
     bytes: float
@@ -66,6 +69,7 @@ class Floor:
     rate64: float
     bytes_us: float
     operations_us: float
+    scalar_us: float
 
     @property
     def us(self) -> float:
@@ -79,7 +83,7 @@ class Floor:
     def bound(self, step_us: float) -> str:
         """What bounds the measured time, in a word."""
         if self.share(step_us) < NEAR:
-            return "latency"
+            return "scalar code" if self.scalar_us > NEAR * step_us else "latency"
         return "bandwidth" if self.bytes_us >= self.operations_us else "arithmetic"
 
 
@@ -93,12 +97,11 @@ def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
     staged, slab = world_layout(case, model, sim)
     moved = moved_bytes(sim, slab if staged else None)
     threads = getattr(backend, "threads", 1) or 1
-    used = 1 if staged and case.worlds == 1 and not on_gpu and threads == 1 else min(threads, max(case.worlds, 1))
-    if staged and not on_gpu:
-        used = threads
+    used = threads if staged else min(threads, case.worlds)
     working_set = case.worlds * (slab.size if staged else moved / 2.0)
     bandwidth = machine.bandwidth(working_set, used, on_gpu)
     rates = [machine.rate(dtype, used, on_gpu) for dtype in (np.float32, np.float64)]
+    scalar = 0.0 if on_gpu else operations.total / machine.scalar_rate(used)
     spent = operations.float32 / rates[0] + operations.float64 / rates[1]
     return Floor(
         bytes=moved,
@@ -109,6 +112,7 @@ def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
         rate64=rates[1],
         bytes_us=1e6 * case.worlds * moved / bandwidth,
         operations_us=1e6 * case.worlds * spent,
+        scalar_us=1e6 * case.worlds * scalar,
     )
 
 

@@ -126,6 +126,11 @@ def rate(dtype: Any, threads: int, gpu: bool) -> float:
     return gpu_rate(np.dtype(dtype)) if gpu else _cpu_rate(np.dtype(dtype), threads)
 
 
+def scalar_rate(threads: int) -> float:
+    """Multiplications and additions in a second on one number at a time: what code without vectors can reach."""
+    return _cpu_scalar_rate(threads)
+
+
 def gpu_bandwidth() -> float:
     """Memory clock times width of the bus, twice in a cycle, bytes/s."""
     facts = _gpu_attributes()
@@ -171,6 +176,35 @@ def _cpu_rate(dtype: Any, threads: int) -> float:
         run(array, a, b, times)
 
     return 2.0 * CHAIN * VECTOR * _per_second(compute, arrays)
+
+
+@cache
+def _cpu_scalar_rate(threads: int) -> float:
+    run = _scalar_chains()
+    run(1.0, 0.999, 0.001, 1)
+
+    def compute(start: float, times: int) -> None:
+        run(start, 0.999, 0.001, 64 * times)
+
+    return 64.0 * 24.0 * _per_second(compute, [1.0] * threads)
+
+
+@cache
+def _scalar_chains() -> Callable[..., float]:
+    """Twelve chains of single numbers at once: enough to hide the latency of each."""
+    import numba
+
+    @numba.njit(nogil=True)
+    def run(x: float, a: float, b: float, times: int) -> float:
+        c, d, e, f, g, h = x, x + 1, x + 2, x + 3, x + 4, x + 5
+        i, j, k, m, n, o = x + 6, x + 7, x + 8, x + 9, x + 10, x + 11
+        for _ in range(times):
+            c, d, e, f = c * a + b, d * a + b, e * a + b, f * a + b
+            g, h, i, j = g * a + b, h * a + b, i * a + b, j * a + b
+            k, m, n, o = k * a + b, m * a + b, n * a + b, o * a + b
+        return c + d + e + f + g + h + i + j + k + m + n + o
+
+    return run
 
 
 @cache

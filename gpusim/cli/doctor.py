@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gpusim import __version__
+from gpusim.backends import why_not
 from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
+from gpusim.cli.mends import mend_backend
 from gpusim.cli.probes import Finding, probe_computer
 from gpusim.errors import GpusimError
 
@@ -34,29 +36,36 @@ def doctor() -> int:
     """
     console = out_console()
     console.print(Text(f"gpusim {__version__} on {platform.platform()}"))
-    _print_findings(console, "Computer", probe_computer())
+    computer = probe_computer()
+    _print_findings(console, "Computer", computer)
     backends = [try_backend(name) for name in BACKENDS]
     _print_findings(console, "Backends", backends)
+    _print_mends(console, [*backends, *computer])
     working = [finding.name for finding in backends if finding.good]
     if not working:
         console.print("No backend works: mend what is missing above.")
         return FAILED
-    console.print(f"'gpusim run' works; --backend auto takes {working[0]!r}.")
+    order = ", ".join(BACKENDS)
+    console.print(f"'gpusim run' works; --backend auto takes {working[0]!r} (the first that works of {order}).")
     return DONE
 
 
 def try_backend(name: str) -> Finding:
     """Let a body fall for a tenth of a second on the backend ``name`` and compare with g t^2 / 2."""
+    does, mend = BACKENDS[name], mend_backend(name)
+    missing = why_not(name)
+    if missing:
+        return Finding(name, False, f"{does}: {missing}", mend)
     try:
         fallen = _fall(name)
     except GpusimError as error:
-        return Finding(name, False, f"{BACKENDS[name]}: {error}")
+        return Finding(name, False, f"{does}: {error}")
     except Exception as error:  # a broken installation can fail in any way: the doctor must name it, not crash on it
-        return Finding(name, False, f"{BACKENDS[name]}: {type(error).__name__}: {error}")
+        return Finding(name, False, f"{does}: {type(error).__name__}: {error}", mend)
     expected = 0.5 * 9.81 * 0.1**2
     if not np.isclose(fallen, expected, rtol=1e-3):
-        return Finding(name, False, f"{BACKENDS[name]}: gives wrong results (fell {fallen:g} m, not {expected:g} m)")
-    return Finding(name, True, BACKENDS[name])
+        return Finding(name, False, f"{does}: gives wrong results (fell {fallen:g} m, not {expected:g} m)")
+    return Finding(name, True, does)
 
 
 def _fall(backend: str) -> float:
@@ -78,4 +87,20 @@ def _print_findings(console: Console, title: str, findings: list[Finding]) -> No
     for finding in findings:
         mark = Text("works", style="green") if finding.good else Text("missing", style="yellow")
         table.add_row(finding.name, mark, Text(" ".join(finding.detail.split())))
+    console.print(table)
+
+
+def _print_mends(console: Console, findings: list[Finding]) -> None:
+    """One command for each thing that is missing and that a command mends; each command once."""
+    mends: dict[str, list[str]] = {}
+    for finding in findings:
+        if not finding.good and finding.mend:
+            mends.setdefault(finding.mend, []).append(finding.name)
+    if not mends:
+        return
+    table = Table(title="To mend", title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for command, names in mends.items():
+        table.add_row(", ".join(names), Text(command, overflow="fold"))
     console.print(table)

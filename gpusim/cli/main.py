@@ -142,6 +142,33 @@ def _list(
         show_parameters(scene)
 
 
+@app.command("bench")
+def _bench(
+    workloads: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads; all if left out.")
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float32,
+    threads: Annotated[int | None, typer.Option(help="Threads of the native backend (default: all cores).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Short, noisy and with fewer worlds.")] = False,
+    no_count: Annotated[
+        bool, typer.Option("--no-count", help="Do not count operations and compare with the machine's floor.")
+    ] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Run other simulators that are installed too.")] = False,
+    json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
+    show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
+) -> None:
+    """Measure speed on named workloads, and how far it is from what the machine could do."""
+    from gpusim.cli.bench import bench, list_workloads
+
+    if show:
+        list_workloads()
+        return
+    raise typer.Exit(
+        bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json)
+    )
+
+
 @app.command("doctor")
 def _doctor() -> None:
     """Check what this computer offers: Python packages, compiler, GPU, and which backends work."""

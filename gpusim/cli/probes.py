@@ -5,18 +5,30 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import importlib
-import os
 import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 
+from gpusim.backends.compile import CompileError, build_native, cache_folder, find_compiler
+from gpusim.backends.native_backend import thread_count
+from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.cli.mends import CUDA_12, cupy_packages, driver_cuda_version, has_nvidia_card, install, mend_cuda
+
 _PACKAGES = ("numpy", "numba", "scipy", "matplotlib")
-_COMPILERS = ("g++", "clang++", "c++")
-_CUPY_DISTRIBUTIONS = ("cupy-cuda12x", "cupy-cuda13x", "cupy")
+_OPENMP_PROBE = """\
+#ifdef _OPENMP
+#include <omp.h>
+extern "C" int threads() { return omp_get_max_threads(); }
+#else
+extern "C" int threads() { return 0; }
+#endif
+"""
 
 
 @dataclass(frozen=True)
@@ -26,12 +38,14 @@ class Finding:
     Attributes:
         name: what was looked for.
         good: it is there and works.
-        detail: version or path; or what is missing, what for, and the mend.
+        detail: version or path; or what is missing and what for.
+        mend: the command that mends it; empty if it is good or no command does.
     """
 
     name: str
     good: bool
     detail: str
+    mend: str = ""
 
 
 def probe_computer() -> list[Finding]:
@@ -40,8 +54,11 @@ def probe_computer() -> list[Finding]:
         probe_python(),
         *(probe_package(name) for name in _PACKAGES),
         probe_compiler(),
+        probe_openmp(),
+        probe_cache(),
         probe_driver(),
         probe_cupy(),
+        probe_nvrtc(),
         probe_egl(),
         probe_urdf(),
     ]
@@ -57,28 +74,63 @@ def probe_package(name: str) -> Finding:
     try:
         module = importlib.import_module(name)
     except Exception as error:
-        return Finding(name, False, f"{type(error).__name__}: {error}; pip install --upgrade {name}")
+        return Finding(name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {name}")
     return Finding(name, True, str(getattr(module, "__version__", "")))
 
 
 def probe_compiler() -> Finding:
     """A C++ compiler, for the native backend."""
-    for command in filter(None, (os.environ.get("CXX"), *_COMPILERS)):
-        path = shutil.which(command)
-        first_line = _first_line([path, "--version"]) if path else ""
-        if first_line:
-            return Finding("C++ compiler", True, f"{first_line} at {path}")
-    return Finding("C++ compiler", False, "for the native backend; install g++ or clang, or name one in CXX")
+    try:
+        path = find_compiler()
+    except CompileError as error:
+        return Finding("C++ compiler", False, f"for the native backend; {error}", install("compiler"))
+    first_line = _first_line([path, "--version"])
+    if not first_line:
+        return Finding("C++ compiler", False, f"{path} does not run; name another one in CXX", install("compiler"))
+    return Finding("C++ compiler", True, f"{first_line} at {path}")
+
+
+def probe_openmp() -> Finding:
+    """OpenMP, with which the native backend uses all cores: a tiny library is built as the kernels are."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            library = ctypes.CDLL(str(build_native("openmp_probe.cu", {"openmp_probe.cu": _OPENMP_PROBE}, {})))
+        threads = library.threads()
+    except (CompileError, OSError) as error:
+        return Finding("OpenMP", False, f"for all cores in the native backend; not found out: {error}")
+    if threads == 0:
+        what = "for all cores in the native backend; the compiler has none, so it runs on one"
+        return Finding("OpenMP", False, what, install("openmp"))
+    return Finding("OpenMP", True, f"{threads} threads; the native backend takes {thread_count()}")
+
+
+def probe_cache() -> Finding:
+    """The folder of compiled kernels."""
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (CompileError, OSError) as error:
+        what = f"for compiled kernels; {error}"
+        return Finding("cache folder", False, what, "export GPUSIM_CACHE=FOLDER (one that can be written)")
+    return Finding("cache folder", True, str(folder))
 
 
 def probe_driver() -> Finding:
     """An NVIDIA GPU and its driver, for the cuda backend."""
+    version = driver_cuda_version()
+    serves = f"CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
     command = shutil.which("nvidia-smi")
     query = "--query-gpu=name,driver_version,memory.total"
     first_line = _first_line([command, query, "--format=csv,noheader"]) if command else ""
-    if first_line:
-        return Finding("NVIDIA driver", True, first_line)
-    return Finding("NVIDIA driver", False, "for the cuda backend; needs an NVIDIA GPU and its driver")
+    if first_line or version >= CUDA_12:
+        old = "; too old: CUDA 12 or newer is needed" if 0 < version < CUDA_12 else ""
+        detail = ", ".join(filter(None, (first_line, serves))) + old
+        return Finding("NVIDIA driver", not old, detail, mend_cuda(version) if old else "")
+    what = "the card has no driver" if has_nvidia_card() else "there is no NVIDIA GPU"
+    return Finding("NVIDIA driver", False, f"for the cuda backend; {what}", mend_cuda(0))
 
 
 def probe_cupy() -> Finding:
@@ -87,10 +139,20 @@ def probe_cupy() -> Finding:
         cupy = importlib.import_module("cupy")
         devices = cupy.cuda.runtime.getDeviceCount()
     except ImportError:
-        return Finding("cupy", False, 'for the cuda backend; pip install "gpusim[cuda12]" or "gpusim[cuda13]"')
+        mend = mend_cuda() if driver_cuda_version() else 'pip install "gpusim[cuda12]" or "gpusim[cuda13]"'
+        return Finding("cupy", False, "for the cuda backend; it goes with the driver's CUDA", mend)
     except Exception as error:  # cupy raises its own errors, which can't be named where it is not installed
-        return Finding("cupy", False, f"{_cupy_version()} sees no GPU ({error})")
+        return Finding("cupy", False, f"{_cupy_version()} sees no GPU ({error})", mend_cuda())
     return Finding("cupy", devices > 0, f"{_cupy_version()} sees {devices} GPU(s)")
+
+
+def probe_nvrtc() -> Finding:
+    """NVRTC, which compiles the kernels for the cuda backend."""
+    try:
+        return Finding("NVRTC", True, load_nvrtc().name)
+    except CompileError as error:
+        mend = mend_cuda() if driver_cuda_version() else ""
+        return Finding("NVRTC", False, f"for the cuda backend; {error}", mend)
 
 
 def probe_egl() -> Finding:
@@ -99,7 +161,7 @@ def probe_egl() -> Finding:
     try:
         ctypes.CDLL(name)
     except OSError:
-        return Finding("EGL", False, "for drawing without a screen; install libegl1 (Debian) or mesa-libEGL (Fedora)")
+        return Finding("EGL", False, "for drawing without a screen", install("egl"))
     return Finding("EGL", True, name)
 
 
@@ -108,16 +170,12 @@ def probe_urdf() -> Finding:
     try:
         return Finding("URDF reader", True, f"yourdfpy {installed_version('yourdfpy')}")
     except PackageNotFoundError:
-        return Finding("URDF reader", False, 'for robot files; pip install "gpusim[urdf]"')
+        return Finding("URDF reader", False, "for robot files", 'pip install "gpusim[urdf]"')
 
 
 def _cupy_version() -> str:
-    for name in _CUPY_DISTRIBUTIONS:
-        try:
-            return installed_version(name)
-        except PackageNotFoundError:
-            continue
-    return "of unknown version"
+    found = cupy_packages()
+    return f"{found[0]} {installed_version(found[0])}" if found else "CuPy of unknown version"
 
 
 def _first_line(command: list[str]) -> str:

@@ -158,7 +158,9 @@ class _Maker:
         )  # fmt: skip
         for k in range(2):
             a, b, pin_a, pin_b, length = self.ends()
-            self.b.add_spring(a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}")
+            self.b.add_spring(
+                a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}"
+            )
 
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""

@@ -194,7 +194,11 @@ class Reference:
     def kick(self) -> dict[str, Made]:
         """Stage kick."""
         w = self.w
-        return {"twist": (w.twist, None), "twist_kicked": (w.twist_kicked, None), "momentum_kicked": (w.momentum_kicked, None)}
+        return {
+            "twist": (w.twist, None),
+            "twist_kicked": (w.twist_kicked, None),
+            "momentum_kicked": (w.momentum_kicked, None),
+        }
 
     def solve(self) -> dict[str, Made]:
         """Stage solve."""
@@ -204,7 +208,11 @@ class Reference:
             "rate_next": (w.axis_velocity_next, None), "residual_next": (w.residual, None),
         }  # fmt: skip
         if w.scheme != "papers":
-            made |= {"midpoint": (w.midpoint, None), "element_bias": (w.element_bias, None), "bias": (w.bias, self.row_mask)}
+            made |= {
+                "midpoint": (w.midpoint, None),
+                "element_bias": (w.element_bias, None),
+                "bias": (w.bias, self.row_mask),
+            }
         return made | (self._factor() if w.config.joint_solver == "direct" else self._sweeps())
 
     def _factor(self) -> dict[str, Made]:
