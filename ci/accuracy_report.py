@@ -52,6 +52,77 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+#: A float32 run may be this much worse than float64, or this much (m, rad or share) off, whichever is larger.
+FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
+#: What native float64 may differ from NumPy in an error: the same to five digits, or rounding.
+SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
+
+
+def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
+    """The report of native float64 and float32 beside NumPy float64."""
+    about, failures = record["machine"], native_failures(jobs)
+    lines = [
+        "# Accuracy of the native backend",
+        "",
+        f"{about['cpu']}, {about['platform']}, Python {about['python']}, NumPy {about['numpy']}; "
+        f"{record['wall_time']:.0f} s in all"
+        + (f", the first {record['horizon']:g} s of each case only" if record["horizon"] else "")
+        + ".",
+        "Greatest error over the run at the reference's own times. Digits: to how many native float64 repeats NumPy's "
+        "error. Ratio: float32's error by float64's.",
+        f"**Bold**: native float64 differs from NumPy by more than {SAME_SHARE:g} of the error, or float32 is worse "
+        f"than {FLOAT32_FACTOR:g} times float64 and than {FLOAT32_ERROR:g}.",
+    ]
+    for section in dict.fromkeys(job.section for job in jobs):
+        titles = ["case", "bar", "numpy float64", "native float64", "digits", "native float32", "ratio", "wall time, s"]
+        lines += ["", f"## {section}", "", _line(titles), _line(["---"] * len(titles))]
+        for row in dict.fromkeys(job.row for job in jobs if job.section == section):
+            lines.append(_native_row({job.column: job for job in jobs if job.row == row}, failures))
+    return "\n".join(lines) + "\n"
+
+
+def _native_row(cells: dict[str, Any], failures: dict[str, list[str]]) -> str:
+    first = next(iter(cells.values()))
+    texts = {}
+    for column in ("numpy64", "native64", "native32"):
+        text = _cell(cells[column]).strip("*") if column in cells else ""
+        texts[column] = f"**{text}**" if column in failures.get(first.row, []) else text
+    errors = {column: job.result["max_error"] for column, job in cells.items()}
+    digits, ratio = "", ""
+    if {"numpy64", "native64"} <= cells.keys():
+        digits = _digits(errors["native64"], errors["numpy64"])
+    if {"native32", "native64"} <= cells.keys() and errors["native64"] and errors["native32"] is not None:
+        ratio = _number(errors["native32"] / errors["native64"])
+    times = " / ".join(f"{job.result['wall_time']:.3g}" for job in cells.values())
+    return _line([first.row, _bar(first), texts["numpy64"], texts["native64"], digits, texts["native32"], ratio, times])
+
+
+def _digits(found: float, expected: float) -> str:
+    if found == expected or max(found, expected) < SAME_ERROR:
+        return "all"
+    return f"{-math.log10(abs(found - expected) / expected):.1f}" if expected else "0"
+
+
+def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
+    """Columns that break the bars of the native table, by row."""
+    failures: dict[str, list[str]] = {}
+    for row in dict.fromkeys(job.row for job in jobs):
+        cells = {job.column: job for job in jobs if job.row == row}
+        errors = {column: _error(job) for column, job in cells.items()}
+        if {"numpy64", "native64"} <= cells.keys():
+            apart = abs(errors["native64"] - errors["numpy64"])
+            if not apart <= max(SAME_SHARE * errors["numpy64"], SAME_ERROR):
+                failures.setdefault(row, []).append("native64")
+        if {"native32", "native64"} <= cells.keys():
+            if not errors["native32"] <= max(FLOAT32_FACTOR * errors["native64"], FLOAT32_ERROR):
+                failures.setdefault(row, []).append("native32")
+    return failures
+
+
+def _error(job: Any) -> float:
+    return float(job.result["max_error"]) if job.result["finished"] else math.inf
+
+
 def _section_table(jobs: Sequence[Any]) -> list[str]:
     columns = list(dict.fromkeys(job.column for job in jobs))
     lines = [_line(["case", "bar", *columns]), _line(["---"] * (len(columns) + 2))]

@@ -1,9 +1,13 @@
 """Measures the simulator against every reference solution and writes the table of figures.
 
     python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench]
+    python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy.json]
 
 Prints markdown and writes ``accuracy.md`` and ``accuracy.json`` with the machine named. Exit code 1 where a bar of
 the "direct" column is not met. ``--quick`` follows every case for one second only.
+
+``--backend native`` measures the same rows on the native backend in both precisions, beside NumPy in float64, and
+writes ``accuracy_native.md`` and ``.json``. ``--kept`` takes NumPy's figures from an earlier table where it has them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the cases live in tests/, which no wheel holds
 
-from accuracy_report import machine, markdown, orders  # noqa: E402
+from accuracy_report import machine, markdown, native_failures, native_markdown, orders  # noqa: E402
 
 from tests.analytic import bars  # noqa: E402
 from tests.analytic.cases import run  # noqa: E402
@@ -74,6 +78,31 @@ def all_jobs() -> list[Job]:
             settings = {"dt": dt, "horizon": horizon}
             jobs.append(Job("Order", case, f"{1e3 * dt:g} ms", case, settings, bars.Bar(gap=None), False))
     return jobs
+
+
+def native_jobs() -> list[Job]:
+    """The judged rows on NumPy and on the native backend in both precisions."""
+    jobs = []
+    for job in all_jobs():
+        if job.judged:
+            jobs.append(replace(job, column="numpy64"))
+            native = job.settings | {"backend": "native"}
+            jobs.append(replace(job, column="native64", settings=native))
+            jobs.append(replace(job, column="native32", settings=native | {"dtype": "float32"}, judged=False))
+    return jobs
+
+
+def take_kept(jobs: list[Job], path: Path) -> list[Job]:
+    """Jobs of NumPy that an earlier table already has, with its figures; NumPy needs an hour for all of them."""
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    kept = {(run["section"], run["row"]): run for run in runs if run["column"] in ("direct", "numpy64")}
+    found = []
+    for job in jobs:
+        run = kept.get((job.section, job.row)) if job.column == "numpy64" else None
+        if run:
+            job.result, job.broken = run["result"], run["broken"]
+            found.append(job)
+    return found
 
 
 def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
@@ -151,12 +180,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--case", action="append", default=[], help="only this case (may be repeated)")
     parser.add_argument("--column", action="append", default=[], help="only this column (may be repeated)")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--backend", choices=("numpy", "native"), default="numpy")
+    parser.add_argument("--kept", type=Path, help="table whose NumPy figures serve, with --backend native")
     parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench")
     options = parser.parse_args()
     options.horizon = QUICK_HORIZON if options.quick else options.horizon
     options.whole = not (options.case or options.column or options.horizon)
+    options.jobs = native_jobs() if options.backend == "native" else all_jobs()
+    if options.kept and (options.backend == "numpy" or options.horizon):
+        parser.error("--kept goes with --backend native and whole horizons")
     for name in ("case", "column"):
-        known = {getattr(job, name) for job in all_jobs()}
+        known = {getattr(job, name) for job in options.jobs}
         if unknown := set(getattr(options, name)) - known:
             parser.error(f"unknown {name} {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
     return options
@@ -164,7 +198,7 @@ def arguments() -> argparse.Namespace:
 
 def chosen_jobs(options: argparse.Namespace) -> list[Job]:
     """The runs that the command line asks for."""
-    jobs = [job for job in all_jobs() if job.case in options.case or not options.case]
+    jobs = [job for job in options.jobs if job.case in options.case or not options.case]
     jobs = [job for job in jobs if job.column in options.column or not options.column]
     for job in jobs:
         if options.horizon:
@@ -177,22 +211,31 @@ def main() -> int:
     options = arguments()
     jobs = chosen_jobs(options)
     place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
-    seconds = command_time() if options.whole else None
+    seconds = command_time() if options.whole and options.backend == "numpy" else None
     start = time.perf_counter()
-    jobs = sorted(run_all(jobs, options.processes), key=lambda job: place[job.section, job.row, job.column])
-    wall_time = time.perf_counter() - start
-    record: dict[str, Any] = {"machine": machine(), "horizon": options.horizon, "wall_time": wall_time}
-    record |= {"command_time": seconds, "orders": orders(jobs)}
-    text = markdown(jobs, record)
-    print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "accuracy.md").write_text(text, encoding="utf-8")
-    record["runs"] = [asdict(job) for job in jobs]
-    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
-    (options.out / "accuracy.json").write_text(text, encoding="utf-8")
+    done = take_kept(jobs, options.kept) if options.kept else []
+    done += run_all([job for job in jobs if not job.result], options.processes)
+    jobs = sorted(done, key=lambda job: place[job.section, job.row, job.column])
+    record: dict[str, Any] = {"machine": machine(), "horizon": options.horizon}
+    record |= {"wall_time": time.perf_counter() - start, "command_time": seconds}
+    if options.backend == "native":
+        write(options.out, "accuracy_native", native_markdown(jobs, record), record, jobs)
+        return 1 if native_failures(jobs) or any(job.broken for job in jobs if job.judged) else 0
+    record["orders"] = orders(jobs)
+    write(options.out, "accuracy", markdown(jobs, record), record, jobs)
     slow = seconds is not None and seconds >= bars.COMMAND_TIME
     weak = options.whole and any(not slope >= bars.LEAST_ORDER for slope in orders(jobs).values())
     return 1 if slow or weak or any(job.broken for job in jobs if job.judged) else 0
+
+
+def write(folder: Path, name: str, text: str, record: dict[str, Any], jobs: list[Job]) -> None:
+    """Print the table and write it as markdown and JSON."""
+    print(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    record["runs"] = [asdict(job) for job in jobs]
+    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

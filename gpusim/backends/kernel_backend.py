@@ -125,14 +125,14 @@ class KernelBackend(ABC):
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
 
-    def changed(self) -> None:
+    def changed(self) -> None:  # noqa: B027 (memory that both sides share needs nothing)
         """Something was written: what was sensed is out of date."""
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state."""
         self.state.restore(initial, worlds)
 
-    def initial_changed(self) -> None:
+    def initial_changed(self) -> None:  # noqa: B027 (likewise)
         """The state that reset returns to was written."""
 
     def host_control(self) -> Array:

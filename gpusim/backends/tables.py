@@ -29,7 +29,8 @@ _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "l
     "multiplier"
 }
 _INDICES = (
-    "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling", "row_rigid",
+    "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
+    "row_rigid",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",

@@ -139,8 +139,8 @@ def probe_cupy() -> Finding:
         cupy = importlib.import_module("cupy")
         devices = cupy.cuda.runtime.getDeviceCount()
     except ImportError:
-        mend = mend_cuda() if driver_cuda_version() else 'pip install "gpusim[cuda12]" or "gpusim[cuda13]"'
-        return Finding("cupy", False, "for the cuda backend; it goes with the driver's CUDA", mend)
+        what = "for the cuda backend; gpusim[cuda12] or gpusim[cuda13], whichever the driver serves"
+        return Finding("cupy", False, what, mend_cuda())
     except Exception as error:  # cupy raises its own errors, which can't be named where it is not installed
         return Finding("cupy", False, f"{_cupy_version()} sees no GPU ({error})", mend_cuda())
     return Finding("cupy", devices > 0, f"{_cupy_version()} sees {devices} GPU(s)")
@@ -151,8 +151,7 @@ def probe_nvrtc() -> Finding:
     try:
         return Finding("NVRTC", True, load_nvrtc().name)
     except CompileError as error:
-        mend = mend_cuda() if driver_cuda_version() else ""
-        return Finding("NVRTC", False, f"for the cuda backend; {error}", mend)
+        return Finding("NVRTC", False, f"for the cuda backend; {error}", mend_cuda())
 
 
 def probe_egl() -> Finding:
