@@ -21,30 +21,30 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
 
 // Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
-    const int n = w.block(), slots = w.slots();
+    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
-    for (int r = 0; r < n; ++r)
-        for (int k = 0; k < n; ++k) {
+    for (int r = 0; r < used; ++r)
+        for (int k = 0; k < used; ++k) {
             real sum = real(0);
             for (int s = 0; s < slots; ++s)
                 sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
             product[r * n + k] = sum;
             inverse[r * n + k] = is_rigid(w, c * n + r) && is_rigid(w, c * n + k) ? sum : real(0);
         }
-    for (int r = 0; r < n; ++r) {
+    for (int r = 0; r < used; ++r) {
         const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
         inverse[r * n + r] = own > real(0) ? own : real(1);
     }
-    invert_block(inverse, n);
+    invert_block(inverse, used, n);
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
         const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
         real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
         const real alone = product[place * n + place];
         real response = alone;
-        for (int r = 0; r < n; ++r) {
+        for (int r = 0; r < used; ++r) {
             real sum = real(0);
-            for (int k = 0; k < n; ++k)
+            for (int k = 0; k < used; ++k)
                 if (is_rigid(w, c * n + k)) sum += inverse[r * n + k] * product[place * n + k];
             reaction[r] = -sum;
             if (is_rigid(w, c * n + r)) response += reaction[r] * product[place * n + r];
@@ -53,7 +53,7 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
         for (int s = 0; s < slots; ++s)
             for (int k = 0; k < 6; ++k) {
                 real sum = real(0);
-                for (int r = 0; r < n; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
+                for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
                 motion[6 * s + k] = mass_share(w, c, s) * sum;
             }
         w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
@@ -112,20 +112,20 @@ GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* loca
 }
 // Impulses of the rigid rows for the errors, and what they do to the slots' velocities.
 GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
-    const int n = w.block(), slots = w.slots();
+    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
     const real *inverse = w.inverse() + c * n * n, *m = w.mass_jacobian() + 6 * c * slots * n;
     real most = real(0);
-    for (int r = 0; r < n; ++r, inverse += n) {
+    for (int r = 0; r < used; ++r, inverse += n) {
         real sum = real(0);
-        for (int k = 0; k < n; ++k) sum += inverse[k] * error[k];
+        for (int k = 0; k < used; ++k) sum += inverse[k] * error[k];
         change[r] = sum;
         if (!(magnitude(sum) <= most)) most = magnitude(sum);
     }
     const bool shared = is_overflow(w, c);
-    for (int s = 0; s < slots; ++s) {
+    for (int s = 0; s < slots; ++s, m += 6 * n) {
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
-        for (int r = 0; r < n; ++r, m += 6)
-            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[k];
+        for (int r = 0; r < used; ++r)
+            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
         const real share = shared ? mass_share(w, c, s) : real(1);
         for (int k = 0; k < 6; ++k) local[6 * s + k] += share * sum[k];
     }
@@ -134,13 +134,14 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
 
 // Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form.
 GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
-    const int n = w.block(), first = c * n, numbers = 6 * w.slots();
+    const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.slots();
     real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     real *impulse = w.solved() + first, *bias = w.bias() + first;
     read_slots(w, c, w.twist(), local);
-    for (int r = 0; r < n; ++r) error[r] = is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
+    for (int r = 0; r < used; ++r)
+        error[r] = is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
     real most = solve_rigid(w, c, error, local, change);
-    for (int r = 0; r < n; ++r) impulse[r] += change[r];
+    for (int r = 0; r < used; ++r) impulse[r] += change[r];
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
         const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
         const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * numbers;
@@ -148,7 +149,7 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
         int mode;
         const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
         const real difference = (solved - speed) / response;
-        for (int r = 0; r < n; ++r) impulse[r] += difference * reaction[r];
+        for (int r = 0; r < used; ++r) impulse[r] += difference * reaction[r];
         for (int k = 0; k < numbers; ++k) local[k] += difference * motion[k];
         w.mode()[axis] = mode;
         if (!(magnitude(difference) <= most)) most = magnitude(difference);
@@ -179,9 +180,9 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest
 // poses and the Jacobians of the step's start.
 GPUSIM_SHARED void correct_constraint(const World& w, int c) {
-    const int n = w.block();
+    const int n = w.block(), used = w.constraint_rows()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK], moved[MAX_SIDE_NUMBERS];
-    for (int r = 0; r < n; ++r) {
+    for (int r = 0; r < used; ++r) {
         const real own = real(row_error(w, c * n + r));
         error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
     }
@@ -210,10 +211,10 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
 // The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.
 GPUSIM_PHASE void clear_displacement(const World& w, int i) { w.displacement()[i] = real(0); }
 GPUSIM_SHARED void split_constraint(const World& w, int c) {
-    const int n = w.block();
+    const int n = w.block(), used = w.constraint_rows()[c];
     real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     read_slots(w, c, w.displacement(), local);
-    for (int r = 0; r < n; ++r) {
+    for (int r = 0; r < used; ++r) {
         const int row = c * n + r;
         error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(PAPERS_SHARE) * split_error(w, row)) : real(0);
     }

@@ -12,17 +12,19 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
     w.mass_blocks()[i] = sum;
 }
 
-// Inverse of a positive definite matrix (Gauss and Jordan, no pivoting), in place.
-GPUSIM_SHARED void invert_block(real* m, int n) {
+// Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
+GPUSIM_SHARED void invert_block(real* m, int n, int width) {
     for (int p = 0; p < n; ++p) {
-        const real scale = real(1) / m[p * n + p];
-        m[p * n + p] = real(1);
-        for (int c = 0; c < n; ++c) m[p * n + c] = m[p * n + c] * scale;
+        real* pivot = m + p * width;
+        const real scale = real(1) / pivot[p];
+        pivot[p] = real(1);
+        for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
             if (r == p) continue;
-            const real factor = m[r * n + p];
-            m[r * n + p] = real(0);
-            for (int c = 0; c < n; ++c) m[r * n + c] = m[r * n + c] - factor * m[p * n + c];
+            real* row = m + r * width;
+            const real factor = row[p];
+            row[p] = real(0);
+            for (int c = 0; c < n; ++c) row[c] = row[c] - factor * pivot[c];
         }
     }
 }
@@ -49,7 +51,7 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n);
+    invert_block(out, n, n);
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     const int n = w.block(), square = n * n, edge = w.level_edge()[level] + i / square, r = i % square / n, c = i % n;

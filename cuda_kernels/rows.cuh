@@ -32,10 +32,10 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     const int block = w.block();
     for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
-        const int side = w.body_side()[n];
-        const real *m = w.mass_jacobian() + 6 * side * block, *p = impulse + side / w.slots() * block;
+        const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
+        const real *m = w.mass_jacobian() + 6 * side * block, *p = impulse + c * block;
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
-        for (int r = 0; r < block; ++r)
+        for (int r = 0; r < used; ++r)
             for (int k = 0; k < 6; ++k) sum[k] += p[r] * m[6 * r + k];
         for (int k = 0; k < 6; ++k) out[k] += sum[k];
     }

@@ -30,7 +30,7 @@ _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "l
 }
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid",
+    "row_rigid", "constraint_rows",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -134,6 +134,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
         "row_coupling": row_coupling,
         "row_rigid": (row_element >= 0) | (row_coupling >= 0),
         "row_used": t.row_used,
+        "constraint_rows": t.row_used.sum(axis=1),
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),

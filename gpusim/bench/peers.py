@@ -74,7 +74,9 @@ def run_peers(options: Options, tell: Callable[[str], None]) -> list[PeerRecord]
             records.append(PeerRecord(name, _version(name), note=f"failed: {type(error).__name__}: {error}"[:200]))
     for name in UNTRIED:
         found = find_spec(name) is not None
-        records.append(PeerRecord(name, note="installed, but gpusim has no workload for it" if found else NOT_INSTALLED))
+        records.append(
+            PeerRecord(name, note="installed, but gpusim has no workload for it" if found else NOT_INSTALLED)
+        )
     return records
 
 
@@ -83,7 +85,7 @@ def _timed(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
     steps = case.batch
     while (spent := _spent(case, steps)) < 0.1 * seconds:
         steps *= max(2, min(8, int(0.1 * seconds / max(spent, 1e-9))))
-    times = []
+    times: list[float] = []
     while sum(times) * steps < seconds or len(times) < LEAST_CHUNKS:
         times.append(_spent(case, steps) / steps)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))

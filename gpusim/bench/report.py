@@ -19,8 +19,8 @@ HEAD = (
 LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note")
 PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
 LEGEND = (
-    "us/step: median time of a step of all worlds; +-: interquartile range of it; bytes, flops: least traffic and "
-    "counted operations of a world-step; of floor: share of the time that the machine's bandwidth or arithmetic explains."
+    "us/step: median time of a step of all worlds; +-: its interquartile range; bytes, flops: least traffic and "
+    "counted operations of a world-step; of floor: what the machine's bandwidth or arithmetic explains of it."
 )
 
 

@@ -164,9 +164,7 @@ def _bench(
     if show:
         list_workloads()
         return
-    raise typer.Exit(
-        bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json)
-    )
+    raise typer.Exit(bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json))
 
 
 @app.command("doctor")

@@ -1,4 +1,4 @@
-"""What every stage reads and writes, in the words of the kernels' arrays (WORK_FIELDS and STATE_FIELDS of model/fields.py).
+"""What every stage reads and writes, by the names of the kernels' arrays (see model/fields.py).
 
 ``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; WRITES which
 arrays the kernels write in it. So every stage can be judged alone: the kernels get the reference's numbers as inputs,
@@ -41,6 +41,7 @@ WRITES: dict[str, tuple[str, ...]] = {
         "largest_change", "last_change", "mode", "sweeps", "done",
     ),
     "curvature": ("midpoint", "turn", "element_bias", "bias"),
+    "solve": ("unconverged",),
     "sense": ("twist_now", "momentum_now", "share_force"),
     "direct split_impulses": ("displacement", *_FACTOR_WORK),
     "colored split_impulses": ("displacement",),
@@ -59,7 +60,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "solve": ("twist", "share", "cylinder_scratch", "overflow_change", *_LAW),
     "split_impulses": ("overflow_change",),
     "commit": ("motor_state", "cylinder_state"),
-    "drift": ("position", "orientation", "time", "step_before"),
+    "drift": ("position", "orientation", "time", "step_before", "not_converged"),
     "positions": ("position", "orientation", "overflow_change"),
 }
 

@@ -104,7 +104,7 @@ def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: st
 @needs_native
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SCENES)), ids=SCENES)
 def test_64_worlds_and_run_to_run(number: int, name: str) -> None:
-    """64 worlds on two threads = 1 world = staged; twice the same. Number types and solvers take turns over the scenes."""
+    """64 worlds on two threads = 1 world = staged; twice the same. Number types and solvers take turns."""
     runner, order = Runner(name, *COMBINATIONS[number % 4]), np.arange(64)
     sim = runner.make(order, threads=2)
     early = runner.run(sim, order, 20)

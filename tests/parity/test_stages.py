@@ -6,18 +6,21 @@ by those numbers: the curvature bias, row rates and residuals by the greatest ve
 (they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the step, the
 last change of a sweep by the greatest impulse.
 
-Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (seed 10),
+Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (7, 10),
 the rows leave some impulses nearly free: regularized by 1e-12, the reference itself moves by up to its whole size when
 its Jacobian moves by rounding. The direct solver's results are therefore also allowed SLACK times the distance that the
-reference moves by (``Walk.movement``), and in the end velocities, which are what impulses are for, must agree to
-VELOCITY in any case. Worst cases met, relative to the array, with the reference's own movement:
+reference moves by (``Walk.movement``), but velocities, which are what impulses are for, must agree to VELOCITY in any
+case. Worst cases met, relative as above, and in brackets the reference's own movement:
 
-    float64  seed 3   impulses 0.6 (0.6)    velocities 1e-10
-    float64  seed 10  impulses 4e-11        velocities 1e-11
-    float32  seed 10  impulses 1e-2         velocities 7e-5
+                        seed  impulses       velocities     split impulses
+    float64, 2nd order  3     6e-1 (8e-1)    2e-10 (2e-10)
+    float64, papers     13                                  1e-5 (7e-5)
+    float32, 2nd order  3     9e-1 (1)       7e-4 (7e-4)
+    float32, papers     3     3e-1 (5e-2)    1e-5           2e-3 (1e-2)
 
-All other seeds agree to 1e-12 and 1e-5 in every array. The factor's own numbers serve as inputs only: they are judged
-by what is solved with them.
+In float64 all other seeds agree to 1e-12 in every array, and so do all seeds with the colored solver; in float32 all
+but the split impulses (4e-5 where the reference moves by 3e-4) agree to 1e-5. The factor's own numbers serve as inputs
+only: they are judged by what is solved with them.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
-VELOCITY = {"float64": 1e-9, "float32": 1e-3}
+VELOCITY = {"float64": 1e-9, "float32": 2e-3}
 SLACK = 10.0
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
