@@ -64,7 +64,7 @@ class CudaBackend(KernelBackend):
         self._arrays: dict[str, Any] = {}
         self._on_device = device_signals(model)
         self._host_newer = self._device_newer = self._control_newer = self._commands_newer = False
-        self._sensed_h = 0.0
+        self._sensed_h, self._posed = 0.0, False
         self._initial_arguments: Any = None
         self._graphs: dict[tuple[int, float], Any] = {}
         self._kernels: dict[str, Any] = {}
@@ -216,7 +216,8 @@ class CudaBackend(KernelBackend):
             stream = self._cupy.cuda.get_current_stream().ptr
             source = self._arrays["failed"].data.ptr
             self._cupy.cuda.runtime.memcpyAsync(self._failed_host.ctypes.data, source, 4, _DEVICE_TO_HOST, stream)
-        self._device_newer, self._sensed_h = True, 0.0
+        self._device_newer = True
+        self.changed()
         return bool(self._failed_host[0])
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
@@ -283,8 +284,8 @@ class CudaBackend(KernelBackend):
         return work
 
     def changed(self) -> None:
-        """Something was written: what was sensed is out of date."""
-        self._sensed_h = 0.0
+        """The state is another one: what the slabs hold for signals is out of date."""
+        self._sensed_h, self._posed = 0.0, False
 
     def slab_array(self, name: str) -> Array:
         """A copy."""
@@ -300,10 +301,11 @@ class CudaBackend(KernelBackend):
         with self._here():
             if signal.sensed:
                 self._sense(h)
-            elif self._sensed_h == 0.0 or self._host_newer:
+            elif self._host_newer or not (self._posed or self._sensed_h):
                 self._push()
                 self._ensure_slabs(self.num_worlds)
                 self._run(h, POSE)
+                self._posed, self._device_newer = True, True
             return self._read(signal)
 
     def _read(self, signal: DeviceSignal) -> Any:
@@ -326,6 +328,7 @@ class CudaBackend(KernelBackend):
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
         self._device_newer = True
+        self.changed()
 
     def _place_initial(self, initial: State) -> Any:
         """Arguments whose state is ``initial``."""

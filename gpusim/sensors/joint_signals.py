@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ matvec, cross = rotations.matvec, rotations.cross
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
     """``joint.<label>.position`` and so on."""
     # Looked up once for all joints: a model may have many thousands of them.
-    axes: list[dict[int, int]] = [{} for _ in sim.model.joints]
+    axes: dict[int, dict[int, int]] = defaultdict(dict)
     for k, axis in enumerate(sim.model.axes):
         axes[axis.joint][axis.coordinate] = k
     labels = sim.model.topology.constraint_labels[: len(sim.model.joints)]

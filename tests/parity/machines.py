@@ -153,8 +153,8 @@ class _Maker:
             overlap_supply=0.05, overlap_drain=-0.02, valve_order=1 + self.seed % 2, valve_time_constant=0.004,
             valve_damping=float(rng.choice([0.6, 1.0, 1.4])), cushion_stiffness=1e4 * (self.seed % 3),
             cushion_damping=5.0, cushion_length=0.01, coupling="papers" if self.seed % 5 == 4 else "implicit",
-            hose_volume_a=2e-5, hose_bulk_modulus=3e8, orifice="linear" if self.seed % 4 == 1 else "smooth", pressure_a=1e6, pressure_b=4e5,
-            anticavitation_gain=1e-8 * (self.seed % 2), label="lift",
+            hose_volume_a=2e-5, hose_bulk_modulus=3e8, orifice="linear" if self.seed % 4 == 1 else "smooth",
+            pressure_a=1e6, pressure_b=4e5, anticavitation_gain=1e-8 * (self.seed % 2), label="lift",
         )  # fmt: skip
         for k in range(2):
             a, b, pin_a, pin_b, length = self.ends()
