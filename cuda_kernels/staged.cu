@@ -34,7 +34,7 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
 #define FIRST_ITEM 0
 #define ITEM_STRIDE 1
 #define GPUSIM_PRAGMA(text) _Pragma(#text)
-#define PARALLEL_ITEMS GPUSIM_PRAGMA(omp parallel for num_threads(threads) if (threads > 1 && total > 256))
+#define PARALLEL_ITEMS GPUSIM_PRAGMA(omp parallel for num_threads(threads) if (threads > 1 && total > 1024))
 #endif
 
 #define STAGED(name, items, call)                                                                              \

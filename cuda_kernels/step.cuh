@@ -89,10 +89,8 @@ GPUSIM_PHASE void direct_solve(const World& w) {
         RUN(w.axes(), switch_mode(w, i));
         RUN(1, end_refit(w, i));
     }
-    if (w.axes()) {
-        curvature(w);
-        RUN(w.axes(), next_rate(w, i));
-    }
+    curvature(w);
+    RUN(w.axes(), next_rate(w, i));
     RUN(w.rows(), residual_row(w, i));
     RUN(1, end_solve(w, i));
 }

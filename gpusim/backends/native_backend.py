@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import numpy as np
 from gpusim.backends.compile import build_native
 from gpusim.backends.kernel_backend import SENSE, KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
-from gpusim.backends.variants import model_variant
+from gpusim.backends.variants import Variant, model_variant
+from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
@@ -21,8 +21,18 @@ from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 
-def thread_count() -> int:
-    """Threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
+def thread_count(threads: int | None = None) -> int:
+    """Threads for many worlds: as given, GPUSIM_THREADS, or the cores that this process may use.
+
+    Raises:
+        ModelError: not a whole number of at least 1.
+    """
+    if threads is not None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise validate.fail(
+                "Simulation", f"threads = {threads!r} must be a whole number of at least 1", "give 1 or more, or None"
+            )
+        return threads
     given = os.environ.get("GPUSIM_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
@@ -31,10 +41,22 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-@cache
-def load_library(path: str) -> ctypes.CDLL:
-    """A built library; each file is loaded once."""
-    return ctypes.CDLL(path)
+# Builds of this process by what they were made of.
+_LIBRARIES: dict[tuple[object, ...], ctypes.CDLL] = {}
+
+
+def load_library(variant: Variant) -> ctypes.CDLL:
+    """The library of a build, made and loaded at its first use.
+
+    Threads that wait for the next phase of a staged launch must not keep a core from others, which would stop them all
+    on a busy computer: OpenMP reads the setting when it is loaded.
+    """
+    key = (variant.main, *sorted(variant.defines.items()), variant.generated["sizes.cuh"])
+    if key not in _LIBRARIES:
+        path = build_native(variant.main, variant.generated, variant.defines)
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        _LIBRARIES[key] = ctypes.CDLL(str(path))
+    return _LIBRARIES[key]
 
 
 class NativeBackend(KernelBackend):
@@ -54,10 +76,10 @@ class NativeBackend(KernelBackend):
         specialize: bool = False,
     ) -> None:
         super().__init__(model, state, parameters, config, real, launch)
-        self.threads = threads or thread_count()
+        self.threads = thread_count(threads)
         main = "staged.cu" if self.staged else "fused.cu"
         variant = model_variant(main, self.real, self.sizes, self.direct, specialize)
-        self._library = load_library(str(build_native(variant.main, variant.generated, variant.defines)))
+        self._library = load_library(variant)
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)

@@ -96,6 +96,8 @@ class NumpyBackend:
     def commit(self) -> None:
         """Stage actuate, second part."""
         actuate.commit(self.work)
+        for group in self.state.groups:
+            group.state = {name: array.astype(self.work.real, copy=False) for name, array in group.state.items()}
 
     def drift(self) -> None:
         """Stage drift."""

@@ -158,10 +158,8 @@ class Program:
         if not self.direct:
             yield from self._all("next_rate", "left_row", "end_solve")
             return
-        if self.sizes["axes"]:
-            yield from self._curvature(ALWAYS)
-            yield Launch("next_rate")
-        yield from self._all("residual_row", "end_solve")
+        yield from self._curvature(ALWAYS)
+        yield from self._all("next_rate", "residual_row", "end_solve")
 
     def _colors(self, overflow: str, body: str, color: str, condition: int = ALWAYS) -> Iterator[Launch]:
         if self.sizes["overflow_constraints"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -45,6 +46,11 @@ def model_variant(
     return make_variant(main, real, direct, sizes["block"], sizes["slots"], fixed)
 
 
+@cache
+def _headers(real: np.dtype) -> dict[str, str]:  # type: ignore[type-arg]
+    return {"world.cuh": arguments_header(real), "kinds.cuh": actuators_header()}
+
+
 def make_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
@@ -55,11 +61,7 @@ def make_variant(
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants."""
     real = np.dtype(real)
-    generated = {
-        "world.cuh": arguments_header(real),
-        "sizes.cuh": sizes_header(fixed),
-        "kinds.cuh": actuators_header(),
-    }
+    generated = {**_headers(real), "sizes.cuh": sizes_header(fixed)}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_DIRECT": str(int(direct)),

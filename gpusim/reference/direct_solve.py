@@ -140,11 +140,8 @@ def solve(w: Work) -> None:
                 passes.restart(again)
                 factor.replace(Factor(t, blocks[again], rows.gamma[again], own[again]), again)
                 factored[again] = rows.gamma[again]
-    if t.axis_row.size:
-        curvature(w)
-        _axis_velocity_next(w)
-    else:
-        w.axis_velocity_next = w.axis_velocity
+    curvature(w)
+    _axis_velocity_next(w)
     w.mode, w.factor, w.stuck = mode, factor, passes.stuck
     w.residual = rows.rigid_error(w, rows.residual(w))
 

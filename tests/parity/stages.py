@@ -237,8 +237,10 @@ class Reference:
             for step in batch.axes:
                 reaction[:, step.axis], response[:, step.axis] = step.impulse, step.response
                 motion[:, step.axis] = step.motion.reshape(self.n, -1, t.slots, 6)
+        # Rows that do not exist are neither written nor read.
+        used = t.row_used[w.layout.axis_constraint]
         return {
-            "inverse": (inverse, None), "axis_reaction": (reaction, None), "axis_motion": (motion, None),
+            "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, None),
             "response": (response, None), "sweeps": (w.sweeps, None), "last_change": (w.last_change, None),
         }  # fmt: skip
 

@@ -109,15 +109,24 @@ def test_64_worlds_and_run_to_run(number: int, name: str) -> None:
     sim = runner.make(order, threads=2)
     early = runner.run(sim, order, 20)
     assert differing(runner.state(order, 20, threads=2), early, order, order) == []
-    # Staged launches spread items over threads; here there are enough of them for that. Few steps: two threads that
-    # share a busy core wait for each other after every phase.
-    staged = runner.state(order[::-1], 2, launch="staged", threads=2)
-    assert differing(staged, runner.state(order, 2), order, order[::-1]) == []
+    staged = runner.state(order[::-1], 20, launch="staged", threads=1)
+    assert differing(staged, early, order, order[::-1]) == []
     sim.reset()
     together = runner.run(sim, order)
     for world in (0, 37, 63):
-        alone = runner.state(np.array([world]), launch="staged" if world == 37 else "fused")
+        launch = "staged" if world == 37 else "fused"
+        alone = runner.state(np.array([world]), launch=launch, threads=1)
         assert differing(alone, together, np.array([0]), np.array([world])) == []
+
+
+@needs_native
+@pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
+def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:
+    """Items of 64 worlds spread over threads. Two steps: threads that share a busy core wait after every phase."""
+    runner, order = Runner("four_bar", dtype, solver), np.arange(64)
+    two = runner.state(order, 2, launch="staged", threads=2)
+    assert differing(two, runner.state(order, 2, launch="staged", threads=1), order, order) == []
+    assert differing(two, runner.state(order, 2, launch="fused", threads=1), order, order) == []
 
 
 @needs_native

@@ -13,13 +13,13 @@ reference moves by (``Walk.movement``), but velocities, which are what impulses 
 case. Worst cases met, relative as above, and in brackets the reference's own movement:
 
                         seed  impulses       velocities     split impulses
-    float64, 2nd order  3     6e-1 (8e-1)    2e-10 (2e-10)
-    float64, papers     13                                  1e-5 (7e-5)
+    float64, 2nd order  3     6e-1 (9e-1)    2e-10 (1e-10)
+    float64, papers     13                                  1e-5 (3e-4)
     float32, 2nd order  3     9e-1 (1)       7e-4 (7e-4)
-    float32, papers     3     3e-1 (5e-2)    1e-5           2e-3 (1e-2)
+    float32, papers     3     3e-1 (5e-2)    1e-5           2e-3 (4e-2)
 
 In float64 all other seeds agree to 1e-12 in every array, and so do all seeds with the colored solver; in float32 all
-but the split impulses (4e-5 where the reference moves by 3e-4) agree to 1e-5. The factor's own numbers serve as inputs
+but the split impulses (4e-5; the reference moves by more) agree to 1e-5. The factor's own numbers serve as inputs
 only: they are judged by what is solved with them.
 """
 
@@ -44,7 +44,8 @@ pytestmark = pytest.mark.skipif(
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-9, "float32": 2e-3}
-SLACK = 10.0
+#: Pivots of a nearly singular block magnify the rounding of the elimination, which goes another way in LAPACK.
+SLACK = 30.0
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
 UNCOMPARED = ("inverse", "lower", "scale")
