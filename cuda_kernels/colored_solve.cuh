@@ -62,7 +62,7 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
 }
 GPUSIM_PHASE void warm_row(const World& w, int row) {
     const real before = real(*w.kick_before());
-    w.solved()[row] = w.impulse()[row] * (before > real(0) ? kick_time(w) / before : real(0));
+    w.solved()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
 }
 GPUSIM_PHASE void warm_body(const World& w, int b) {
     real moved[6];

@@ -17,8 +17,8 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     real change[3], rate[3];
     momentum_change(w, b, change);
     for (int k = 0; k < 3; ++k) {
-        w.linear_velocity()[3 * b + k] = twist[k];
-        w.angular_momentum()[3 * b + k] = w.momentum_kicked()[3 * b + k] + change[k];
+        w.linear_velocity()[3 * b + k] = stored(twist[k]);
+        w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
     // Bodies at rest need no passes.
     if (w.papers() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
@@ -30,17 +30,17 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     }
     move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
 }
-GPUSIM_PHASE void store_row(const World& w, int row) { w.impulse()[row] = w.solved()[row]; }
+GPUSIM_PHASE void store_row(const World& w, int row) { w.impulse()[row] = stored(w.solved()[row]); }
 GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_mode()[k] = w.mode()[k];
-    w.axis_velocity()[k] = w.rate_next()[k];
-    w.axis_velocity_before()[k] = w.rate()[k];
+    w.axis_velocity()[k] = stored(w.rate_next()[k]);
+    w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 GPUSIM_PHASE void store_times(const World& w, int) {
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;
     *w.not_converged() += *w.unconverged();
-    *w.residual() = *w.residual_next();
+    *w.residual() = stored(*w.residual_next());
 }
 GPUSIM_PHASE void commit_control(const World& w, int column) { w.command_before()[column] = w.control(column); }

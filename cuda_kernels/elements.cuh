@@ -143,8 +143,9 @@ GPUSIM_FN double wrapped_angle(const World& w, int k) {
 }
 // Joint angle counted over full turns: the change since the last step is below half a turn.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {
-    const double angle = w.angle()[k], change = wrapped_angle(w, k) - angle;
-    return angle + (change - det::TWO_PI * det::round_even(change / det::TWO_PI));
+    // Counting again at the same pose changes no bit.
+    const double wrapped = wrapped_angle(w, k);
+    return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }
 
 // Value of an element at the current poses, from the rotation matrices (after the drift).

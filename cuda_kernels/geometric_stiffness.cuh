@@ -48,10 +48,11 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real total[9] = {}, loaded = real(0);
     for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
         const int side = w.body_side()[n];
-        const real *j = w.jacobian() + 6 * side * block, *p = w.impulse() + side / w.slots() * block;
+        const real* j = w.jacobian() + 6 * side * block;
+        const stored* p = w.impulse() + side / w.slots() * block;
         real force[3] = {}, arm[3], own[3];
         for (int r = 0; r < block; ++r)
-            for (int k = 0; k < 3; ++k) force[k] += p[r] * j[6 * r + k];
+            for (int k = 0; k < 3; ++k) force[k] += real(p[r]) * j[6 * r + k];
         for (int k = 0; k < 3; ++k) force[k] = force[k] / kick;
         copy3(w.side_arm() + 3 * side, own);
         turn3(w.rotation() + 9 * b, own, arm);

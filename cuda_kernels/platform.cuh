@@ -32,7 +32,9 @@
 #define GPUSIM_ROLLED
 #endif
 
+// What a substep is worked out in, and what velocities, momenta and impulses are kept in.
 typedef GPUSIM_REAL real;
+typedef GPUSIM_STORED stored;
 
 // Items of a phase are independent, so their order is free. Tests turn it around to show it.
 #if defined(GPUSIM_REVERSED)

@@ -16,7 +16,8 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
     product33_transposed(turned, turn, inverse);
     real* twist = w.twist_before() + 6 * b;
     copy3(w.linear_velocity() + 3 * b, twist);
-    turn3(inverse, w.angular_momentum() + 3 * b, twist + 3);
+    copy3(w.angular_momentum() + 3 * b, twist + 3);
+    turn3(inverse, twist + 3, twist + 3);
     for (int k = 0; k < 9; ++k) w.mobility()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
 }
 
@@ -73,6 +74,6 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     w.axis_position()[k] = real(w.element_value()[w.axis_element()[k]]);
     const bool running = h_prev(w) > real(0);
-    w.rate()[k] = running ? w.axis_velocity()[k] : row_velocity(w, w.axis_row()[k], w.twist_before());
-    w.rate_old()[k] = running ? w.axis_velocity_before()[k] : w.rate()[k];
+    w.rate()[k] = running ? real(w.axis_velocity()[k]) : row_velocity(w, w.axis_row()[k], w.twist_before());
+    w.rate_old()[k] = running ? real(w.axis_velocity_before()[k]) : w.rate()[k];
 }

@@ -5,7 +5,9 @@
 
 GPUSIM_PHASE void sense_body(const World& w, int b) {
     real *twist = w.twist_now() + 6 * b, *momentum = w.momentum_now() + 3 * b, change[3];
-    const real *linear = w.linear_velocity() + 3 * b, *angular = w.angular_momentum() + 3 * b;
+    real linear[3], angular[3];
+    copy3(w.linear_velocity() + 3 * b, linear);
+    copy3(w.angular_momentum() + 3 * b, angular);
     if (w.papers()) {
         for (int k = 0; k < 6; ++k) twist[k] = w.twist_before()[6 * b + k];
         copy3(angular, momentum);

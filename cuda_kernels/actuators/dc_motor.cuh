@@ -34,9 +34,9 @@ GPUSIM_FN void motor_contribute(const World& w, int k, Share& own) {
 GPUSIM_FN void motor_commit(const World& w, int k) {
     const double speed = w.motor_gear_ratio(k) * w.rate_next()[w.motor_axis()[k]];
     const double speed_now = (w.papers() ? 1.0 : NEXT) * speed + w.motor_known_speed(k);
-    w.motor_torque(k) = real(w.motor_constant(k) - w.motor_slope(k) * speed);
+    w.motor_torque(k) = stored(w.motor_constant(k) - w.motor_slope(k) * speed);
     const double after = double(real(w.motor_command_now(k)));
-    w.motor_drive(k) = real(w.motor_stall_torque(k) * (after - speed_now / w.motor_no_load_speed(k)));
+    w.motor_drive(k) = stored(w.motor_stall_torque(k) * (after - speed_now / w.motor_no_load_speed(k)));
 }
 
 GPUSIM_FN double motor_read_command(const World& w, int k) { return w.motor_command_now(k); }

@@ -137,11 +137,11 @@ GPUSIM_FN void cylinder_commit(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;
     const bool papers = w.cylinder_papers_coupling(k) > 0.5;
-    w.cylinder_pressure_a(k) = real(papers ? w.cylinder_free_pressure_a(k) : w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity);
-    w.cylinder_pressure_b(k) = real(papers ? w.cylinder_free_pressure_b(k) : w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity);
-    w.cylinder_spool(k) = real(w.cylinder_next_spool(k));
-    w.cylinder_spool_rate(k) = real(w.cylinder_next_rate(k));
-    w.cylinder_oil_stroke(k) = real(oil + w.h * velocity);
+    w.cylinder_pressure_a(k) = stored(papers ? w.cylinder_free_pressure_a(k) : w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity);
+    w.cylinder_pressure_b(k) = stored(papers ? w.cylinder_free_pressure_b(k) : w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity);
+    w.cylinder_spool(k) = stored(w.cylinder_next_spool(k));
+    w.cylinder_spool_rate(k) = stored(w.cylinder_next_rate(k));
+    w.cylinder_oil_stroke(k) = stored(oil + w.h * velocity);
 }
 
 GPUSIM_FN double cylinder_read_command(const World& w, int k) { return w.cylinder_command_now(k); }

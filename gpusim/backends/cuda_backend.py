@@ -78,7 +78,7 @@ class CudaBackend(KernelBackend):
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
 
         def build(main: str) -> Any:
-            variant = model_variant(main, self.real, self.sizes, self.direct, specialize)
+            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
             arch = f"sm_{gpu.compute_capability}"
             return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
 

@@ -31,7 +31,7 @@ from gpusim.reference import (
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "substeps")
 SETTINGS_DOUBLE = ("epsilon",)
-C_TYPES = {"pose": "double", "real": "real", "int": "int"}
+C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
@@ -77,11 +77,11 @@ def slab_fields() -> list[Field]:
     fields = list(STATE_FIELDS)
     for kind in kinds():
         if kind.variables:
-            fields.append(Field(f"{kind.name}_state", (f"{kind.name}_numbers",), "real", "SI", "actuators' variables"))
+            fields.append(Field(f"{kind.name}_state", (f"{kind.name}_numbers",), "stored", "SI", "actuators' variables"))
         if kind.kernel_scratch:
             fields.append(Field(f"{kind.name}_scratch", (f"{kind.name}_scratches",), "pose", "SI", "of one substep"))
     fields += WORK_FIELDS
-    order = ("pose", "real", "int")
+    order = ("pose", "real", "stored", "int")
     return [f for kind in order for f in fields if f.kind == kind]
 
 
@@ -176,7 +176,7 @@ def _actuator_accessors(kind: ActuatorType) -> Iterable[str]:
         value = f"a->{kind.name}_parameters[id * a->stride_{kind.name} + {at} * {n} + k]"
         yield _member("double", f"{kind.name}_{p.name}", "int k", value)
     for at, v in enumerate(kind.variables):
-        yield _member("real&", f"{kind.name}_{v.name}", "int k", f"{kind.name}_state()[{at} * {n} + k]")
+        yield _member("stored&", f"{kind.name}_{v.name}", "int k", f"{kind.name}_state()[{at} * {n} + k]")
     for at, name in enumerate(kind.kernel_scratch):
         yield _member("double&", f"{kind.name}_{name}", "int k", f"{kind.name}_scratch()[{at} * {n} + k]")
     for at, name in enumerate(kind.commands):
@@ -272,7 +272,7 @@ def _copy_state() -> list[str]:
     out.append("    int number = i;")
     for kind in kinds():
         tests = [
-            f"!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == real(0))"
+            f"!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == stored(0))"
             for v in kind.variables
             if v.may_be_unset is False
         ]

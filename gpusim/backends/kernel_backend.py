@@ -77,7 +77,7 @@ class KernelBackend(ABC):
 
     Args:
         model, state, parameters, config: what to run, over all worlds.
-        real: number type of velocities and impulses.
+        real: number type that a substep is worked out in; the state has its own.
         launch: "fused", "staged", or "auto" by the size of a world.
     """
 
@@ -94,11 +94,12 @@ class KernelBackend(ABC):
     ) -> None:
         warn_of_overflow(model.topology, config)
         self.model, self.config, self.real = model, config, np.dtype(real)
+        self.stored = state.arrays["impulse"].dtype
         self._state, self._parameters = state, parameters
         self.num_worlds = state.num_worlds
         self.tables, self.sizes = model_tables(model, config, self.num_worlds)
         self.sizes |= actuator_sizes(model)
-        self.layout = slab_layout(self.sizes, self.real)
+        self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None
         self.direct = config.joint_solver == "direct"
@@ -175,7 +176,7 @@ class KernelBackend(ABC):
         for group in self._state.groups:
             if not group.type.variables:
                 continue
-            packed = np.stack([group.state[v.name] for v in group.type.variables], axis=1).astype(self.real)
+            packed = np.stack([group.state[v.name] for v in group.type.variables], axis=1).astype(self.stored)
             self.packed_state[group.type.name] = np.ascontiguousarray(packed)
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 

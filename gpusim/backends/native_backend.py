@@ -78,7 +78,7 @@ class NativeBackend(KernelBackend):
         super().__init__(model, state, parameters, config, real, launch)
         self.threads = thread_count(threads)
         main = "staged.cu" if self.staged else "fused.cu"
-        variant = model_variant(main, self.real, self.sizes, self.direct, specialize)
+        variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
         self._library = load_library(variant)
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)

@@ -96,8 +96,9 @@ class NumpyBackend:
     def commit(self) -> None:
         """Stage actuate, second part."""
         actuate.commit(self.work)
+        kept = self.state.arrays["impulse"].dtype
         for group in self.state.groups:
-            group.state = {name: array.astype(self.work.real, copy=False) for name, array in group.state.items()}
+            group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
 
     def drift(self) -> None:
         """Stage drift."""

@@ -52,11 +52,15 @@ def actuator_sizes(model: Model) -> dict[str, int]:
     return sizes
 
 
-def slab_layout(sizes: dict[str, int], real: np.dtype) -> SlabLayout:  # type: ignore[type-arg]
+def slab_layout(
+    sizes: dict[str, int],
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+) -> SlabLayout:
     """Places of all slab fields for a model of the given sizes."""
     places, offset = {}, 0
     for f in slab_fields():
-        dtype = number_type(f.kind, real)
+        dtype = number_type(f.kind, stored if f.kind == "stored" else real)
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in f.dims if d != "worlds")
         places[f.name] = Place(offset, shape, dtype)
         offset += -(-int(np.prod(shape, dtype=np.int64)) * dtype.itemsize // 8) * 8

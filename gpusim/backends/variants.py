@@ -29,6 +29,7 @@ class Variant:
 def model_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
     sizes: dict[str, int],
     direct: bool,
     specialize: bool = False,
@@ -39,11 +40,11 @@ def model_variant(
     makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
     """
     if not specialize:
-        return make_variant(main, real, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
-    places = slab_layout(sizes, real).places
+        return make_variant(main, real, stored, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
+    places = slab_layout(sizes, real, stored).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
-    return make_variant(main, real, direct, sizes["block"], sizes["slots"], fixed)
+    return make_variant(main, real, stored, direct, sizes["block"], sizes["slots"], fixed)
 
 
 @cache
@@ -54,6 +55,7 @@ def _headers(real: np.dtype) -> dict[str, str]:  # type: ignore[type-arg]
 def make_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
     direct: bool,
     block: int = ROOM_BLOCK,
     slots: int = ROOM_SLOTS,
@@ -64,18 +66,27 @@ def make_variant(
     generated = {**_headers(real), "sizes.cuh": sizes_header(fixed)}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
+        "GPUSIM_STORED": C_REAL[np.dtype(stored)],
         "GPUSIM_DIRECT": str(int(direct)),
         "GPUSIM_MAX_BLOCK": str(block),
         "GPUSIM_MAX_SLOTS": str(slots),
     }
     solver = "direct" if direct else "colored"
-    name = f"{main.removesuffix('.cu')} {solver} {real.name}{' fixed' if fixed else ''}"
+    numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 
 def kernel_variants() -> Iterator[Variant]:
     """Every build that a user can get, for the compile check; specialized ones differ in numbers only."""
-    for real in (np.dtype(np.float32), np.dtype(np.float64)):
-        for main in ("fused.cu", "staged.cu"):
-            for direct in (True, False):
-                yield make_variant(main, real, direct)
+    single, double = np.dtype(np.float32), np.dtype(np.float64)
+    for main in ("fused.cu", "staged.cu"):
+        for real, stored, direct in (
+            (double, single, True),
+            (double, double, True),
+            (single, single, False),
+            (double, double, False),
+        ):
+            yield make_variant(main, real, stored, direct)
+    # What fast=True adds.
+    yield make_variant("fused.cu", single, single, True)

@@ -1,8 +1,8 @@
 """The one table of the arrays that a simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls. Number type "pose" is float64 always, "real" the simulation's
-dtype, "int" int32.
+largest constraint), axes, angles, controls. Number type "pose" is float64 always, "stored" the simulation's
+dtype, "real" the one that a substep is worked out in (solver/config.py), "int" int32.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("time", ("worlds",), "pose", "s", "simulated time"),
     Field("position", ("worlds", "bodies", 3), "pose", "m", "center of mass, world frame"),
     Field("orientation", ("worlds", "bodies", 4), "pose", "-", "body to world, xyzw"),
-    Field("linear_velocity", ("worlds", "bodies", 3), "real", "m/s", "of the center of mass, half a step back"),
-    Field("angular_momentum", ("worlds", "bodies", 3), "real", "kg m2/s", "about the center of mass, half a step back"),
+    Field("linear_velocity", ("worlds", "bodies", 3), "stored", "m/s", "of the center of mass, half a step back"),
+    Field("angular_momentum", ("worlds", "bodies", 3), "stored", "kg m2/s", "about the center of mass, half a step back"),
     Field("step_before", ("worlds",), "pose", "s", "size of the last substep; 0 right after a reset"),
-    Field("impulse", ("worlds", "constraints", "block"), "real", "N s", "of the last kick"),
+    Field("impulse", ("worlds", "constraints", "block"), "stored", "N s", "of the last kick"),
     Field("kick_before", ("worlds",), "pose", "s", "time that the last kick covered"),
     Field("axis_mode", ("worlds", "axes"), "int", "-", "state of each axis row (reference/laws.py)"),
-    Field("axis_velocity", ("worlds", "axes"), "real", "m/s", "row velocity of the last drift, bias included"),
-    Field("axis_velocity_before", ("worlds", "axes"), "real", "m/s", "row velocity one half step further back"),
+    Field("axis_velocity", ("worlds", "axes"), "stored", "m/s", "row velocity of the last drift, bias included"),
+    Field("axis_velocity_before", ("worlds", "axes"), "stored", "m/s", "row velocity one half step further back"),
     Field("angle", ("worlds", "angles"), "pose", "rad", "joint angles, counted over full turns"),
     Field("coupling_offset", ("worlds", "couplings"), "pose", "rad", "offset of gears and mimics; NaN: from the pose"),
     Field("command_before", ("worlds", "controls"), "pose", "-", "commands of the last step"),
-    Field("residual", ("worlds",), "real", "m/s", "greatest row error that the last solve left"),
+    Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
 )
 
@@ -148,8 +148,10 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """NumPy dtype of a field's kind."""
-    return {"pose": np.dtype(np.float64), "real": np.dtype(real), "int": np.dtype(np.int32)}[kind]
+    """NumPy dtype of a field's kind; ``real`` is that of kinds "real" and "stored"."""
+    if kind in ("real", "stored"):
+        return np.dtype(real)
+    return {"pose": np.dtype(np.float64), "int": np.dtype(np.int32)}[kind]
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
