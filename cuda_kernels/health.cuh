@@ -26,6 +26,26 @@ GPUSIM_PHASE void check_body(const World& w, int b) {
     if (!all_fine(w.position() + 3 * b, 3)) { fine = false; blame(w, HEALTH_POSITION, b); }
     if (!all_fine(w.orientation() + 4 * b, 4)) { fine = false; blame(w, HEALTH_ORIENTATION, b); }
 }
+template <class T> GPUSIM_FN double first_bad(const T* values, int count) {
+    for (int k = 0; k < count; ++k)
+        if (!(magnitude(values[k]) < T(GREATEST_SPEED))) return values[k];
+    return 0.0;
+}
+// The number that failed; of actuators only the place is kept.
+GPUSIM_FN double culprit_value(const World& w) {
+    const int what = *w.culprit() / HEALTH_INDICES, b = *w.culprit() % HEALTH_INDICES;
+    if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
+    if (what == HEALTH_LINEAR) return first_bad(w.linear_velocity() + 3 * b, 3);
+    if (what == HEALTH_ANGULAR) return first_bad(w.angular_momentum() + 3 * b, 3);
+    if (what == HEALTH_POSITION) return first_bad(w.position() + 3 * b, 3);
+    return what == HEALTH_ORIENTATION ? first_bad(w.orientation() + 4 * b, 4) : 0.0;
+}
+// Keep in the health word what failed.
+GPUSIM_FN void report_failure(const World& w) {
+    w.a->health[w.id] = 1 + *w.culprit();
+    w.a->health_value[w.id] = culprit_value(w);
+    set_flag(w.a->failed);
+}
 // A body that started the step too fast comes first: it broke the others.
 GPUSIM_PHASE void check_start(const World& w, int b) {
     if (*w.culprit() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);

@@ -148,9 +148,7 @@ GPUSIM_PHASE void tell_active(const World& w, int) {
 PER(tell_active, 1)
 #endif
 GPUSIM_PHASE void conclude(const World& w, int) {
-    if (*w.culprit() == NO_AXIS || w.a->health[w.id]) return;
-    w.a->health[w.id] = 1 + *w.culprit();
-    set_flag(w.a->failed);
+    if (*w.culprit() != NO_AXIS && !w.a->health[w.id]) report_failure(w);
 }
 PER(conclude, 1)
 

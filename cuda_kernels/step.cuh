@@ -212,10 +212,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
     for (int step = 0; step < steps; ++step) {
         for (int k = 0; k < w.substeps(); ++k) substep(w);
         if (!healthy(w)) {
-            if (w.tid == 0) {
-                w.a->health[w.id] = 1 + *w.culprit();
-                set_flag(w.a->failed);
-            }
+            if (w.tid == 0) report_failure(w);
             return;
         }
         store_state(w);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from gpusim.actuators.base import Group
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.backends.kernel_backend import KernelBackend
     from gpusim.simulation import Simulation
 
 # Velocities that no machine has; beyond them float32 squares overflow soon.
@@ -116,6 +116,8 @@ class Quarantine:
 
 # What a health word of the kernels names (cuda_kernels/health.cuh): code * _INDICES + index + 1.
 _INDICES = 1 << 24
+# Of an actuator the index is number * MOST_VARIABLES + variable.
+MOST_VARIABLES = 16
 _STARTED, _ACTUATOR = 0, 1
 _FIELDS = {2: "linear_velocity", 3: "angular_momentum", 4: "position", 5: "orientation"}
 
@@ -123,18 +125,18 @@ _FIELDS = {2: "linear_velocity", 3: "angular_momentum", 4: "position", 5: "orien
 class KernelQuarantine:
     """The same for backends whose kernels check each world and keep a failed one at its last good state."""
 
-    def __init__(self, sim: Simulation, health: Callable[[], Array], release: Callable[[Array], None]) -> None:
-        self._sim, self._health, self._release = sim, health, release
+    def __init__(self, sim: Simulation, backend: KernelBackend) -> None:
+        self._sim, self._backend = sim, backend
         self._told: set[int] = set()
 
     @property
     def stopped(self) -> Array:
         """True for worlds that stand still, (num_worlds,)."""
-        return np.asarray(self._health() != 0)
+        return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
         """Warn of worlds that failed since the last call."""
-        for world in np.flatnonzero(self._health()):
+        for world in np.flatnonzero(self._backend.read_health()):
             if int(world) not in self._told:
                 self._told.add(int(world))
                 warnings.warn(
@@ -143,23 +145,24 @@ class KernelQuarantine:
 
     def release(self, worlds: Array) -> None:
         """Worlds that were reset run again."""
-        self._release(worlds)
+        self._backend.release(worlds)
         self._told.difference_update(int(w) for w in worlds)
 
     def report(self) -> str:
         """One line a stopped world."""
-        failed = np.flatnonzero(self._health())
+        failed = np.flatnonzero(self._backend.read_health())
         if not failed.size:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {self._reason(int(world))}" for world in failed)
 
     def _reason(self, world: int) -> str:
         sim = self._sim
-        what, index = divmod(int(self._health()[world]) - 1, _INDICES)
+        what, index = divmod(int(self._backend.read_health()[world]) - 1, _INDICES)
         after = f"after t = {float(sim.read_state()['time'][world]):.6g} s"
         if what == _ACTUATOR:
-            specs = [s for g in sorted(sim.model.groups, key=lambda g: g.type.name) for s in g.specs]
-            return f"{specs[index].element} has a number that is not finite {after}"
+            number, variable = divmod(index, MOST_VARIABLES)
+            spec, kind = [(s, g.type) for g in sorted(sim.model.groups, key=lambda g: g.type.name) for s in g.specs][number]
+            return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
         body = sim.model.bodies[index].element if index < len(sim.model.bodies) else "the world"
         name = "velocity" if what == _STARTED else _FIELDS[what]
-        return f"{body} has {name} that is not finite or beyond {GREATEST_SPEED:.0e} {after}"
+        return f"{body} has {name} = {float(self._backend.read_health_value()[world]):.3g} {after}"

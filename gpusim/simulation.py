@@ -195,7 +195,7 @@ class Simulation:
 
     def _make_quarantine(self) -> Quarantine | KernelQuarantine:
         if isinstance(self.backend, KernelBackend):
-            return KernelQuarantine(self, self.backend.read_health, self.backend.release)
+            return KernelQuarantine(self, self.backend)
         return Quarantine(self)
 
     def sensed(self) -> Work:

@@ -12,6 +12,7 @@ from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.solver.coloring import warn_of_overflow
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -75,6 +76,7 @@ def make_backend(
         model, state, parameters, config, real: what to run.
         options: "launch", "threads", "device", "fast"; None for the default. Backends take those that concern them.
     """
+    warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
     if name == "cuda":
         from gpusim.backends.cuda_backend import CudaBackend

@@ -357,6 +357,11 @@ class CudaBackend(KernelBackend):
         with self._here():
             return np.asarray(self._arrays["health"].get())
 
+    def read_health_value(self) -> Array:
+        """The number that failed in each world, (num_worlds,)."""
+        with self._here():
+            return np.asarray(self._arrays["health_value"].get())
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         with self._here():

@@ -64,6 +64,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LEAST_SHARE": colored_solve.LEAST_SHARE,
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
         "GREATEST_SPEED": health.GREATEST_SPEED,
+        "MOST_VARIABLES": health.MOST_VARIABLES,
     }
 
 
@@ -109,6 +110,7 @@ def argument_members() -> list[tuple[str, str]]:
         members += [("const double*", f"{kind.name}_parameters")]
     members += [("const double*", "control"), ("char*", "slab")]
     members += [("int*", "health"), ("int*", "failed"), ("int*", "active")]
+    members += [("double*", "health_value")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [("long long", f"stride_{kind.name}") for kind in kinds()]
     members += [("long long", f"offset_{f.name}") for f in slab_fields()]
@@ -272,12 +274,12 @@ def _copy_state() -> list[str]:
     out.append("    int number = i;")
     for kind in kinds():
         tests = [
-            f"!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == stored(0))"
-            for v in kind.variables
-            if v.may_be_unset is False
+            f"if (!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == stored(0))) "
+            f"blame(w, HEALTH_ACTUATOR, i * MOST_VARIABLES + {at});"
+            for at, v in enumerate(kind.variables)
+            if not v.may_be_unset
         ]
-        bad = " || ".join(tests)
-        action = f"{{ if ({bad}) blame(w, HEALTH_ACTUATOR, i); return; }}" if tests else "return;"
+        action = f"{{ {' '.join(tests)} return; }}"
         out.append(f"    if (number < w.{kind.name}_count()) {action}")
         out.append(f"    number -= w.{kind.name}_count();")
     return [*out, "}"]

@@ -24,7 +24,6 @@ from gpusim.model.fields import DERIVED_FIELDS
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
-from gpusim.solver.coloring import warn_of_overflow
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -92,7 +91,6 @@ class KernelBackend(ABC):
         real: Any,
         launch: str = "auto",
     ) -> None:
-        warn_of_overflow(model.topology, config)
         self.model, self.config, self.real = model, config, np.dtype(real)
         self.stored = state.arrays["impulse"].dtype
         self._state, self._parameters = state, parameters
@@ -156,6 +154,10 @@ class KernelBackend(ABC):
         """Health word of every world, (num_worlds,)."""
         return self.health
 
+    def read_health_value(self) -> Array:
+        """The number that failed in each world, (num_worlds,)."""
+        return self.health_value
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         self.health[worlds] = 0
@@ -210,7 +212,8 @@ class KernelBackend(ABC):
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
-        for name in ("control", "health", "failed", "active"):
+        self.health_value = np.zeros(self.num_worlds)
+        for name in ("control", "health", "health_value", "failed", "active"):
             a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 

@@ -10,7 +10,6 @@ from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
 from gpusim.reference.work import Work
-from gpusim.solver.coloring import warn_of_overflow
 from gpusim.solver.config import SolverConfig
 from gpusim.solver.step import sense as sense_stage
 from gpusim.solver.step import step
@@ -25,7 +24,6 @@ class NumpyBackend:
     def __init__(
         self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
     ) -> None:
-        warn_of_overflow(model.topology, config)
         self.state = state
         self.work = Work(model, state, parameters, config, real)
         self._direct = config.joint_solver == "direct"
