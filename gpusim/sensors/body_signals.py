@@ -78,20 +78,20 @@ class BodySignals:
             state.arrays["angular_momentum"][worlds, self.index] = matvec(r, matvec(value, rate))
 
     def _rotation(self) -> Array:
-        return rotations.matrix_from_quaternion(self.sim.state.arrays["orientation"][:, self.index])
+        return rotations.matrix_from_quaternion(self.sim.read_state()["orientation"][:, self.index])
 
     def center(self) -> Array:
         """Center of mass, m."""
-        return self.sim.state.arrays["position"][:, self.index].copy()
+        return self.sim.read_state()["position"][:, self.index].copy()
 
     def position(self) -> Array:
         """Origin of the body frame, m."""
         arm = np.broadcast_to(self.com, (self.sim.num_worlds, 3))
-        return np.asarray(self.sim.state.arrays["position"][:, self.index] - matvec(self._rotation(), arm))
+        return np.asarray(self.sim.read_state()["position"][:, self.index] - matvec(self._rotation(), arm))
 
     def orientation(self) -> Array:
         """Quaternion xyzw."""
-        return self.sim.state.arrays["orientation"][:, self.index].copy()
+        return self.sim.read_state()["orientation"][:, self.index].copy()
 
     def write_position(self, worlds: Array, value: Array) -> None:
         """Move the body frame's origin."""

@@ -92,13 +92,13 @@ class JointSignals:
         )  # fmt: skip
 
     def _pose(self) -> kinematics.JointPose:
-        state = self.sim.state.arrays
+        state = self.sim.read_state()
         rotation = rotations.matrix_from_quaternion(state["orientation"])
         return kinematics.joint_pose(self.model, self.index, state["position"], rotation)
 
     def position(self) -> Array:
         """The coordinates; a quaternion for a ball, a pose for a free joint."""
-        state, pose = self.sim.state.arrays, self._pose()
+        state, pose = self.sim.read_state(), self._pose()
         if self.type.position_is != "coordinates":
             q = kinematics.relative_quaternion(self.model, self.index, state["orientation"])
             if self.type.position_is == "quaternion":
