@@ -110,7 +110,8 @@ class CudaBackend(KernelBackend):
         with self._here():
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
             if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
-                old.set(contiguous)
+                if contiguous.size:
+                    old.set(contiguous)
             else:
                 self._arrays[name] = self._cupy.asarray(contiguous)
             return int(self._arrays[name].data.ptr)
@@ -159,7 +160,8 @@ class CudaBackend(KernelBackend):
                     device.set(host)
                 self._host_newer = False
             if self._control_newer:
-                self._arrays["control"].set(self.control)
+                if self.control.size:
+                    self._arrays["control"].set(self.control)
                 self._control_newer = False
 
     @property

@@ -8,10 +8,9 @@ included; nothing has to be kept in step by hand. Comparisons, conversions and i
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gpusim.backends.compile import build_native
 from gpusim.backends.native_backend import NativeBackend, load_library
 from gpusim.backends.variants import model_variant
 from gpusim.errors import ModelError
@@ -135,10 +134,10 @@ class Counter:
         backend = sim.backend
         if not isinstance(backend, NativeBackend) or backend.threads != 1:
             raise ModelError("Counter: simulation must run on the native backend with one thread; make it so")
-        variant = model_variant("staged.cu" if backend.staged else "fused.cu", backend.real, backend.sizes,
-                                backend.direct)  # fmt: skip
+        main = "staged.cu" if backend.staged else "fused.cu"
+        variant = model_variant(main, backend.real, backend.stored, backend.sizes, backend.direct)
         source = f'{_PRELUDE}\n#include "{variant.main}"\n'
-        library = load_library(str(build_native(MAIN, variant.generated | {MAIN: source}, variant.defines)))
+        library = load_library(replace(variant, main=MAIN, generated=variant.generated | {MAIN: source}))
         backend._library = library
         self._library = library
         self.take()

@@ -151,7 +151,7 @@ def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ig
     """NumPy dtype of a field's kind; ``real`` is that of kinds "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
-    return {"pose": np.dtype(np.float64), "int": np.dtype(np.int32)}[kind]
+    return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
