@@ -19,7 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -46,26 +46,32 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
     arch = options.arch or f"sm_{_compute_capability()}"
     variants = list(kernel_variants())
     jobs = min(len(variants), len(os.sched_getaffinity(0)))
+    report: dict[str, Any] = {"arch": arch, "nvrtc": load_nvrtc().name, "variants": []}
+    results = []
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        results = list(pool.map(_compile, variants, [arch] * len(variants)))
+        work = [pool.submit(_compile, variant, arch, options.backend == "cuda") for variant in variants]
+        for done in as_completed(work):
+            results.append(done.result())
+            report["variants"].append(_figures(results[-1]))
+            _leave(options, report | {"failed": "not finished"})
     print(check_kernels.table(results))
-    rows = [
-        {
-            "variant": r.variant,
-            "seconds": round(r.seconds, 2),
-            "kernels": len(r.kernels),
-            "registers": max((k.registers for k in r.kernels), default=0),
-            "spills": sum(k.spills for k in r.kernels),
-            "error": r.error,
-        }
-        for r in results
-    ]
     failed = [f"{r.variant}: {r.error or 'no kernel'}" for r in results if r.error or not r.kernels]
-    return {"arch": arch, "nvrtc": load_nvrtc().name, "variants": rows, "failed": "; ".join(failed)}
+    return report | {"failed": "; ".join(failed)}
 
 
-def _compile(variant: Any, arch: str) -> Any:
-    """One variant, in a process of its own: once for its figures, once into the cache."""
+def _figures(result: Any) -> dict[str, Any]:
+    return {
+        "variant": result.variant,
+        "seconds": round(result.seconds, 2),
+        "kernels": len(result.kernels),
+        "registers": max((kernel.registers for kernel in result.kernels), default=0),
+        "spills": sum(kernel.spills for kernel in result.kernels),
+        "error": result.error,
+    }
+
+
+def _compile(variant: Any, arch: str, keep: bool) -> Any:
+    """One variant, in a process of its own: for its figures, and with ``keep`` once more into the cache."""
     import check_kernels
 
     from gpusim.backends.compile_cuda import compile_cubin, compile_cuda
@@ -81,7 +87,8 @@ def _compile(variant: Any, arch: str) -> Any:
         _, log = compile_cubin(load_nvrtc(), variant.main, sources, variant.defines, arch, extra=extra)
         result.seconds = time.perf_counter() - begin
         result.kernels = check_kernels.read_resources(log)
-        compile_cuda(variant.main, variant.generated, variant.defines, arch)
+        if keep:
+            compile_cuda(variant.main, variant.generated, variant.defines, arch)
     except GpusimError as error:
         result.error = str(error)
     return result

@@ -42,6 +42,7 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.left() = PASSES;
+    *w.refreshes() = *w.hold() = 0;
     *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.again() = 1;
     *w.first_axis() = NO_AXIS;
@@ -89,6 +90,12 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.since() += 1;
     *w.again() = 0;
 }
+// The bias is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend it,
+// and refreshing and switching drive each other. A solve refreshes a bounded number of times.
+GPUSIM_PHASE void plan_bias(const World& w, int) {
+    *w.hold() = *w.since() == 0 || *w.refreshes() >= MOST_REFRESHES;
+    *w.refreshes() += *w.since() > 0;
+}
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * w.axes(); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
@@ -114,7 +121,7 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
         *w.again() = 1;
         *w.switches() += 1;
         *w.since() = 0;
-        if (*w.left() < 2) *w.left() = 2;
+        *w.left() = PASSES;
     }
     *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;

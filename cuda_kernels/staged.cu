@@ -8,6 +8,7 @@
 #define AGAIN 2
 #define SWEEPING 3
 #define CORRECTING 4
+#define REFRESHING 5
 
 GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
     World w;
@@ -23,6 +24,7 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
     if (condition == ACTIVE) return *w.left() > 0;
     if (condition == AGAIN) return *w.left() > 0 && *w.again();
     if (condition == SWEEPING) return !*w.done();
+    if (condition == REFRESHING) return *w.left() > 0 && !*w.hold();
     return condition == CORRECTING ? *w.correcting() != 0 : true;
 }
 
@@ -99,6 +101,7 @@ PER(mark_pass, 1)
 PER(want_mode, w.axes())
 PER(switch_mode, w.axes())
 PER(end_refit, 1)
+PER(plan_bias, 1)
 PER(split_row, w.rows())
 PER(split_body, w.bodies())
 PER(error_row, w.rows())

@@ -73,7 +73,7 @@ GPUSIM_PHASE void direct_solve(const World& w) {
     RUN(1, start_passes(w, i));
     while (*w.left() > 0) {
         if (*w.again()) factorize(w);
-        curvature(w);
+        if (!*w.hold()) curvature(w);
         RUN(w.rows(), residual_row(w, i));
         RUN(1, guard(w, i));
         RUN(w.bodies() * 6, guard_body(w, i));
@@ -83,11 +83,13 @@ GPUSIM_PHASE void direct_solve(const World& w) {
         RUN(w.rows(), correct_row(w, i));
         RUN(w.bodies(), correct_body(w, i));
         RUN(1, count_pass(w, i));
-        if (!w.axes()) continue;
-        refit(w);
-        RUN(w.axes(), want_mode(w, i));
-        RUN(w.axes(), switch_mode(w, i));
-        RUN(1, end_refit(w, i));
+        if (w.axes()) {
+            refit(w);
+            RUN(w.axes(), want_mode(w, i));
+            RUN(w.axes(), switch_mode(w, i));
+            RUN(1, end_refit(w, i));
+        }
+        RUN(1, plan_bias(w, i));
     }
     curvature(w);
     RUN(w.axes(), next_rate(w, i));

@@ -10,13 +10,11 @@ import numpy as np
 from gpusim.backends import choose_backend, make_backend
 from gpusim.backends.kernel_backend import KernelBackend, is_on_device, on_host
 from gpusim.errors import ModelError, unknown_name
-from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import KernelQuarantine, Quarantine
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.solver.config import SolverConfig, work_dtype
@@ -213,8 +211,7 @@ class Simulation:
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
         if self._sensed is None:
-            self.backend.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
-            track_angles(self.backend.work)
+            self.backend.current_angles()
 
     # Signals.
 

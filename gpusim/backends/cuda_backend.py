@@ -278,6 +278,20 @@ class CudaBackend(KernelBackend):
                 self._run(h, SENSE)
         self._device_newer, self._sensed_h = True, h
 
+    def _pose(self) -> None:
+        """Leave rotations and counted angles in the slabs, once for each state."""
+        if not self._host_newer and (self._posed or self._sensed_h):
+            return
+        with self._here():
+            self._push()
+            self._ensure_slabs(self.num_worlds)
+            self._run(0.0, POSE)
+        self._posed = self._device_newer = True
+
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+        self._pose()
+
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense), on the host."""
         self._sense(h)
@@ -303,11 +317,8 @@ class CudaBackend(KernelBackend):
         with self._here():
             if signal.sensed:
                 self._sense(h)
-            elif self._host_newer or not (self._posed or self._sensed_h):
-                self._push()
-                self._ensure_slabs(self.num_worlds)
-                self._run(h, POSE)
-                self._posed, self._device_newer = True, True
+            else:
+                self._pose()
             return self._read(signal)
 
     def _read(self, signal: DeviceSignal) -> Any:

@@ -43,6 +43,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PAPERS_SUBSTEP": hydraulic_cylinder.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "PASSES": direct_solve.PASSES,
+        "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
         "STALE": direct_solve.STALE,
         "LEAST_SLOPE": direct_solve.LEAST_SLOPE[real],
         "LEAST_NUMBER": float(np.finfo(real).tiny) * 1e6,

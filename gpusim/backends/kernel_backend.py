@@ -124,6 +124,10 @@ class KernelBackend(ABC):
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
 
+    @abstractmethod
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+
     def changed(self) -> None:  # noqa: B027 (memory that both sides share needs nothing)
         """Something was written: what was sensed is out of date."""
 

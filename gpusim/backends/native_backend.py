@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends.compile import build_native
-from gpusim.backends.kernel_backend import SENSE, KernelBackend
+from gpusim.backends.kernel_backend import POSE, SENSE, KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import Variant, model_variant
 from gpusim.model import validate
@@ -129,6 +129,14 @@ class NativeBackend(KernelBackend):
         else:
             self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self.threads)
         return self.fill_work(h)
+
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+        self._ensure_slabs(self.num_worlds)
+        if self.staged:
+            self._runner(0.0)(self.program.pose)
+        else:
+            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self.threads)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Executes segments of the staged program for substeps of ``h`` seconds."""

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
+from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.solver.config import SolverConfig
 from gpusim.solver.step import sense as sense_stage
@@ -44,6 +46,11 @@ class NumpyBackend:
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             sense_stage(self, h)
         return self.work
+
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+        self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
+        track_angles(self.work)
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state."""

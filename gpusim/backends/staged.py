@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 
-ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING = range(5)
+ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING = range(6)
 # Phases that have nothing to do where a size is zero.
 _NEEDS = {
     "couplings": ("couple", "bend_coupling", "keep_offset"),
@@ -63,6 +63,7 @@ class Program:
         self.before_passes = [*self.prepare, *self.actuate, *self.kick, *self.start_solve]
         self.after_impulses = [*self.split_impulses, *self.commit, *self.drift, *self.positions]
         self.end = self._needed(self._end())
+        self.pose = self._needed(self._all("clear_rows", "load_state", "turn_body", "track_angle", "keep_angle"))
         self.sense = self._needed(self._all("sense_body", "sense_share", "keep_angle", "keep_offset"))
 
     def _needed(self, launches: Iterator[Launch]) -> list[Launch]:
@@ -135,7 +136,7 @@ class Program:
         for level in range(self.sizes["levels"]):
             for phase in ("invert_pivot", "divide_entry", "update_entry"):
                 yield Launch(phase, AGAIN, level)
-        yield from self._curvature(ACTIVE)
+        yield from self._curvature(REFRESHING)
         yield from self._all("residual_row", "guard", condition=ACTIVE)
         # A world that was just stopped is taken back too.
         yield from self._all("guard_body", "guard_row", "mark_pass")
@@ -144,6 +145,7 @@ class Program:
         if self.sizes["axes"]:
             yield from self._refit(CORRECTING)
             yield from self._all("want_mode", "switch_mode", "end_refit", condition=CORRECTING)
+        yield Launch("plan_bias", CORRECTING)
 
     def _solve_factored(self, condition: int) -> Iterator[Launch]:
         yield Launch("scale_right", condition)

@@ -15,8 +15,6 @@ from gpusim.backends.native_backend import NativeBackend, load_library
 from gpusim.backends.variants import model_variant
 from gpusim.errors import ModelError
 
-MAIN = "counted.cu"
-
 _PRELUDE = r"""
 #include <cmath>
 #include <cstdint>
@@ -137,7 +135,8 @@ class Counter:
         main = "staged.cu" if backend.staged else "fused.cu"
         variant = model_variant(main, backend.real, backend.stored, backend.sizes, backend.direct)
         source = f'{_PRELUDE}\n#include "{variant.main}"\n'
-        library = load_library(replace(variant, main=MAIN, generated=variant.generated | {MAIN: source}))
+        counting = f"counted_{variant.main}"
+        library = load_library(replace(variant, main=counting, generated=variant.generated | {counting: source}))
         backend._library = library
         self._library = library
         self.take()

@@ -132,6 +132,8 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("correcting", "1: takes part in this pass"),
             ("since", "passes since the last factorization"),
             ("switches", "factorizations again"),
+            ("refreshes", "times that the curvature bias was found anew for settled modes"),
+            ("hold", "1: the next pass keeps the curvature bias"),
             ("stuck", "1: the guard stopped the passes"),
             ("again", "1: factor again"),
             ("changed", "1: a mode changed"),

@@ -2,8 +2,8 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-Each pass refreshes the curvature bias and the curved laws from the newest velocities and corrects p with the
-same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again. A
+Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities and
+corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again. A
 world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
@@ -24,6 +24,8 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 PASSES = 3
+# How often the curvature bias is found anew in a solve, beyond the first time.
+MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
 STALE = 0.2
 # Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
@@ -79,6 +81,8 @@ class Passes:
         self.left = np.full(worlds, PASSES)
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
+        self.refreshes = np.zeros(worlds, np.int64)
+        self.hold = np.zeros(worlds, bool)
         self.error = np.zeros(worlds, w.real)
         self.stuck = np.zeros(worlds, bool)
         self.saved = w.twist, w.impulse
@@ -112,7 +116,16 @@ class Passes:
         """Worlds that were factored again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
-        self.left[worlds] = np.maximum(self.left[worlds], 2)
+        self.left[worlds] = PASSES
+
+    def plan_bias(self) -> None:
+        """Whether the next pass keeps the curvature bias.
+
+        It is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend
+        it, and refreshing and switching drive each other. A solve refreshes a bounded number of times.
+        """
+        self.hold = (self.since == 0) | (self.refreshes >= MOST_REFRESHES)
+        self.refreshes += self.since > 0
 
 
 def solve(w: Work) -> None:
@@ -130,7 +143,7 @@ def solve(w: Work) -> None:
     w.unconverged = np.zeros(w.num_worlds, bool)
     passes = Passes(w)
     while passes.active.any():
-        curvature(w)
+        _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
         passes.guard(w, rows.rigid_error(w, residual))
         _correct(w, factor, residual, passes)
@@ -140,10 +153,19 @@ def solve(w: Work) -> None:
                 passes.restart(again)
                 factor.replace(Factor(t, blocks[again], rows.gamma[again], own[again]), again)
                 factored[again] = rows.gamma[again]
+        passes.plan_bias()
     curvature(w)
     _axis_velocity_next(w)
     w.mode, w.factor, w.stuck = mode, factor, passes.stuck
     w.residual = rows.rigid_error(w, rows.residual(w))
+
+
+def _refresh_bias(w: Work, hold: Array) -> None:
+    """Curvature bias of the newest velocities, but for worlds that hold theirs."""
+    kept = w.bias.copy() if hold.any() else None
+    curvature(w)
+    if kept is not None:
+        w.bias[hold] = kept[hold]
 
 
 def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import gpusim
 from gpusim.cli import doctor as doctor_module
-from gpusim.cli import probes
+from gpusim.cli import mends, probes
 from gpusim.scene import list_scenes, scene_parameters
 
 
@@ -38,7 +38,7 @@ def test_version(cli) -> None:
 def test_help_names_the_commands(cli, arguments: list[str]) -> None:
     result = cli(*arguments)
     assert result.exit_code == 0
-    for command in ("run", "list", "doctor"):
+    for command in ("run", "list", "bench", "doctor"):
         assert command in result.stdout
 
 
@@ -54,8 +54,10 @@ def test_doctor_finds_a_working_backend(cli) -> None:
     result = cli("doctor")
     assert result.exit_code == 0, result.output
     assert re.search(r"│ numpy +│ works +│ runs the stages in NumPy", result.stdout)
-    for name in ("Python", "numba", "scipy", "matplotlib", "C++ compiler", "NVIDIA driver", "cupy", "EGL", "native"):
+    parts = "Python,numba,scipy,matplotlib,C++ compiler,OpenMP,cache folder,NVIDIA driver,cupy,NVRTC,EGL,native"
+    for name in parts.split(","):
         assert f"│ {name} " in result.stdout
+    assert "the first that works of cuda, native, numpy" in result.stdout
 
 
 def test_doctor_without_any_backend_exits_with_1(cli, monkeypatch) -> None:
@@ -84,4 +86,54 @@ def test_doctor_survives_a_bare_computer(monkeypatch) -> None:
 
 def test_doctor_names_a_package_that_is_missing() -> None:
     finding = probes.probe_package("gpusim_no_such_package")
-    assert not finding.good and "pip install" in finding.detail
+    assert not finding.good and "pip install" in finding.mend
+
+
+def test_doctor_gives_one_command_for_what_is_missing(cli, monkeypatch) -> None:
+    findings = [probes.Finding(name, False, "gone", "sudo apt install g++") for name in ("compiler", "other")]
+    monkeypatch.setattr(doctor_module, "probe_computer", lambda: findings)
+    monkeypatch.setattr(doctor_module, "mend_backend", lambda name: "")
+    result = cli("doctor")
+    assert re.search(r"│ compiler, other +│ sudo apt install g\+\+ +│", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("driver", "packages", "command"),
+    [
+        (13000, [], 'pip install "gpusim[cuda13]"'),
+        (12040, [], 'pip install "gpusim[cuda12]"'),
+        (12040, ["cupy-cuda13x"], 'pip uninstall -y cupy-cuda13x && pip install "gpusim[cuda12]"'),
+    ],
+)
+def test_cuda_mend_goes_by_the_driver(monkeypatch, driver: int, packages: list[str], command: str) -> None:
+    monkeypatch.setattr(mends, "cupy_packages", lambda: packages)
+    monkeypatch.setattr(mends, "_pip", lambda: "pip")
+    assert mends.mend_cuda(driver) == command
+
+
+def test_no_command_makes_a_gpu(monkeypatch) -> None:
+    monkeypatch.setattr(mends, "has_nvidia_card", lambda: False)
+    assert mends.mend_cuda(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("manager", "part", "command"),
+    [
+        ("apt", "compiler", "sudo apt install g++"),
+        ("dnf", "compiler", "sudo dnf install gcc-c++"),
+        ("apt", "egl", "sudo apt install libegl1"),
+        ("none", "compiler", ""),
+    ],
+)
+def test_system_packages_by_package_manager(monkeypatch, manager: str, part: str, command: str) -> None:
+    monkeypatch.setattr(mends.sys, "platform", "linux")
+    monkeypatch.setattr(mends.shutil, "which", lambda name: "/usr/bin/" + name if name == manager else None)
+    assert mends.install(part) == command
+
+
+def test_doctor_names_a_cache_that_cannot_be_written(monkeypatch, tmp_path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("GPUSIM_CACHE", str(file / "cache"))
+    finding = probes.probe_cache()
+    assert not finding.good and "GPUSIM_CACHE" in finding.mend

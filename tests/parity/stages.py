@@ -33,7 +33,8 @@ WRITES: dict[str, tuple[str, ...]] = {
     "direct solve": (
         "mass_blocks", "factor_blocks", "own", "gamma", "factored", "target", "scale", "shown", "solved", "kept_twist",
         "kept_solved", "lower", "inverse", "rate_next", "response", "worst", "first_error", "residual_next", "mode",
-        "wanted", "left", "correcting", "since", "switches", "stuck", "again", "changed", "stale", "first_axis",
+        "wanted", "left", "correcting", "since", "switches", "refreshes", "hold", "stuck", "again", "changed", "stale",
+        "first_axis",
         "guard_action", *_FACTOR_WORK,
     ),
     "colored solve": (

@@ -1,0 +1,215 @@
+"""``gpusim bench``: workloads, tables and files. What is measured is not judged: time belongs to benchmarks."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.backends import why_not
+from gpusim.bench import floor, machine, peers, report, workloads
+from gpusim.bench.models import joint_grid
+from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, run_cases, valve_labels
+from gpusim.bench.workloads import Case, Workload, chosen_cases
+from gpusim.errors import UnknownNameError
+
+needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason="no C++ compiler")
+LIFT = partial(workloads.scene_builder, "hydraulic_lift")
+
+
+class Quickest(Options):
+    """Options for runs whose figures nobody reads."""
+
+    seconds = 0.001
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One workload of one small case, for a moment."""
+    case = Case("many_worlds", "lift", LIFT, 2)
+    monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": Workload("a test", lambda quick: iter([case]))})
+    monkeypatch.setattr(Options, "seconds", 0.001)
+
+
+def ignore(line: str) -> None:
+    """Progress that nobody reads."""
+
+
+def test_list_names_the_workloads(cli) -> None:
+    result = cli("bench", "--list")
+    assert result.exit_code == 0, result.output
+    for name in ("many_worlds", "joint_grid", "latency", "rows"):
+        assert name in result.stdout
+
+
+def test_bench_writes_table_and_json(cli, tiny: None, tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    result = cli("bench", "many_worlds", "--backend", "numpy", "--no-count", "--json", file)
+    assert result.exit_code == 0, result.output
+    assert "many_worlds" in result.stdout and "us/step" in result.stdout
+    written = json.loads(file.read_text())
+    assert written["machine"]["cpu"] and written["machine"]["gpusim"] == gpusim.__version__
+    (record,) = written["results"]
+    assert record["worlds"] == 2 and record["backend"] == "numpy" and record["dtype"] == "float32"
+    assert record["world_steps"] > 0.0 and record["chunks"] >= 5
+    assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["worlds"], "unknown workload 'worlds'"),
+        (["rows", "--threads", "0"], "--threads must be at least 1"),
+        (["rows", "--json", "bench.txt"], "must end in .json"),
+        (["rows", "--json", "no/such/folder.json"], "does not exist"),
+    ],
+)
+def test_bad_input(cli, arguments: list[str], message: str) -> None:
+    result = cli("bench", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_every_case_has_a_model() -> None:
+    for case in chosen_cases(["many_worlds", "latency"], quick=False):
+        assert case.build().finalize().bodies
+    with pytest.raises(UnknownNameError):
+        chosen_cases(["no"], quick=True)
+
+
+def test_a_failing_case_is_reported_and_the_rest_run(capsys) -> None:
+    def broken() -> gpusim.ModelBuilder:
+        raise gpusim.ModelError("no such machine")
+
+    cases = [Case("a", "broken", broken), Case("a", "lift", LIFT)]
+    records = run_cases(cases, Quickest(backend="numpy", count=False), ignore)
+    assert "no such machine" in records[0].error and not records[1].error
+    report.show(records)
+    assert "a, broken, 1 worlds failed" in capsys.readouterr().out
+
+
+@needs_compiler
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+def test_counting_does_not_change_the_bits(solver: str) -> None:
+    from gpusim.bench.counted import Counter
+
+    case = Case("a", "lift", LIFT, config={"joint_solver": solver}, threads=1, keep_threads=True)
+    model = LIFT().finalize()
+    plain, counting = (make_simulation(case, model, "native", Options()) for _ in range(2))
+    counter = Counter(counting)
+    for sim in (plain, counting):
+        sim.step(20)
+    operations = counter.take()
+    assert operations.total > 1000.0
+    assert operations.float32 > 1000.0 or solver == "direct"  # which computes in float64
+    for name, array in plain.state.arrays.items():
+        assert array.tobytes() == counting.state.arrays[name].tobytes(), name
+    assert counter.take().total == 0.0
+
+
+@needs_compiler
+def test_floor_of_a_case() -> None:
+    case = Case("a", "lift", LIFT, 2)
+    (record,) = run_cases([case], Quickest(backend="native", threads=1), ignore)
+    assert not record.error and record.floor is not None
+    assert record.floor.us > 0.0 and record.floor.bytes_us > 0.0
+    assert record.as_dict()["floor"]["bound"] in ("latency", "scalar code", "bandwidth", "arithmetic")
+
+
+def test_floor_names_what_bounds() -> None:
+    found = floor.Floor(100.0, 10.0, 0.0, 1e9, 1e9, 1e9, bytes_us=4.0, operations_us=2.0, scalar_us=20.0)
+    assert found.us == 4.0 and found.share(8.0) == 0.5
+    assert found.bound(8.0) == "bandwidth"
+    assert found.bound(50.0) == "scalar code"
+    assert found.bound(500.0) == "latency"
+
+
+def test_moved_bytes_count_the_state_twice() -> None:
+    sim = make_simulation(Case("a", "lift", LIFT, 4), LIFT().finalize(), "numpy", Options())
+    state = sum(a.nbytes for a in sim.state.arrays.values())
+    state += sum(a.nbytes for g in sim.state.groups for a in g.state.values())
+    assert floor.moved_bytes(sim, None) == pytest.approx(2 * state / 4 + 8 * len(sim.model.controls))
+
+
+def test_row_time_is_the_difference_of_two_runs() -> None:
+    few = Record("rows", "a", 1, step_us=100.0, extra={"rows": 1000.0, "sweeps": 10.0})
+    many = Record("rows", "b", 1, step_us=500.0, extra={"rows": 1000.0, "sweeps": 50.0})
+    add_row_time([few, many])
+    assert many.extra["ns_per_row_sweep"] == pytest.approx(10.0)
+
+
+def test_joint_grid_hangs_together() -> None:
+    model = joint_grid(3, 4).finalize()
+    assert len(model.bodies) == 12
+    assert len(model.joints) == 4 + 2 * 4 + 3 * 3
+    sim = gpusim.Simulation(model, backend="numpy", config=gpusim.SolverConfig(joint_solver="colored"))
+    sim.step(5)
+    assert float(sim.read("sim.joint_drift")[0]) < 1e-3
+    with pytest.raises(gpusim.ModelError, match="too few"):
+        joint_grid(0, 4)
+
+
+def test_only_valves_are_commanded() -> None:
+    assert valve_labels(LIFT().finalize())
+    assert not valve_labels(workloads.scene_builder("dc_motor_rig").finalize())
+
+
+def test_machine_is_measured() -> None:
+    assert machine.bandwidth(1e6, 1, gpu=False) > 1e8
+    assert machine.rate(np.float32, 1, gpu=False) > 1e8
+    assert machine.scalar_rate(1) > 1e7
+
+
+def test_gpu_figures_follow_from_its_attributes(monkeypatch) -> None:
+    facts = {
+        "MemoryClockRate": 1_000_000, "GlobalMemoryBusWidth": 1024, "ClockRate": 1_000_000, "MultiProcessorCount": 100,
+        "ComputeCapabilityMajor": 9, "ComputeCapabilityMinor": 0,
+    }  # fmt: skip
+    monkeypatch.setattr(machine, "_gpu_attributes", lambda: facts)
+    assert machine.bandwidth(1.0, 1, gpu=True) == pytest.approx(256e9)
+    assert machine.rate(np.float32, 1, gpu=True) == pytest.approx(12.8e12)
+    assert machine.rate(np.float64, 1, gpu=True) == pytest.approx(6.4e12)
+
+
+def test_tables_without_rich(monkeypatch, capsys) -> None:
+    real = builtins.__import__
+
+    def without_rich(name: str, *arguments: object, **named: object) -> object:
+        if name.partition(".")[0] == "rich":
+            raise ImportError(name)
+        return real(name, *arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without_rich)
+    report.print_table(("case", "worlds"), [("lift", "64")])
+    assert capsys.readouterr().out == "case  worlds\nlift      64\n"
+    assert report.markdown_table(("case", "worlds"), [("lift", "64")]).splitlines()[1] == "| --- | ---: |"
+
+
+def test_peers_that_are_not_installed_are_named(monkeypatch) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    records = peers.run_peers(Options(), ignore)
+    assert {r.peer for r in records} >= {"mujoco", "mujoco_warp", "newton", "rapier3d", "pybullet"}
+    assert all(r.note == "not installed" for r in records)
+
+
+def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
+    def broken(options: Options) -> object:
+        raise RuntimeError("no display")
+
+    monkeypatch.setattr(peers, "PEERS", {"json": broken})
+    assert "no display" in peers.run_peers(Options(), ignore)[0].note
+
+
+@pytest.mark.slow
+def test_the_same_mechanisms_in_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    for text in (peers.chain_mjcf(), peers.boom_mjcf()):
+        model = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(model)
+        mujoco.mj_step(model, data, 100)
+        assert np.all(np.isfinite(data.qpos))
