@@ -161,7 +161,8 @@ class KernelQuarantine:
         after = f"after t = {float(sim.read_state()['time'][world]):.6g} s"
         if what == _ACTUATOR:
             number, variable = divmod(index, MOST_VARIABLES)
-            spec, kind = [(s, g.type) for g in sorted(sim.model.groups, key=lambda g: g.type.name) for s in g.specs][number]
+            groups = sorted(sim.model.groups, key=lambda g: g.type.name)
+            spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
         body = sim.model.bodies[index].element if index < len(sim.model.bodies) else "the world"
         name = "velocity" if what == _STARTED else _FIELDS[what]

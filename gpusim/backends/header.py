@@ -79,7 +79,8 @@ def slab_fields() -> list[Field]:
     fields = list(STATE_FIELDS)
     for kind in kinds():
         if kind.variables:
-            fields.append(Field(f"{kind.name}_state", (f"{kind.name}_numbers",), "stored", "SI", "actuators' variables"))
+            name, dims = f"{kind.name}_state", (f"{kind.name}_numbers",)
+            fields.append(Field(name, dims, "stored", "SI", "actuators' variables"))
         if kind.kernel_scratch:
             fields.append(Field(f"{kind.name}_scratch", (f"{kind.name}_scratches",), "pose", "SI", "of one substep"))
     fields += WORK_FIELDS

@@ -40,7 +40,8 @@ def model_variant(
     makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
     """
     if not specialize:
-        return make_variant(main, real, stored, direct, max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"]))
+        room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
+        return make_variant(main, real, stored, direct, *room)
     places = slab_layout(sizes, real, stored).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}

@@ -30,7 +30,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("position", ("worlds", "bodies", 3), "pose", "m", "center of mass, world frame"),
     Field("orientation", ("worlds", "bodies", 4), "pose", "-", "body to world, xyzw"),
     Field("linear_velocity", ("worlds", "bodies", 3), "stored", "m/s", "of the center of mass, half a step back"),
-    Field("angular_momentum", ("worlds", "bodies", 3), "stored", "kg m2/s", "about the center of mass, half a step back"),
+    Field("angular_momentum", ("worlds", "bodies", 3), "stored", "kg m2/s", "about the center of mass, as above"),
     Field("step_before", ("worlds",), "pose", "s", "size of the last substep; 0 right after a reset"),
     Field("impulse", ("worlds", "constraints", "block"), "stored", "N s", "of the last kick"),
     Field("kick_before", ("worlds",), "pose", "s", "time that the last kick covered"),

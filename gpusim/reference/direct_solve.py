@@ -3,8 +3,8 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities and
-corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again. A
-world's passes depend on that world alone, so its bits do not depend on its neighbors.
+corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored
+again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
 a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken

@@ -36,15 +36,16 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
     )  # fmt: skip
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(sim.backend.work))
     table.add(
-        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left", lambda: sim.read_state()["residual"]
-    )
+        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left",
+        lambda: sim.read_state()["residual"],
+    )  # fmt: skip
 
     table.add(
         "sim.not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
         lambda: sim.read_state()["not_converged"],
     )  # fmt: skip
     table.add(
-        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 2: a capacity was exceeded, 4: not converged",
+        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 2: capacity exceeded, 4: not converged",
         sim.health_word,
     )  # fmt: skip
 

@@ -64,8 +64,8 @@ class SolverConfig:
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Number type that a substep is worked out in, for a state of ``dtype``.
 
-    The direct solver's equations lose all of float32's digits where masses differ by 1e7 or a loop is locked twice, so it
-    works in float64 whatever the state is kept in, unless speed comes first (``fast``). Sweeps correct their own
+    The direct solver's equations lose all of float32's digits where masses differ by 1e7 or a loop is locked twice, so
+    it works in float64 whatever the state is kept in, unless speed comes first (``fast``). Sweeps correct their own
     errors and stay in the state's type.
     """
     return "float64" if config.joint_solver == "direct" and not fast else dtype

@@ -1,7 +1,7 @@
 """A stand-in for CuPy over host memory, for what the cuda backend does between launches.
 
-"Device" arrays are NumPy arrays of their own, kernels those of the native build, which have the same names and arguments.
-It checks the order of copies and launches, not the GPU.
+"Device" arrays are NumPy arrays of their own, kernels those of the native build, which have the same names and
+arguments. It checks the order of copies and launches, not the GPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The host side of the cuda backend: copies, launches, graphs, signals, commands and reset, over a stand-in for CuPy."""
+"""The host side of the cuda backend: copies, launches, graphs, signals, commands, reset; over a stand-in for CuPy."""
 
 from __future__ import annotations
 
