@@ -44,7 +44,7 @@ GPUSIM_FN double culprit_value(const World& w) {
 GPUSIM_FN void report_failure(const World& w) {
     w.a->health[w.id] = 1 + *w.culprit();
     w.a->health_value[w.id] = culprit_value(w);
-    set_flag(w.a->failed);
+    count_one(w.a->failed);
 }
 // A body that started the step too fast comes first: it broke the others.
 GPUSIM_PHASE void check_start(const World& w, int b) {

@@ -71,6 +71,7 @@ GPUSIM_FN void raise_to(float* target, float value) {
 }
 GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
+GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 #else
 template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     U bits, old;
@@ -89,4 +90,5 @@ GPUSIM_FN void lower_to(int* target, int value) {
     }
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
+GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 #endif

@@ -118,6 +118,7 @@ class Quarantine:
 _INDICES = 1 << 24
 # Of an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
+_WARNED_EACH = 5
 _STARTED, _ACTUATOR = 0, 1
 _FIELDS = {2: "linear_velocity", 3: "angular_momentum", 4: "position", 5: "orientation"}
 
@@ -135,13 +136,14 @@ class KernelQuarantine:
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call."""
-        for world in np.flatnonzero(self._backend.read_health()):
-            if int(world) not in self._told:
-                self._told.add(int(world))
-                warnings.warn(
-                    f"world {world} failed and is kept at its last good state: {self._reason(int(world))}", stacklevel=3
-                )
+        """Warn of worlds that failed since the last call: of the first ones each, of the others together."""
+        failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
+        new = [world for world in failed if world not in self._told]
+        self._told.update(new)
+        for world, reason in self._reasons(new[:_WARNED_EACH]).items():
+            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=3)
+        if len(new) > _WARNED_EACH:
+            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=3)
 
     def release(self, worlds: Array) -> None:
         """Worlds that were reset run again."""
@@ -150,20 +152,26 @@ class KernelQuarantine:
 
     def report(self) -> str:
         """One line a stopped world."""
-        failed = np.flatnonzero(self._backend.read_health())
-        if not failed.size:
+        reasons = self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
+        if not reasons:
             return "all worlds are fine"
-        return "\n".join(f"world {world}: {self._reason(int(world))}" for world in failed)
+        return "\n".join(f"world {world}: {reason}" for world, reason in reasons.items())
 
-    def _reason(self, world: int) -> str:
-        sim = self._sim
-        what, index = divmod(int(self._backend.read_health()[world]) - 1, _INDICES)
-        after = f"after t = {float(sim.read_state()['time'][world]):.6g} s"
+    def _reasons(self, worlds: list[int]) -> dict[int, str]:
+        """Why each of the worlds failed."""
+        if not worlds:
+            return {}
+        words, values = self._backend.read_health(), self._backend.read_health_value()
+        times = self._sim.read_state()["time"]
+        return {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in worlds}
+
+    def _reason(self, word: int, value: float, time: float) -> str:
+        model, after = self._sim.model, f"after t = {time:.6g} s"
+        what, index = divmod(word - 1, _INDICES)
         if what == _ACTUATOR:
             number, variable = divmod(index, MOST_VARIABLES)
-            groups = sorted(sim.model.groups, key=lambda g: g.type.name)
+            groups = sorted(model.groups, key=lambda g: g.type.name)
             spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
-        body = sim.model.bodies[index].element if index < len(sim.model.bodies) else "the world"
-        name = "velocity" if what == _STARTED else _FIELDS[what]
-        return f"{body} has {name} = {float(self._backend.read_health_value()[world]):.3g} {after}"
+        body = model.bodies[index].element if index < len(model.bodies) else "the world"
+        return f"{body} has {'velocity' if what == _STARTED else _FIELDS[what]} = {value:.3g} {after}"

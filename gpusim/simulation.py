@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
@@ -83,7 +84,7 @@ class Simulation:
     Args:
         model: from :meth:`ModelBuilder.finalize`.
         num_worlds: how many; what the builder replicated if left out.
-        backend: "auto" or "numpy".
+        backend: "auto" (the first that works of the others), "cuda", "native" or "numpy".
         dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64, and the direct solver
             works in float64; see ``fast``).
         config: settings of the step.
@@ -127,7 +128,12 @@ class Simulation:
         self.dtype = dtype
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
-        state = State.initial(model, self.num_worlds, DTYPES[dtype])
+        try:
+            state = State.initial(model, self.num_worlds, DTYPES[dtype])
+        except (MemoryError, ValueError) as error:
+            raise validate.fail(
+                "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
+            ) from None
         work = DTYPES[work_dtype(dtype, self.config, fast)]
         self.backend = make_backend(
             self.backend_name,
@@ -143,10 +149,15 @@ class Simulation:
             specialize=specialize,
         )
         self._initial = state.copy()
-        self.control = ControlMap(self)
+        # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
+        self._self: Simulation = weakref.proxy(self)
+        self.control = ControlMap(self._self)
         self.quarantine = self._make_quarantine()
         self._sensed: Work | None = None
         self._signals: SignalTable | None = None
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
 
     # Stepping.
 
@@ -193,8 +204,8 @@ class Simulation:
 
     def _make_quarantine(self) -> Quarantine | KernelQuarantine:
         if isinstance(self.backend, KernelBackend):
-            return KernelQuarantine(self, self.backend)
-        return Quarantine(self)
+            return KernelQuarantine(self._self, self.backend)
+        return Quarantine(self._self)
 
     def sensed(self) -> Work:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
@@ -219,7 +230,7 @@ class Simulation:
         if self._signals is None:
             from gpusim.sensors.table import build_signals
 
-            self._signals = build_signals(self)
+            self._signals = build_signals(self._self)
         return self._signals
 
     def signals(self) -> dict[str, SignalInfo]:
@@ -291,7 +302,7 @@ class Simulation:
         """Indices of chosen worlds; see :meth:`write`."""
         if world is None:
             return np.arange(self.num_worlds)
-        chosen = np.asarray(world)
+        chosen = np.asarray(on_host(world))
         if chosen.dtype == bool and chosen.shape == (self.num_worlds,):
             return np.flatnonzero(chosen)
         indices = np.atleast_1d(chosen)
@@ -373,7 +384,10 @@ class Simulation:
         return ~self.quarantine.stopped
 
     def health_word(self) -> Array:
-        """Health of every world as one number: the sum of 1 (failed), 2 (capacity exceeded), 4 (not converged)."""
+        """Health of every world as one number: the sum of 1 (failed) and 4 (not converged).
+
+        2 is kept for capacities that run over; without contacts there are none.
+        """
         return 1 * self.quarantine.stopped + 4 * (self.read_state()["not_converged"] > 0)
 
     def health_report(self) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.backends.compile import find_compiler
+from gpusim.backends.compile_cache import check_cache
 from gpusim.backends.cuda_device import load_cupy
-from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.kernel_backend import KernelBackend, use_staged
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.errors import GpusimError, ModelError, unknown_name
+from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.solver.coloring import warn_of_overflow
@@ -32,7 +34,7 @@ def choose_backend(name: str) -> tuple[str, str]:
         return automatic_backend()
     missing = why_not(name)
     if missing:
-        raise ModelError(f"backend {name!r} does not work here: {missing}; backend='numpy' needs nothing")
+        raise ModelError(f"backend {name!r} does not work here: {missing}")
     return name, f"backend {name}: as asked"
 
 
@@ -53,11 +55,33 @@ def why_not(name: str) -> str:
         if name == "cuda":
             load_cupy(0)
             load_nvrtc()
+            check_cache()
         if name == "native":
             find_compiler()
+            check_cache()
     except GpusimError as error:
         return str(error)
     return ""
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Check the options of every backend, also of those that are not used here.
+
+    Raises:
+        ModelError: a value breaks a rule.
+        UnknownNameError: an unknown launch.
+    """
+    use_staged(options.get("launch") or "auto", 0)
+    for name, least in (("threads", 1), ("device", 0)):
+        value = options.get(name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= least):
+            rule = f"{name} = {value!r} must be a whole number of at least {least}"
+            raise validate.fail("Simulation", rule, f"give {least} or more, or None")
+    for name in ("fast", "specialize"):
+        if not isinstance(options.get(name, False), bool):
+            rule = f"{name} = {options[name]!r} is neither True nor False"
+            raise validate.fail("Simulation", rule, "give one of them")
 
 
 def make_backend(
@@ -74,8 +98,10 @@ def make_backend(
     Args:
         name: from :func:`choose_backend`.
         model, state, parameters, config, real: what to run.
-        options: "launch", "threads", "device", "fast"; None for the default. Backends take those that concern them.
+        options: "launch", "threads", "device", "fast", "specialize"; None for the default. All are checked; backends
+            take those that concern them.
     """
+    check_options(options)
     warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
     if name == "cuda":

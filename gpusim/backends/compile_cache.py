@@ -50,6 +50,19 @@ def cache_folder() -> Path:
     return _absolute(usual)
 
 
+def check_cache() -> None:
+    """Try whether the cache can be written.
+
+    Raises:
+        CompileError: it can't.
+    """
+    folder = cache_folder()
+    with _writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+
+
 def digest(parts: Iterable[str]) -> str:
     """Name for whatever depends on just these texts, in this order: 32 hexadecimal digits."""
     whole = hashlib.sha256()
@@ -141,11 +154,19 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _there(target: Path) -> bool:
-    """Whether the file is in the cache. An empty one is what a power cut may leave: it does not count."""
+    """Whether the file is in the cache, as it was written: a damaged one (a power cut, a full disk) does not count."""
     try:
-        return target.stat().st_size > 0
-    except (FileNotFoundError, NotADirectoryError):
+        return _checksum_file(target).read_text(encoding="ascii") == _checksum(target)
+    except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
         return False
+
+
+def _checksum_file(target: Path) -> Path:
+    return target.with_name(target.name + ".sha256")
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _publish(product: bytes | Path, target: Path, scratch: Path) -> None:
@@ -156,8 +177,11 @@ def _publish(product: bytes | Path, target: Path, scratch: Path) -> None:
         made = product
     if _there(target):
         return  # another process was faster: a file that may be in use already stays
+    checksum = scratch / "checksum"
+    checksum.write_text(_checksum(made), encoding="ascii")
     try:
         os.replace(made, target)
+        os.replace(checksum, _checksum_file(target))
     except OSError:
         # Windows does not replace a library that another process has loaded in the meantime
         if not _there(target):

@@ -18,6 +18,7 @@ from gpusim.backends.header import kept_fields
 from gpusim.backends.kernel_backend import POSE, SENSE, KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import model_variant
+from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
@@ -28,6 +29,8 @@ from gpusim.typing import Array
 _DEVICE_TO_HOST = 2
 _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
+# Steps of one launch: a display's watchdog stops kernels that run for seconds.
+MOST_STEPS = 1000
 
 
 class CudaBackend(KernelBackend):
@@ -63,7 +66,8 @@ class CudaBackend(KernelBackend):
         self._cupy = load_cupy(self.device)
         self._arrays: dict[str, Any] = {}
         self._on_device = device_signals(model)
-        self._host_newer = self._device_newer = self._control_newer = self._commands_newer = False
+        self._host_newer = self._device_newer = self._control_newer = False
+        self._commands_newer = self._control_lent = False
         self._sensed_h, self._posed = 0.0, False
         self._initial_arguments: Any = None
         self._graphs: dict[tuple[int, float], Any] = {}
@@ -181,15 +185,20 @@ class CudaBackend(KernelBackend):
         if self._commands_newer:
             self._arrays["control"].get(out=self.control)
             self._commands_newer = False
-        self._control_newer = True
+        self._control_newer = self._control_lent = True
         return self.control
 
     def write_command(self, column: int, values: Any) -> None:
         """Commands of all worlds from an array on the device (CuPy, or what speaks DLPack), (num_worlds,)."""
         with self._here():
+            array = self._cupy.from_dlpack(values)
+            if array.shape != (self.num_worlds,):
+                rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
+                raise validate.fail("command", rule, "give (num_worlds,)")
             self._push()
-            self._arrays["control"][:, column] = self._cupy.from_dlpack(values)
-        self._commands_newer = True
+            self._arrays["control"][:, column] = array
+        # An array that was handed out before is no longer the commands: ask for it anew.
+        self._commands_newer, self._control_lent = True, False
 
     # Launches.
 
@@ -202,7 +211,10 @@ class CudaBackend(KernelBackend):
         self._kernel("run_worlds")((grid,), (self._threads,), arguments, shared_mem=shared)
 
     def advance(self, n: int, dt: float) -> bool:
-        """Run ``n`` steps of ``dt`` seconds without waiting for them; True if a world was seen to have failed.
+        """Run ``n`` steps of ``dt`` seconds, on CuPy's current stream, without waiting for them.
+
+        Returns:
+            True if more worlds are known to have failed.
 
         The flag of this call's worlds arrives with a later call or with :meth:`read_health`.
         """
@@ -213,14 +225,14 @@ class CudaBackend(KernelBackend):
                 run = self._runner(h)
                 for _ in range(n):
                     self.program.run_step(run, self._any_active(run), self.config.substeps)
-            elif n:
-                self._run(h, n)
+            for start in range(0, 0 if self.staged else n, MOST_STEPS):
+                self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
             source = self._arrays["failed"].data.ptr
             self._cupy.cuda.runtime.memcpyAsync(self._failed_host.ctypes.data, source, 4, _DEVICE_TO_HOST, stream)
         self._device_newer = True
         self.changed()
-        return bool(self._failed_host[0])
+        return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Executes segments: at first launch by launch, from the second time on as a CUDA graph."""
@@ -302,6 +314,8 @@ class CudaBackend(KernelBackend):
     def changed(self) -> None:
         """The state is another one: what the slabs hold for signals is out of date."""
         self._sensed_h, self._posed = 0.0, False
+        # Whoever asked for the commands may have written them.
+        self._control_newer = self._control_newer or self._control_lent
 
     def slab_array(self, name: str) -> Array:
         """A copy."""
@@ -375,11 +389,16 @@ class CudaBackend(KernelBackend):
         with self._here():
             return np.asarray(self._arrays["health_value"].get())
 
+    def newly_failed(self) -> bool:
+        """Whether more worlds are known to have failed than at the last call."""
+        seen, self._seen = self._seen, int(self._failed_host[0])
+        return self._seen > seen
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         with self._here():
             health = self._arrays["health"].get()
             health[worlds] = 0
             self._arrays["health"].set(health)
-            self._arrays["failed"].fill(int(health.any()))
-        self._failed_host[0] = int(health.any())
+            self._failed_host[0] = self._seen = int(np.count_nonzero(health))
+            self._arrays["failed"].fill(self._seen)

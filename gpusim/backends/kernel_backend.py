@@ -46,7 +46,7 @@ def use_staged(launch: str, world_bytes: int) -> bool:
         UnknownNameError: an unknown launch.
     """
     if launch not in LAUNCHES:
-        raise unknown_name("launch", launch, LAUNCHES)
+        raise unknown_name("launch", str(launch), LAUNCHES)
     return launch == "staged" or (launch == "auto" and world_bytes > STAGED_ABOVE)
 
 
@@ -66,9 +66,11 @@ def on_host(value: Any) -> Any:
     """The same as a NumPy array, if it is an array on a GPU."""
     if not is_on_device(value):
         return value
-    import cupy
-
-    return cupy.from_dlpack(value).get()
+    if hasattr(value, "cpu"):  # PyTorch
+        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.cpu()
+    if hasattr(value, "get"):  # CuPy
+        return value.get()
+    return np.asarray(value)
 
 
 class KernelBackend(ABC):
@@ -100,6 +102,7 @@ class KernelBackend(ABC):
         self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None
+        self._seen = 0
         self.direct = config.joint_solver == "direct"
         settings = {name: self._setting(name) for name in SETTINGS_INT}
         self.program = Program(self.sizes, settings, self.direct)
@@ -162,10 +165,15 @@ class KernelBackend(ABC):
         """The number that failed in each world, (num_worlds,)."""
         return self.health_value
 
+    def newly_failed(self) -> bool:
+        """Whether more worlds have failed than at the last call."""
+        seen, self._seen = self._seen, int(self.failed[0])
+        return self._seen > seen
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         self.health[worlds] = 0
-        self.failed[0] = int(self.health.any())
+        self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     @abstractmethod
     def sync_arguments(self) -> None:

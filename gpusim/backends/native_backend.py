@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,26 +22,33 @@ from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 
-def thread_count(threads: int | None = None) -> int:
-    """Threads for many worlds: as given, GPUSIM_THREADS, or the cores that this process may use.
-
-    Raises:
-        ModelError: not a whole number of at least 1.
-    """
-    if threads is not None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise validate.fail(
-                "Simulation", f"threads = {threads!r} must be a whole number of at least 1", "give 1 or more, or None"
-            )
-        return threads
+def thread_count() -> int:
+    """Threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
     given = os.environ.get("GPUSIM_THREADS", "")
-    if given.isdigit() and int(given) > 0:
+    if given:
+        if not given.isdigit() or int(given) < 1:
+            raise validate.fail("GPUSIM_THREADS", f"{given!r} is no whole number of at least 1", "correct or unset it")
         return int(given)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
+# OpenMP's team does not survive a fork: children run on one thread.
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+# Seconds and steps of one launch at most.
+PIECE, MOST_STEPS = 0.05, 1_000_000
 # Builds of this process by what they were made of.
 _LIBRARIES: dict[tuple[object, ...], ctypes.CDLL] = {}
 
@@ -76,7 +84,8 @@ class NativeBackend(KernelBackend):
         specialize: bool = False,
     ) -> None:
         super().__init__(model, state, parameters, config, real, launch)
-        self.threads = thread_count(threads)
+        # Each thread of a fused launch has a slab of its own, and no more threads than worlds have something to do.
+        self.threads = threads or thread_count()
         main = "staged.cu" if self.staged else "fused.cu"
         variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
         self._library = load_library(variant)
@@ -95,7 +104,12 @@ class NativeBackend(KernelBackend):
     def bind(self, control: Array) -> None:
         """Take the commands from ``control``, (num_worlds, controls)."""
         self.fill_arguments(control)
-        self._ensure_slabs(self.num_worlds if self.staged else min(self.threads, self.num_worlds))
+        self._ensure_slabs(self.num_worlds if self.staged else self._team)
+
+    @property
+    def _team(self) -> int:
+        """Threads of one launch."""
+        return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
 
     def _ensure_slabs(self, count: int) -> None:
         if self._slab.size < count * self.layout.size:
@@ -110,8 +124,19 @@ class NativeBackend(KernelBackend):
             for _ in range(n):
                 self.program.run_step(run, self._any_active(run), self.config.substeps)
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(h), n, self.threads)
-        return bool(self.failed[0])
+            self._run_pieces(n, ctypes.c_double(h))
+        return self.newly_failed()
+
+    def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
+        """Steps in pieces of about PIECE seconds, so that Ctrl-C is heard between them; the bits are the same."""
+        piece = 1
+        while n > 0:
+            count = min(n, piece)
+            start = time.perf_counter()
+            self._library.run_worlds(self._address, h, count, self._team)
+            spent = max(time.perf_counter() - start, 1e-6)
+            n -= count
+            piece = max(1, min(int(count * PIECE / spent), MOST_STEPS))
 
     def run_stage(self, stage: str, h: float) -> None:
         """One stage of a substep of ``h`` seconds on the slabs ("start" loads the state); staged launch only."""
@@ -127,7 +152,7 @@ class NativeBackend(KernelBackend):
             self.program.run_impulses(run, self._any_active(run))
             run(self.program.sense)
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self.threads)
+            self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
         return self.fill_work(h)
 
     def current_angles(self) -> None:
@@ -136,7 +161,7 @@ class NativeBackend(KernelBackend):
         if self.staged:
             self._runner(0.0)(self.program.pose)
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self.threads)
+            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self._team)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Executes segments of the staged program for substeps of ``h`` seconds."""
@@ -145,7 +170,7 @@ class NativeBackend(KernelBackend):
         def run(segment: list[Launch]) -> None:
             for launch in segment:
                 kernel = getattr(library, f"staged_{launch.phase}")
-                kernel(self._address, size, launch.condition, launch.level, self.threads)
+                kernel(self._address, size, launch.condition, launch.level, self._team)
 
         return run
 

@@ -90,4 +90,5 @@ def kernel_variants() -> Iterator[Variant]:
         ):
             yield make_variant(main, real, stored, direct)
     # What fast=True adds.
-    yield make_variant("fused.cu", single, single, True)
+    for main in ("fused.cu", "staged.cu"):
+        yield make_variant(main, single, single, True)

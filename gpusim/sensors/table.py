@@ -45,8 +45,8 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
         lambda: sim.read_state()["not_converged"],
     )  # fmt: skip
     table.add(
-        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 2: capacity exceeded, 4: not converged",
-        sim.health_word,
+        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 4: not converged",
+        lambda: sim.health_word(),
     )  # fmt: skip
 
     def write_gravity(worlds: Array, value: Array) -> None:

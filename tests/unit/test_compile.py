@@ -183,15 +183,16 @@ def test_a_failed_build_leaves_nothing(cache: Path) -> None:
 
 def test_the_faster_build_stays(cache: Path) -> None:
     def slow(scratch: Path) -> bytes:
-        (cache / "cuda" / "k.cubin").write_bytes(b"faster")
+        cached("cuda/k.cubin", lambda other: b"faster")
         return b"slower"
 
     assert cached("cuda/k.cubin", slow).read_bytes() == b"faster"
 
 
-def test_an_empty_file_does_not_count(cache: Path) -> None:
-    (cache / "cuda").mkdir(parents=True)
-    (cache / "cuda" / "k.cubin").touch()
+@pytest.mark.parametrize("left", [b"", b"who", b"wh0le"])
+def test_a_damaged_file_does_not_count(cache: Path, left: bytes) -> None:
+    cached("cuda/k.cubin", lambda scratch: b"whole")
+    (cache / "cuda" / "k.cubin").write_bytes(left)
     assert cached("cuda/k.cubin", lambda scratch: b"whole").read_bytes() == b"whole"
 
 
@@ -310,7 +311,8 @@ def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path)
     assert len(list(meet.iterdir())) == 2, "they did not compile at the same time"
     (path,) = paths
     assert result_of(Path(path), 3.0) == 6.5
-    assert [file.name for file in (cache / "native").iterdir()] == [Path(path).name]
+    names = {file.name for file in (cache / "native").iterdir()}
+    assert names == {Path(path).name, Path(path).name + ".sha256"}
 
 
 def test_no_compiler_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

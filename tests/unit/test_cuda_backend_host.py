@@ -131,6 +131,8 @@ def test_reset_by_mask_and_quarantine(launch: str) -> None:
         warnings.simplefilter("error")
         sim.step(2)
     assert sim.health().all()
+    sim.reset(fake_cupy.fake(np.array([True, False, False])))
+    assert sim.read("sim.time").get()[0] == 0.0 < sim.read("sim.time").get()[1]
 
 
 def test_devices() -> None:
@@ -138,3 +140,17 @@ def test_devices() -> None:
     assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
     with pytest.raises(gpusim.ModelError, match=r"device = 5 is not among 2 GPUs"):
         machine("boom_crane", "cuda", device=5)
+
+
+def test_held_commands() -> None:
+    """An array of commands may be kept and written again, until commands come from the device."""
+    sims = [machine("hydraulic_lift", backend) for backend in ("cuda", "native")]
+    for sim in sims:
+        held = sim.control.array
+        for value in (0.2, 0.7):
+            held[:, 0] = value
+            sim.changed()
+            sim.step(5)
+    assert bits(sims[0]) == bits(sims[1])
+    with pytest.raises(gpusim.ModelError, match=r"shape \(2,\) does not fit 3 worlds"):
+        sims[0].control[next(iter(sims[0].control))] = fake_cupy.fake(np.zeros(2))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import re
 import tracemalloc
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 
 import gpusim.backends
 from gpusim import GpusimError, ModelBuilder, Simulation, SolverConfig
+from gpusim.backends import native_backend
 
 from .helpers import SOLVERS, ball_body, bits, different
 from .machine import machine, scatter
@@ -299,3 +302,49 @@ def test_simulations_leave_no_memory_behind() -> None:
     finally:
         tracemalloc.stop()
     assert grown < 40e3, grown
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.parametrize("worlds", [2, 3, 8])
+def test_more_threads_than_worlds(worlds: int, launch: str) -> None:
+    """A team is never larger than the worlds that have a slab; the bits are those of one thread."""
+    ends = []
+    for threads in (1, 16):
+        sim = Simulation(machine().finalize(), worlds, "native", launch=launch, threads=threads)
+        sim.control["motor"] = np.linspace(-1.0, 1.0, worlds)
+        for _ in range(3):
+            sim.step(4 if launch == "fused" else 1)
+        ends.append([bits(sim, world) for world in range(worlds)])
+    assert ends[0] == ends[1]
+
+
+def test_memory_is_freed_with_the_last_reference() -> None:
+    """No cycle keeps a simulation alive until the garbage collector runs."""
+    sim = Simulation(machine().finalize(), 2, "native")
+    sim.step()
+    sim.read("sim.kinetic_energy")
+    assert sim.health().all()
+    gone = weakref.ref(sim)
+    gc.disable()
+    try:
+        del sim
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_long_runs_go_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps are asked for, a launch is short enough for Ctrl-C; the bits are the same."""
+    monkeypatch.setattr(native_backend, "MOST_STEPS", 7)
+    pieces = Simulation(machine().finalize(), 2, "native")
+    pieces.step(40)
+    monkeypatch.undo()
+    whole = Simulation(machine().finalize(), 2, "native")
+    whole.step(40)
+    assert bits(pieces, 1) == bits(whole, 1)
+    np.testing.assert_allclose(pieces.read("sim.time"), 40e-3)
+
+
+def test_a_simulation_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match="can't be pickled"):
+        pickle.dumps(Simulation(machine().finalize(), backend="native"))
