@@ -3,13 +3,32 @@
 #pragma once
 #include "rows.cuh"
 
-// One number of the blocks of J M^-1 J^T: item i = block * block_size^2 + row * block_size + column.
+// Items of block products: each number of a row on a GPU, which has the threads, the whole row on a CPU, which has not.
+#if GPUSIM_GPU || defined(GPUSIM_TEAM)
+GPUSIM_FN int row_parts(const World& w) { return w.block(); }
+#else
+GPUSIM_FN int row_parts(const World&) { return 1; }
+#endif
+struct BlockRow {
+    int block, row, column;  // the item's columns are column, column + row_parts, ...
+};
+GPUSIM_FN BlockRow block_row(const World& w, int i) {
+    const int parts = row_parts(w), n = w.block(), row = i / parts;
+    return {row / n, row % n, i - row * parts};
+}
+GPUSIM_FN int block_items(const World& w, int blocks) { return blocks * w.block() * row_parts(w); }
+
+// Blocks of J M^-1 J^T.
 GPUSIM_PHASE void product_entry(const World& w, int i) {
-    const int n = w.block(), square = n * n, target = i / square, r = (i - target * square) / n, c = i - target * square - r * n;
-    real sum = real(0);
-    for (int k = w.product_start()[target]; k < w.product_start()[target + 1]; ++k)
-        sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + r), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
-    w.mass_blocks()[i] = sum;
+    const BlockRow at = block_row(w, i);
+    const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
+    real* out = w.mass_blocks() + (at.block * n + at.row) * n;
+    for (int c = at.column; c < n; c += row_parts(w)) {
+        real sum = real(0);
+        for (int k = first; k < end; ++k)
+            sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + at.row), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
+        out[c] = sum;
+    }
 }
 
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
@@ -40,10 +59,12 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     w.factored()[row] = w.gamma()[row];
 }
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
-    const int n = w.block(), square = n * n, target = i / square, r = (i - target * square) / n, c = i - target * square - r * n;
-    const int row = w.block_row()[target] * n + r, column = w.block_column()[target] * n + c;
-    const bool diagonal = target < w.constraints() && r == c;
-    w.factor_blocks()[i] = diagonal ? w.shown()[row] : w.mass_blocks()[i] * w.scale()[row] * w.scale()[column];
+    const BlockRow at = block_row(w, i);
+    const int n = w.block(), row = w.block_row()[at.block] * n + at.row, columns = w.block_column()[at.block] * n;
+    const bool diagonal = at.block < w.constraints();
+    const real *from = w.mass_blocks() + (at.block * n + at.row) * n, *scale = w.scale() + columns;
+    real *out = w.factor_blocks() + (at.block * n + at.row) * n, own = w.scale()[row];
+    for (int c = at.column; c < n; c += row_parts(w)) out[c] = diagonal && c == at.row ? w.shown()[row] : from[c] * own * scale[c];
 }
 
 // The operations of one level: pivots, column, updates.
@@ -54,24 +75,29 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     invert_block(out, n, n);
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
-    const int n = w.block(), square = n * n, edge = w.level_edge()[level] + i / square, r = i % square / n, c = i % n;
-    const real *a = w.factor_blocks() + w.edge_block()[edge] * square + r * n, *d = w.inverse() + w.edge_pivot()[edge] * square + c;
-    real sum = real(0);
-    for (int k = 0; k < n; ++k) sum += a[k] * d[k * n];
-    w.lower()[edge * square + r * n + c] = sum;
+    const BlockRow at = block_row(w, i);
+    const int n = w.block(), square = n * n, edge = w.level_edge()[level] + at.block;
+    const real *a = w.factor_blocks() + w.edge_block()[edge] * square + at.row * n, *d = w.inverse() + w.edge_pivot()[edge] * square;
+    real* out = w.lower() + edge * square + at.row * n;
+    for (int c = at.column; c < n; c += row_parts(w)) {
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += a[k] * d[k * n + c];
+        out[c] = sum;
+    }
 }
 GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
-    const int n = w.block(), square = n * n, target = w.level_target()[level] + i / square, r = i % square / n, c = i % n;
-    real* out = w.factor_blocks() + w.target_block()[target] * square + r * n + c;
-    real value = *out;
+    const BlockRow at = block_row(w, i);
+    const int n = w.block(), square = n * n, target = w.level_target()[level] + at.block;
+    real* out = w.factor_blocks() + w.target_block()[target] * square + at.row * n;
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
-        const real* l = w.lower() + w.update_left()[k] * square + r * n;
-        const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square + c * n;
-        real sum = real(0);
-        for (int m = 0; m < n; ++m) sum += l[m] * a[m];
-        value -= sum;
+        const real* l = w.lower() + w.update_left()[k] * square + at.row * n;
+        const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
+        for (int c = at.column; c < n; c += row_parts(w)) {
+            real sum = real(0);
+            for (int m = 0; m < n; ++m) sum += l[m] * a[c * n + m];
+            out[c] -= sum;
+        }
     }
-    *out = value;
 }
 GPUSIM_FN int level_pivots(const World& w, int level) { return w.level_pivot()[level + 1] - w.level_pivot()[level]; }
 GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[level + 1] - w.level_edge()[level]; }

@@ -45,14 +45,13 @@ GPUSIM_PHASE void refit(const World& w) {
     RUN(w.axes(), sum_law(w, i));
 }
 GPUSIM_PHASE void factorize(const World& w) {
-    const int square = w.block() * w.block();
     RUN(w.rows(), scale_row(w, i));
-    RUN(w.blocks() * square, scale_entry(w, i));
+    RUN(block_items(w, w.blocks()), scale_entry(w, i));
     GPUSIM_ROLLED
     for (int level = 0; level < w.levels(); ++level) {
         RUN(level_pivots(w, level), invert_pivot(w, level, i));
-        RUN(level_edges(w, level) * square, divide_entry(w, level, i));
-        RUN(level_targets(w, level) * square, update_entry(w, level, i));
+        RUN(block_items(w, level_edges(w, level)), divide_entry(w, level, i));
+        RUN(block_items(w, level_targets(w, level)), update_entry(w, level, i));
     }
 }
 // change = A^-1 right.
@@ -67,7 +66,7 @@ GPUSIM_PHASE void solve_factored(const World& w) {
     RUN(w.rows(), scale_change(w, i));
 }
 GPUSIM_PHASE void direct_solve(const World& w) {
-    RUN(w.blocks() * w.block() * w.block(), product_entry(w, i));
+    RUN(block_items(w, w.blocks()), product_entry(w, i));
     RUN(w.rows(), start_row(w, i));
     RUN(w.axes(), start_axis(w, i));
     RUN(1, start_passes(w, i));
