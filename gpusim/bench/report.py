@@ -17,6 +17,8 @@ HEAD = (
     "floor us", "of floor", "bound by",
 )  # fmt: skip
 LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note")
+# Columns that give way in a narrow window, in this order.
+DROPPED_FIRST = ("flops 32", "flops 64", "bytes", "floor us", "+-", "of floor", "how")
 PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
 LEGEND = (
     "us/step: median time of a step of all worlds; +-: its interquartile range; bytes, flops: least traffic and "
@@ -93,12 +95,29 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     except ImportError:
         print(plain_table(head, rows))
         return
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    head, rows, dropped = narrowed(head, rows, console.width)
     table = Table()
     for name in head:
-        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT)
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT, min_width=4)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    console.print(table)
+    if dropped:
+        print(f"A wider window, or --json, shows {', '.join(dropped)} too.")
+
+
+def narrowed(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """A table without those of its less important columns that a width leaves no room for, and their names."""
+    kept, dropped = list(range(len(head))), []
+    needed = [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for name in DROPPED_FIRST:
+        if name in head and 1 + sum(needed[k] for k in kept) > width:
+            kept.remove(head.index(name))
+            dropped.append(name)
+    return [head[k] for k in kept], [[row[k] for k in kept] for row in rows], dropped
 
 
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
