@@ -274,7 +274,7 @@ def _resident_bytes() -> int:
 
 
 def test_simulations_leave_no_memory_behind() -> None:
-    """1000 times create, step, delete: the process keeps its size, and 100 cycles keep less than 400 bytes each."""
+    """1000 times create, step, delete: the process keeps its size, and 50 cycles keep less than 400 bytes each."""
     b = ModelBuilder()
     ball_body(b, label="stone")
     b.add_joint_ball(-1, 0)
@@ -296,12 +296,15 @@ def test_simulations_leave_no_memory_behind() -> None:
     tracemalloc.start()
     try:
         cycles(50)
-        before = tracemalloc.get_traced_memory()[0]
-        cycles(100)
-        grown = tracemalloc.get_traced_memory()[0] - before
+        growths = []
+        for _ in range(3):
+            before = tracemalloc.get_traced_memory()[0]
+            cycles(50)
+            growths.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
-    assert grown < 40e3, grown
+    # A leak grows every time; other threads of the test process may fill a cache of theirs once.
+    assert min(growths) < 20e3, growths
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
