@@ -70,6 +70,7 @@ class CudaBackend(KernelBackend):
         self._commands_newer = self._control_lent = False
         self._sensed_h, self._posed = 0.0, False
         self._initial_arguments: Any = None
+        self._last_stream: Any = None
         self._graphs: dict[tuple[int, float], Any] = {}
         self._kernels: dict[str, Any] = {}
         with self._here():
@@ -152,13 +153,15 @@ class CudaBackend(KernelBackend):
     def _pull(self) -> None:
         if self._device_newer:
             with self._here():
+                self._follow_stream()
                 for host, device in self._kept():
                     device.get(out=host)
             self._device_newer = False
 
     def _push(self) -> None:
-        """Bring what the host wrote to the device."""
+        """Bring what the host wrote to the device; comes before every launch."""
         with self._here():
+            self._follow_stream()
             if self._host_newer:
                 for host, device in self._kept():
                     device.set(host)
@@ -167,6 +170,13 @@ class CudaBackend(KernelBackend):
                 if self.control.size:
                     self._arrays["control"].set(self.control)
                 self._control_newer = False
+
+    def _follow_stream(self) -> None:
+        """Let the current stream wait for what was launched on the one before, if it has changed."""
+        stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
+        if last is not None and last.ptr != stream.ptr:
+            stream.wait_event(last.record())
+        self._last_stream = stream
 
     @property
     def state(self) -> State:

@@ -93,8 +93,20 @@ class Graph:
 class Stream:
     """A stream that can capture."""
 
+    # Number of the current one, and (stream that waits, stream it waits for).
+    current = 0
+    waits: list[tuple[int, int]] = []
+
     def __init__(self, non_blocking: bool = False) -> None:
-        self.ptr = 0
+        self.ptr = Stream.current
+
+    def record(self) -> int:
+        """An event: the stream's number."""
+        return self.ptr
+
+    def wait_event(self, event: int) -> None:
+        """Wait for another stream's work."""
+        Stream.waits.append((self.ptr, event))
 
     def __enter__(self) -> Stream:
         return self

@@ -154,3 +154,18 @@ def test_held_commands() -> None:
     assert bits(sims[0]) == bits(sims[1])
     with pytest.raises(gpusim.ModelError, match=r"shape \(2,\) does not fit 3 worlds"):
         sims[0].control[next(iter(sims[0].control))] = fake_cupy.fake(np.zeros(2))
+
+
+def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes CuPy's current stream between two calls still reads what the steps before have made."""
+    monkeypatch.setattr(fake_cupy.Stream, "waits", [])
+    sim = machine("boom_crane", "cuda")
+    sim.step()
+    sim.step()
+    assert fake_cupy.Stream.waits == []
+    monkeypatch.setattr(fake_cupy.Stream, "current", 7)
+    sim.read("sim.time")
+    sim.step()
+    monkeypatch.setattr(fake_cupy.Stream, "current", 8)
+    sim.state.copy()
+    assert fake_cupy.Stream.waits == [(7, 0), (8, 7)]
