@@ -41,7 +41,7 @@ class Quarantine:
         for world in np.flatnonzero(failed):
             self._reasons[int(world)] = self._culprit(int(world))
             warnings.warn(
-                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=3
+                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=4
             )
         self.stopped |= failed
         if self.stopped.any():
@@ -141,9 +141,9 @@ class KernelQuarantine:
         new = [world for world in failed if world not in self._told]
         self._told.update(new)
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
-            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=3)
+            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=4)
         if len(new) > _WARNED_EACH:
-            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=3)
+            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=4)
 
     def release(self, worlds: Array) -> None:
         """Worlds that were reset run again."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import choose_backend, make_backend
-from gpusim.backends.kernel_backend import KernelBackend, is_on_device, on_host
+from gpusim.backends.base import Backend
 from gpusim.errors import ModelError, unknown_name
-from gpusim.health import KernelQuarantine, Quarantine
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.model import Model
@@ -32,14 +32,12 @@ class ControlMap(MutableMapping[str, Any]):
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         self._columns = sim.model.controls
-        self._array: Array = np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0)
-        sim.backend.bind(self._array)
+        sim.backend.bind(np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0))
 
     @property
     def array(self) -> Array:
         """Commands of all worlds on the host, (num_worlds, commands); call sim.changed() after writing into it."""
-        backend = self._sim.backend
-        return backend.host_control() if isinstance(backend, KernelBackend) else self._array
+        return self._sim.backend.host_control()
 
     def _column(self, label: str) -> int:
         if label not in self._columns:
@@ -52,7 +50,7 @@ class ControlMap(MutableMapping[str, Any]):
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)
         element = f"command '{label}'"
-        if is_on_device(value) and isinstance(self._sim.backend, KernelBackend):
+        if is_on_device(value):
             self._sim.backend.write_command(column, value)
             self._sim.changed()
             return
@@ -135,7 +133,7 @@ class Simulation:
                 "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
             ) from None
         work = DTYPES[work_dtype(dtype, self.config, fast)]
-        self.backend = make_backend(
+        self.backend: Backend = make_backend(
             self.backend_name,
             model,
             state,
@@ -152,7 +150,7 @@ class Simulation:
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
-        self.quarantine = self._make_quarantine()
+        self.quarantine = self.backend.make_quarantine(self._self)
         self._sensed: Work | None = None
         self._signals: SignalTable | None = None
 
@@ -194,18 +192,7 @@ class Simulation:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._sensed = None
-        if isinstance(self.backend, KernelBackend):
-            if self.backend.advance(n, size):
-                self.quarantine.check()
-            return
-        for _ in range(n):
-            self.backend.advance(size)
-            self.quarantine.check()
-
-    def _make_quarantine(self) -> Quarantine | KernelQuarantine:
-        if isinstance(self.backend, KernelBackend):
-            return KernelQuarantine(self._self, self.backend)
-        return Quarantine(self._self)
+        self.backend.advance(n, size, self.quarantine.check)
 
     def sensed(self) -> Work:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
@@ -216,8 +203,7 @@ class Simulation:
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""
         self._sensed = None
-        if isinstance(self.backend, KernelBackend):
-            self.backend.changed()
+        self.backend.changed()
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
@@ -254,7 +240,7 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        if numpy or not isinstance(self.backend, KernelBackend):
+        if numpy:
             return np.array(table[name].read())
         array = self.backend.read_signal(name, self.config.dt / self.config.substeps)
         return array if array is not None else self.backend.to_device(np.array(table[name].read()))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.backends.base import Backend
 from gpusim.backends.compile import find_compiler
 from gpusim.backends.compile_cache import check_cache
 from gpusim.backends.cuda_device import load_cupy
-from gpusim.backends.kernel_backend import KernelBackend, use_staged
+from gpusim.backends.kernel_backend import use_staged
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.errors import GpusimError, ModelError, unknown_name
@@ -92,7 +93,7 @@ def make_backend(
     config: SolverConfig,
     real: Any,
     **options: Any,
-) -> NumpyBackend | KernelBackend:
+) -> Backend:
     """The backend over the given state and parameters.
 
     Args:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusim.model.state import State
 from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
 
 
 class Stages(Protocol):
@@ -39,9 +44,74 @@ class Stages(Protocol):
         """Velocities at t_n."""
 
 
-class Backend(Stages, Protocol):
-    """A backend: its name, and the arrays that the front door reads and writes."""
+class Watch(Protocol):
+    """Who keeps failed worlds at their last good state (gpusim/health.py)."""
+
+    @property
+    def stopped(self) -> Array:
+        """True for worlds that stand still, (num_worlds,)."""
+
+    def check(self) -> None:
+        """Warn of worlds that failed since the last call."""
+
+    def release(self, worlds: Array) -> None:
+        """Worlds that were reset run again."""
+
+    def report(self) -> str:
+        """One line a stopped world."""
+
+
+class Backend(Protocol):
+    """What the front door asks of a backend."""
 
     name: str
-    work: Work
-    state: State
+
+    @property
+    def state(self) -> State:
+        """The state; whoever asks for it may write."""
+
+    @property
+    def work(self) -> Work:
+        """Host arrays of a substep."""
+
+    def read_state(self) -> State:
+        """The state, to be read only."""
+
+    def bind(self, control: Array) -> None:
+        """Take the commands from ``control``, (num_worlds, controls)."""
+
+    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
+        """Run ``n`` steps of ``dt`` seconds; ``check`` is called where worlds may have failed."""
+
+    def sensed(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage sense)."""
+
+    def current_angles(self) -> None:
+        """Bring the counted joint angles up to the current poses."""
+
+    def changed(self) -> None:
+        """Something was written: what was sensed is out of date."""
+
+    def restore(self, initial: State, worlds: Array) -> None:
+        """Put worlds back to a state."""
+
+    def initial_changed(self) -> None:
+        """The state that reset returns to was written."""
+
+    def refresh_parameters(self) -> None:
+        """Derive what follows from the parameters; call after one was written."""
+
+    def host_control(self) -> Array:
+        """Commands on the host, to be written; (num_worlds, controls)."""
+
+    def write_command(self, column: int, values: Any) -> None:
+        """Commands of all worlds from an array on a device, (num_worlds,)."""
+
+    def read_signal(self, name: str, h: float) -> Any:
+        """A signal as an array on the device, or None where the host reads it."""
+
+    def to_device(self, array: Array) -> Any:
+        """An array as :meth:`gpusim.Simulation.read` returns it."""
+
+    def make_quarantine(self, sim: Simulation) -> Watch:
+        """Who tells of failed worlds."""

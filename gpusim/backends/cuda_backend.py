@@ -220,7 +220,7 @@ class CudaBackend(KernelBackend):
         arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(bool(shared)))
         self._kernel("run_worlds")((grid,), (self._threads,), arguments, shared_mem=shared)
 
-    def advance(self, n: int, dt: float) -> bool:
+    def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds, on CuPy's current stream, without waiting for them.
 
         Returns:
@@ -293,9 +293,7 @@ class CudaBackend(KernelBackend):
             self._ensure_slabs(self.num_worlds)
             if self.staged:
                 run = self._runner(h)
-                run(self.program.start)
-                self.program.run_impulses(run, self._any_active(run))
-                run(self.program.sense)
+                self.program.run_sense(run, self._any_active(run))
             else:
                 self._run(h, SENSE)
         self._device_newer, self._sensed_h = True, h
@@ -317,9 +315,7 @@ class CudaBackend(KernelBackend):
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense), on the host."""
         self._sense(h)
-        work = self.fill_work(h)
-        self._sensed_h = h
-        return work
+        return self.fill_work(h)
 
     def changed(self) -> None:
         """The state is another one: what the slabs hold for signals is out of date."""
@@ -329,9 +325,15 @@ class CudaBackend(KernelBackend):
 
     def slab_array(self, name: str) -> Array:
         """A copy."""
+        place = self.layout.places[name]
+        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
+        if not size:
+            return np.zeros((self.num_worlds, *place.shape), place.dtype)
         with self._here():
-            memory = self._arrays["slab"][: self.num_worlds * self.layout.size].get()
-        return self.layout.view(memory, name, self.num_worlds)
+            slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
+            # Gathered on the device, so that only this array travels.
+            own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
+        return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def read_signal(self, name: str, h: float) -> Any:
         """A signal as a CuPy array (num_worlds, ...), or None where only the host can read it."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusim.actuators.base import Group
+from gpusim.arrays import on_host
 from gpusim.backends.header import (
     READ_PARAMETERS,
     SETTINGS_DOUBLE,
@@ -20,18 +22,20 @@ from gpusim.backends.slab import actuator_sizes, slab_layout
 from gpusim.backends.staged import Program
 from gpusim.backends.tables import model_tables
 from gpusim.errors import unknown_name
+from gpusim.health import KernelQuarantine
 from gpusim.model.fields import DERIVED_FIELDS
 from gpusim.model.model import Model
+from gpusim.model.parameters import derived_parameters
 from gpusim.model.state import State
+from gpusim.reference import prepare
 from gpusim.reference.work import Work
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
-
-
-# DLPack's numbers of memory that the CPU reads: its own, and pinned.
-_HOST_PLACES = (1, 3)
 # Values of ``steps`` with which fused.cu does not step.
 SENSE, POSE = 0, -1
 LAUNCHES = ("auto", "fused", "staged")
@@ -54,23 +58,6 @@ def arguments_type() -> np.dtype:  # type: ignore[type-arg]
     """The structure ``Arguments`` of the kernels; pointers as 64-bit numbers."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members()]
     return np.dtype(fields, align=True)
-
-
-def is_on_device(value: Any) -> bool:
-    """Whether an array lies on a GPU (CuPy, PyTorch, JAX: whatever speaks DLPack)."""
-    place = getattr(value, "__dlpack_device__", None)
-    return place is not None and place()[0] not in _HOST_PLACES
-
-
-def on_host(value: Any) -> Any:
-    """The same as a NumPy array, if it is an array on a GPU."""
-    if not is_on_device(value):
-        return value
-    if hasattr(value, "cpu"):  # PyTorch
-        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.cpu()
-    if hasattr(value, "get"):  # CuPy
-        return value.get()
-    return np.asarray(value)
 
 
 class KernelBackend(ABC):
@@ -120,8 +107,17 @@ class KernelBackend(ABC):
         """Take the commands from ``control``, (num_worlds, controls)."""
 
     @abstractmethod
-    def advance(self, n: int, dt: float) -> bool:
+    def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
+
+    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
+        """Run ``n`` steps of ``dt`` seconds; the kernels watch every step, and ``check`` tells of what they found."""
+        if self.run(n, dt):
+            check()
+
+    def make_quarantine(self, sim: Simulation) -> KernelQuarantine:
+        """Who tells of failed worlds."""
+        return KernelQuarantine(sim, self)
 
     @abstractmethod
     def sensed(self, h: float) -> Work:
@@ -240,7 +236,7 @@ class KernelBackend(ABC):
         """Pass parameters on, and what is derived from them; call after one was written."""
         if self._work is not None:
             self._work.refresh_parameters()
-        a, derived = self.arguments, derived_parameters(self.model, self._parameters, self.real)
+        a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
@@ -288,10 +284,7 @@ class KernelBackend(ABC):
         """The work arrays that signals read, from the slabs after stage sense."""
         w, t, slab = self.work, self.model.topology, self.slab_array
         w.control = self.control
-        w.h = h
-        w.h_prev = self.read_state().arrays["step_before"][:, None].astype(self.real)
-        half = self.real.type(0.5)
-        w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else half * (w.h_prev + self.real.type(h))
+        prepare.set_times(w, h)
         w.twist_now, w.momentum_now, w.twist_before = slab("twist_now"), slab("momentum_now"), slab("twist_before")
         w.twist = slab("twist")
         w.axis_position, w.axis_velocity_next = slab("axis_position"), slab("rate_next")
@@ -318,16 +311,3 @@ class KernelBackend(ABC):
                 scratch = self.slab_array(f"{kind.name}_scratch")
                 kept = scratch.reshape(self.num_worlds, len(kind.kernel_scratch), count)
                 kind.take_scratch(w, {name: kept[:, k] for k, name in enumerate(kind.kernel_scratch)})
-
-
-def derived_parameters(model: Model, p: dict[str, Array], real: Any) -> dict[str, Array]:
-    """Arrays of fields.DERIVED_FIELDS."""
-    dynamic = model.topology.dynamic
-    return {
-        "inverse_mass": np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real),
-        "inertia": p["inertia"].astype(real),
-        "inertia_inverse_body": np.linalg.inv(p["inertia"]).astype(real),
-        "inertia_largest": np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real),
-    }
-
-

@@ -116,7 +116,7 @@ class NativeBackend(KernelBackend):
             self._slab = np.zeros(count * self.layout.size + 64, np.uint8)
             self.arguments["slab"] = self.place("slab", self._slab)
 
-    def advance(self, n: int, dt: float) -> bool:
+    def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
         h = dt / self.config.substeps
         if self.staged:
@@ -148,9 +148,7 @@ class NativeBackend(KernelBackend):
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(h)
-            run(self.program.start)
-            self.program.run_impulses(run, self._any_active(run))
-            run(self.program.sense)
+            self.program.run_sense(run, self._any_active(run))
         else:
             self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
         return self.fill_work(h)

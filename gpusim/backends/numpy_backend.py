@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.arrays import on_host
 from gpusim.geometry.rotations import matrix_from_quaternion
+from gpusim.health import Quarantine
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
@@ -16,6 +19,9 @@ from gpusim.solver.config import SolverConfig
 from gpusim.solver.step import sense as sense_stage
 from gpusim.solver.step import step
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
 
 
 class NumpyBackend:
@@ -36,10 +42,35 @@ class NumpyBackend:
         """Take the commands from ``control``, (num_worlds, controls)."""
         self.work.control = control
 
-    def advance(self, dt: float) -> None:
-        """One step of ``dt`` seconds."""
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            step(self, self.work.config, dt)
+    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
+        """Run ``n`` steps of ``dt`` seconds, with ``check`` after each one."""
+        for _ in range(n):
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                step(self, self.work.config, dt)
+            check()
+
+    def make_quarantine(self, sim: Simulation) -> Quarantine:
+        """Who watches the worlds."""
+        return Quarantine(sim)
+
+    def changed(self) -> None:
+        """Something was written; nothing is kept that could be out of date."""
+
+    def host_control(self) -> Array:
+        """Commands on the host, to be written; (num_worlds, controls)."""
+        return self.work.control
+
+    def write_command(self, column: int, values: Any) -> None:
+        """Commands of all worlds from an array on a device, (num_worlds,)."""
+        self.work.control[:, column] = on_host(values)
+
+    def read_signal(self, name: str, h: float) -> Any:
+        """None: the host reads all signals."""
+        return None
+
+    def to_device(self, array: Array) -> Any:
+        """An array as :meth:`Simulation.read` returns it."""
+        return array
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""

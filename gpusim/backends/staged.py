@@ -83,6 +83,12 @@ class Program:
         run(self.before_passes)
         self.run_passes(run, any_active)
 
+    def run_sense(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
+        """Stage sense: a trial of the impulses on the loaded state."""
+        run(self.start)
+        self.run_impulses(run, any_active)
+        run(self.sense)
+
     def run_passes(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
         """The passes of the direct solver, and the end of the stage solve."""
         while self.direct and any_active():

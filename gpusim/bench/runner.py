@@ -128,7 +128,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
     record.start = time.perf_counter() - begin
     record.backend, record.dtype, record.solver = backend, options.dtype, sim.config.joint_solver
     if backend != "numpy":
-        record.launch = "staged" if sim.backend.staged else "fused"  # type: ignore[union-attr]
+        record.launch = "staged" if sim.backend.staged else "fused"  # type: ignore[attr-defined]
     record.threads = int(getattr(sim.backend, "threads", 0) or 0)
     times = measure(sim, case, options.seconds, record)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))

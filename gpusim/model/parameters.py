@@ -1,4 +1,4 @@
-"""Checks of parameters that are written per world."""
+"""What follows from parameters, and checks of those that are written per world."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ import numpy as np
 from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.typing import Array
+
+
+def derived_parameters(dynamic: Array, p: dict[str, Array], real: Any) -> dict[str, Array]:
+    """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS; ``dynamic`` (bodies,) as in the topology."""
+    return {
+        "inverse_mass": np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real),
+        "inertia": p["inertia"].astype(real),
+        "inertia_inverse_body": np.linalg.inv(p["inertia"]).astype(real),
+        "inertia_largest": np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real),
+    }
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:

@@ -11,15 +11,8 @@ from gpusim.typing import Array
 
 
 def prepare(w: Work, h: float) -> None:
-    """Set up a substep of ``h`` seconds.
-
-    The kick covers the second half of the last substep and the first half of this one, so that velocities live
-    at half steps (leapfrog); the papers' scheme kicks over the whole coming substep.
-    """
-    state = w.state.arrays
-    w.h = h
-    w.h_prev = state["step_before"][:, None].astype(w.real)
-    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
+    """Set up a substep of ``h`` seconds."""
+    set_times(w, h)
     w.scratch = {}
     rotate(w)
     elements.track_angles(w)
@@ -32,6 +25,17 @@ def prepare(w: Work, h: float) -> None:
         w.mobility = geometric_stiffness.stiffened(w, w.mobility)
     w.mass_jacobian = _mass_jacobian(w, w.mobility)
     _axis_velocities(w)
+
+
+def set_times(w: Work, h: float) -> None:
+    """Step of the drift, the one before, and the time that the kick covers.
+
+    The kick covers the second half of the last substep and the first half of this one, so that velocities live
+    at half steps (leapfrog); the papers' scheme kicks over the whole coming substep.
+    """
+    w.h = h
+    w.h_prev = w.state.arrays["step_before"][:, None].astype(w.real)
+    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 
 
 def rotate(w: Work) -> None:

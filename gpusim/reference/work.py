@@ -10,6 +10,7 @@ from gpusim.actuators.base import BEFORE_LAST, LAST, NEXT, Group
 from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model.model import Model
+from gpusim.model.parameters import derived_parameters
 from gpusim.model.state import State
 from gpusim.reference.layout import Layout
 from gpusim.solver.config import SolverConfig
@@ -89,11 +90,9 @@ class Work:
     def refresh_parameters(self) -> None:
         """Derived values of the parameters; call after one was written."""
         p, dynamic, real = self.parameters, self.topology.dynamic, self.real
-        self.inverse_mass = np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real)
-        self.inertia = p["inertia"].astype(real)
-        self.inertia_inverse_body = np.linalg.inv(p["inertia"]).astype(real)
-        moments = np.linalg.eigvalsh(p["inertia"])
-        self.inertia_largest = moments[..., -1].astype(real)
+        derived = derived_parameters(dynamic, p, real)
+        self.inverse_mass, self.inertia = derived["inverse_mass"], derived["inertia"]
+        self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
         moving = self.inertia_largest[:, dynamic]
         self.least_inertia = float(moving.min()) if moving.size else 0.0
         self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)

@@ -18,7 +18,7 @@ from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, 
 from gpusim.bench.workloads import Case, Workload, chosen_cases
 from gpusim.errors import UnknownNameError
 
-needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
 LIFT = partial(workloads.scene_builder, "hydraulic_lift")
 
 

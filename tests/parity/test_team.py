@@ -13,7 +13,7 @@ from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import native_backend, why_not
 from gpusim.scene import load_scene
 
-pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"needs a C++ compiler: {why_not('native')}")
+pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
 SCENES = ("hydraulic_lift", "slider_crank", "dc_motor_rig", "flyball")
 # Number of threads and defines of the build.
 TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}

@@ -16,7 +16,7 @@ from gpusim.backends.compile import build_native
 from gpusim.scene import load_scene
 from tests.unit import fake_cupy
 
-pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"needs a C++ compiler: {why_not('native')}")
+pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,13 @@ LATE_MODES = {4, 5}
 
 on_backends = pytest.mark.parametrize(
     "backend",
-    ["numpy", pytest.param("native", marks=pytest.mark.skipif(bool(why_not("native")), reason="no C++ compiler"))],
+    [
+        "numpy",
+        pytest.param(
+            "native",
+            marks=pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}"),
+        ),
+    ],
 )
 
 

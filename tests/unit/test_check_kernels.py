@@ -1,0 +1,86 @@
+"""The check of all kernels, ci/check_kernels.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
+
+from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
+
+
+@pytest.fixture(scope="module")
+def check_kernels() -> ModuleType:
+    path = Path(__file__).parents[2] / "ci" / "check_kernels.py"
+    spec = importlib.util.spec_from_file_location("check_kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["check_kernels"] = module  # dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_check_reads_what_kernels_take(check_kernels: ModuleType) -> None:
+    log = (
+        "ptxas info    : 0 bytes gmem\n"
+        "ptxas info    : Compiling entry function 'step' for 'sm_90'\n"
+        "ptxas info    : Function properties for step\n"
+        "ptxas         .     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem\n"
+        "ptxas info    : Function properties for called\n"
+        "ptxas         .     16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Compiling entry function 'reset' for 'sm_90'\n"
+        "ptxas info    : Used 8 registers, used 0 barriers, 360 bytes cmem[0]\n"
+    )
+    step, reset = check_kernels.read_resources(log)
+    assert (step.name, step.registers, step.shared, step.stack, step.spills) == ("step", 40, 1024, 24, 16)
+    assert (reset.name, reset.registers, reset.shared, reset.stack, reset.spills) == ("reset", 8, 0, 0, 0)
+
+
+@pytest.fixture
+def nvrtc_12() -> Nvrtc:
+    try:
+        return load_nvrtc(12)
+    except NvrtcMissingError:
+        pytest.skip("NVRTC 12 is not installed; pip install \"nvidia-cuda-nvrtc-cu12<13\"")
+
+
+def variant(name: str, **sources: Any) -> SimpleNamespace:
+    return SimpleNamespace(name=name, main="twice.cu", generated=GPU_KERNEL | sources, defines=OFFSET)
+
+
+def test_the_check_prints_a_table(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_kernels.main(["--jobs", "1"], [variant("plain")]) == 0
+    out = capsys.readouterr().out
+    for arch in ("sm_70", "sm_75", "sm_80", "sm_90"):
+        assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0\n", out), out
+    assert "4 of 4 compiled" in out
+
+
+def test_the_check_fails_where_a_variant_does(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = variant("wrong", **{"part/offset.cuh": WRONG})
+    empty = variant("empty", **{"twice.cu": "static __device__ int x;\n"})
+    assert check_kernels.main(["--jobs", "1", "--arch", "sm_80"], [wrong, variant("plain"), empty]) == 1
+    out = capsys.readouterr().out
+    assert "part/offset.cuh:3: error" in out and "holds no kernel" in out and "1 of 3 compiled" in out
+
+
+def test_the_check_without_nvrtc(
+    check_kernels: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_kernels, "NVRTC_MAJOR", 11)
+    assert check_kernels.main(["--allow-missing"], []) == 0
+    assert capsys.readouterr().out.startswith("skipped: NVRTC 11 is not installed")
+    assert check_kernels.main([], []) == 1
+    assert "NVRTC 11 is not installed" in capsys.readouterr().err
