@@ -8,9 +8,6 @@
 #include <omp.h>
 #endif
 
-#define SENSE 0
-#define POSE -1
-
 GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int tid, int threads) {
     World w;
     w.a = a;

@@ -1,15 +1,7 @@
 // Health of a world after a step: numbers that are finite and below speeds that no machine has (gpusim/health.py). The
-// word is 0 for a good world, otherwise 1 + the lowest code found: what * HEALTH_KINDS + index of the body or actuator.
+// word is 0 for a good world, otherwise 1 + the lowest code found: what * HEALTH_INDICES + index of the body or actuator.
 #pragma once
 #include "rows.cuh"
-
-#define HEALTH_INDICES (1 << 24)
-#define HEALTH_STARTED 0
-#define HEALTH_ACTUATOR 1
-#define HEALTH_LINEAR 2
-#define HEALTH_ANGULAR 3
-#define HEALTH_POSITION 4
-#define HEALTH_ORIENTATION 5
 
 template <class T> GPUSIM_FN bool all_fine(const T* values, int count) {
     bool fine = true;

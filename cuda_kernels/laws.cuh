@@ -2,16 +2,9 @@
 #pragma once
 #include "rows.cuh"
 
-#define FREE 0
-#define SLIDE_UP 1
-#define SLIDE_DOWN 2
-#define STICK 3
-#define AT_LOWER 4
-#define AT_UPPER 5
+// A mode is a piece (FREE to AT_UPPER) and CLAMP_UP, CLAMP_DOWN or neither.
 #define CONTACT_BITS 7
-#define CLAMP_UP 8
-#define CLAMP_DOWN 16
-#define CLAMP_BITS 24
+#define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
 // What one actuator adds to the law of its axis, as doubles in the array ``share``.
 struct Share {

@@ -1,26 +1,9 @@
 // Signals that are read on the device, from the slab that the stage sense left (gpusim/sensors/); the others are read
-// on the host. Velocities and forces are those at t_n.
+// on the host. Velocities and forces are those at t_n. The numbers READ_... and the kinds of coordinates are
+// gpusim/backends/header.py's.
 #pragma once
 #include "kinds.cuh"
 #include "sense.cuh"
-
-#define READ_TIME 0
-#define READ_RESIDUAL 1
-#define READ_CENTER 2
-#define READ_POSITION 3
-#define READ_ORIENTATION 4
-#define READ_LINEAR 5
-#define READ_ANGULAR 6
-#define READ_MOMENTUM 7
-#define READ_COORDINATE 8
-#define READ_RATE 9
-// Readings of actuators follow, by their number.
-#define READ_ACTUATOR 10
-
-// Kinds of coordinates, as in gpusim/backends/device_signals.py.
-#define TRANSLATION 0
-#define ANGLE 1
-#define DISTANCE 2
 
 struct JointPoints {
     double arm_a[3], arm_b[3], apart[3];

@@ -2,14 +2,6 @@
 // is in gpusim/backends/staged.py; the phases are those of the fused launch.
 #include "step.cuh"
 
-// Which worlds a launch concerns.
-#define ALWAYS 0
-#define ACTIVE 1
-#define AGAIN 2
-#define SWEEPING 3
-#define CORRECTING 4
-#define REFRESHING 5
-
 GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
     World w;
     w.a = a;
@@ -20,6 +12,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
     w.base = a->slab + (long long)id * a->slab_bytes;
     return w;
 }
+// Which worlds a launch concerns (gpusim/backends/staged.py).
 GPUSIM_FN bool concerns(const World& w, int condition) {
     if (condition == ACTIVE) return *w.left() > 0;
     if (condition == AGAIN) return *w.left() > 0 && *w.again();

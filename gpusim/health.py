@@ -114,13 +114,19 @@ class Quarantine:
         return f"unknown cause after t = {time:.6g} s"
 
 
-# What a health word of the kernels names (cuda_kernels/health.cuh): code * _INDICES + index + 1.
-_INDICES = 1 << 24
+# What a health word of the kernels names (cuda_kernels/health.cuh): code * INDICES + index + 1.
+INDICES = 1 << 24
 # Of an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
-_STARTED, _ACTUATOR = 0, 1
-_FIELDS = {2: "linear_velocity", 3: "angular_momentum", 4: "position", 5: "orientation"}
+STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION = range(6)
+_FIELDS = {
+    STARTED: "velocity",
+    LINEAR: "linear_velocity",
+    ANGULAR: "angular_momentum",
+    POSITION: "position",
+    ORIENTATION: "orientation",
+}
 
 
 class KernelQuarantine:
@@ -167,11 +173,11 @@ class KernelQuarantine:
 
     def _reason(self, word: int, value: float, time: float) -> str:
         model, after = self._sim.model, f"after t = {time:.6g} s"
-        what, index = divmod(word - 1, _INDICES)
-        if what == _ACTUATOR:
+        what, index = divmod(word - 1, INDICES)
+        if what == ACTUATOR:
             number, variable = divmod(index, MOST_VARIABLES)
             groups = sorted(model.groups, key=lambda g: g.type.name)
             spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
         body = model.bodies[index].element if index < len(model.bodies) else "the world"
-        return f"{body} has {'velocity' if what == _STARTED else _FIELDS[what]} = {value:.3g} {after}"
+        return f"{body} has {_FIELDS[what]} = {value:.3g} {after}"

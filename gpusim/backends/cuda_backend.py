@@ -14,8 +14,8 @@ import numpy as np
 
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
-from gpusim.backends.header import kept_fields
-from gpusim.backends.kernel_backend import POSE, SENSE, KernelBackend
+from gpusim.backends.header import POSE, SENSE, kept_fields
+from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import model_variant
 from gpusim.model import validate

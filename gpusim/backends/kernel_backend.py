@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
-# Values of ``steps`` with which fused.cu does not step.
-SENSE, POSE = 0, -1
 LAUNCHES = ("auto", "fused", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20

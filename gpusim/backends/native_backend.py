@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends.compile import build_native
-from gpusim.backends.kernel_backend import POSE, SENSE, KernelBackend
+from gpusim.backends.header import POSE, SENSE
+from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import Variant, model_variant
 from gpusim.model import validate
