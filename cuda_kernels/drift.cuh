@@ -12,14 +12,19 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     turn3(w.inertia() + 9 * b, change, change);
     turn3(w.rotation() + 9 * b, change, out);
 }
-GPUSIM_PHASE void drift_body(const World& w, int b) {
-    const real* twist = w.twist() + 6 * b;
-    real change[3], rate[3];
+// Velocities at the half step: momentum changes by I d(omega) of the impulses.
+GPUSIM_PHASE void store_velocity(const World& w, int b) {
+    real change[3];
     momentum_change(w, b, change);
     for (int k = 0; k < 3; ++k) {
-        w.linear_velocity()[3 * b + k] = stored(twist[k]);
+        w.linear_velocity()[3 * b + k] = stored(w.twist()[6 * b + k]);
         w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
+}
+GPUSIM_PHASE void drift_body(const World& w, int b) {
+    const real* twist = w.twist() + 6 * b;
+    real rate[3];
+    store_velocity(w, b);
     // Bodies at rest need no passes.
     if (w.papers() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
     else midpoint_rate(w, b, rate);

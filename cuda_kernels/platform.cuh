@@ -72,6 +72,7 @@ GPUSIM_FN void raise_to(float* target, float value) {
 GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
+GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
 #else
 template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     U bits, old;
@@ -91,4 +92,6 @@ GPUSIM_FN void lower_to(int* target, int value) {
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
+// What the counter had; which number an item gets depends on threads, so what it writes there must be sorted after.
+GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 #endif

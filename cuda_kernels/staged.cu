@@ -18,6 +18,9 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
     if (condition == AGAIN) return *w.left() > 0 && *w.again();
     if (condition == SWEEPING) return !*w.done();
     if (condition == REFRESHING) return *w.left() > 0 && !*w.hold();
+    if (condition == TOUCHING) return touches(w);
+    if (condition == PRESSING) return touches(w) && !*w.done();
+    if (condition == SETTLING) return *w.settling() != 0;
     return condition == CORRECTING ? *w.correcting() != 0 : true;
 }
 
@@ -45,9 +48,92 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
             if (concerns(w, condition)) call;                                                                  \
         }                                                                                                      \
     }
+// Manifolds of one list (a color or the overflow), of which each world has its own number.
+#if GPUSIM_GPU
+#define PER_LIST(name) STAGED(name, w.pairs(), if (i < list_size(w, level)) name(w, level, i))
+#else
+#define PER_LIST(name)                                                                                         \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        for (int id = 0; id < a->n_worlds; ++id) {                                                             \
+            const World w = item_world(a, h, id);                                                              \
+            if (!concerns(w, condition)) continue;                                                             \
+            const int total = list_size(w, level);                                                             \
+            (void)threads;                                                                                     \
+            PARALLEL_ITEMS                                                                                     \
+            for (int i = 0; i < total; ++i) name(w, level, i);                                                 \
+        }                                                                                                      \
+    }
+#endif
+// Worlds side by side, each by one block from beginning to end.
+#if GPUSIM_GPU
+#define FIRST_WORLD blockIdx.x
+#define WORLD_STRIDE gridDim.x
+#define BLOCK_TID int(threadIdx.x)
+#define BLOCK_THREADS int(blockDim.x)
+#define PARALLEL_WORLDS
+#else
+#define FIRST_WORLD 0
+#define WORLD_STRIDE 1
+#define BLOCK_TID 0
+#define BLOCK_THREADS 1
+#define PARALLEL_WORLDS GPUSIM_PRAGMA(omp parallel for num_threads(threads) if (threads > 1 && a->n_worlds > 1))
+#endif
+#define PER_WORLD(name, call)                                                                                  \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        (void)condition; (void)level; (void)threads;                                                           \
+        PARALLEL_WORLDS                                                                                        \
+        for (int id = FIRST_WORLD; id < a->n_worlds; id += WORLD_STRIDE) {                                     \
+            World w = item_world(a, h, id);                                                                    \
+            w.tid = BLOCK_TID;                                                                                 \
+            w.threads = BLOCK_THREADS;                                                                         \
+            call(w);                                                                                           \
+            w.sync();                                                                                          \
+        }                                                                                                      \
+    }
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
 
+PER(keep_pair, w.pairs())
+PER(place_shape, w.touchable())
+PER(clear_bucket, w.bucket_places())
+PER(count_member, w.touchable())
+PER(scan_bucket_part, PARTS)
+PER(scan_sums, 1)
+PER(scan_bucket_rest, PARTS)
+PER(enter_bucket, w.touchable())
+PER(sort_bucket, w.buckets() + 1)
+PER(count_pairs, w.places())
+PER(scan_pair_part, PARTS)
+PER(scan_pair_rest, PARTS)
+PER(list_pairs, w.touchable())
+PER(count_close, 1)
+PER(meet_pair, w.pairs())
+PER(clear_colors, w.bodies())
+PER(color_pairs, 1)
+PER(list_colors, 1)
+PER(list_overflow, 1)
+PER(prepare_pair, w.pairs())
+PER(start_contact_sweeps, 1)
+PER(aim_pair, w.pairs())
+PER_LIST(warm_contact)
+PER_LIST(sweep_contact)
+PER(add_contact_parts, w.bodies())
+PER(end_contact_sweep, 1)
+PER(start_course_body, w.bodies() * 6)
+PER(start_course_pair, w.pairs())
+PER(sum_squares, PARTS)
+PER(choose_share, 1)
+PER(go_on_pair, w.pairs())
+PER(go_on_body, w.bodies() * 6)
+PER(skip_solve, 1)
+PER(slip_pair, w.pairs())
+PER(start_settle, 1)
+PER(find_axis_impact, w.axes())
+PER(settle_pair, w.pairs())
+PER(enter_settle, 1)
+PER(store_velocity, w.bodies())
+PER(store_rate, w.axes())
+PER(store_pair, w.pairs())
 PER(rotate_body, w.bodies())
 PER(track_angle, w.angles())
 PER(evaluate_element, w.elements())
@@ -95,6 +181,8 @@ PER(want_mode, w.axes())
 PER(switch_mode, w.axes())
 PER(end_refit, 1)
 PER(plan_bias, 1)
+PER_WORLD(solve_world, solve)
+PER_WORLD(settle_world, settle)
 PER(split_row, w.rows())
 PER(split_body, w.bodies())
 PER(error_row, w.rows())

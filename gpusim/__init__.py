@@ -1,8 +1,10 @@
 """gpusim: a real-time multibody simulator for robots and heavy machines."""
 
 import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
+from gpusim.contact import ContactLaw, Material
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
@@ -17,7 +19,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AssemblyReport",
+    "ContactLaw",
     "GpusimError",
+    "Material",
     "Model",
     "ModelBuilder",
     "ModelError",

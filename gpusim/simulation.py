@@ -127,7 +127,7 @@ class Simulation:
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         try:
-            state = State.initial(model, self.num_worlds, DTYPES[dtype])
+            state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
         except (MemoryError, ValueError) as error:
             raise validate.fail(
                 "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"

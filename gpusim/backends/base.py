@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class Stages(Protocol):
     """The stages by their one name, as in reference/ and in the kernels."""
 
+    def collide(self, step_time: float) -> None:
+        """Pairs of close shapes, their contact points, and which of them are solved side by side; once a step."""
+
     def prepare(self, h: float) -> None:
         """Rotations, Jacobian rows, M^-1 J^T, row velocities before the kick."""
 
@@ -39,6 +42,9 @@ class Stages(Protocol):
 
     def positions(self) -> None:
         """Position correction after the drift."""
+
+    def settle(self) -> None:
+        """Velocities after overlaps were taken back by the drift, and after impacts on contacts and limits."""
 
     def sense(self) -> None:
         """Velocities at t_n."""

@@ -218,8 +218,9 @@ class KernelBackend(ABC):
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
+        self.crowded = np.zeros(1, np.int32)
         self.health_value = np.zeros(self.num_worlds)
-        for name in ("control", "health", "health_value", "failed", "active"):
+        for name in ("control", "health", "health_value", "failed", "active", "crowded"):
             a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 
@@ -227,6 +228,7 @@ class KernelBackend(ABC):
         special = {
             "papers": self.config.scheme == "papers",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
+            "bounces": any(np.any(self._parameters[name] > 0.0) for name in ("limit_restitution", "shape_restitution")),
         }
         return int(special[name] if name in special else getattr(self.config, name))
 

@@ -10,9 +10,23 @@ import numpy as np
 from gpusim.arrays import on_host
 from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
+from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference import actuate, colored_solve, direct_solve, drift, kick, positions, prepare, sense
+from gpusim.reference import (
+    actuate,
+    colored_solve,
+    contact_direct,
+    contact_rows,
+    contact_solve,
+    direct_solve,
+    drift,
+    kick,
+    positions,
+    prepare,
+    sense,
+    settle,
+)
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.solver.config import SolverConfig
@@ -74,9 +88,18 @@ class NumpyBackend:
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
+        kept = self._contact_state()
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            sense_stage(self, h)
+            sense_stage(self, self.work.config, h)
+        for name, array in kept.items():
+            self.state.arrays[name][:] = array
         return self.work
+
+    def _contact_state(self) -> dict[str, Array]:
+        """Copies of the contacts of the last step, which a trial finds anew."""
+        if self.work.contacts is None:
+            return {}
+        return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""
@@ -98,10 +121,20 @@ class NumpyBackend:
         """Derive what follows from the parameters; call after one was written."""
         self.work.refresh_parameters()
 
+    def collide(self, step_time: float) -> None:
+        """Stages collide and color."""
+        if self.work.contacts is None:
+            return
+        # Its loops take numba, which models without contacts need not load.
+        from gpusim.reference import collide_stage
+
+        collide_stage.collide(self.work, step_time)
+
     def prepare(self, h: float) -> None:
         """Stage prepare."""
         self._displacement = None
         prepare.prepare(self.work, h)
+        contact_rows.prepare(self.work)
 
     def actuate(self) -> None:
         """Stage actuate."""
@@ -118,6 +151,8 @@ class NumpyBackend:
             w.mode = w.state.arrays["axis_mode"]
             w.residual = np.zeros(w.num_worlds)
             w.axis_velocity_next = w.axis_velocity
+            contact_solve.start_contacts(w)
+            contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool))
         elif self._direct:
             direct_solve.solve(w)
         else:
@@ -142,6 +177,7 @@ class NumpyBackend:
         if self._displacement is not None:
             moved = self._displacement.astype(np.float64)
             drift.move(self.work, moved[..., :3], moved[..., 3:])
+        contact_rows.slip(self.work)
 
     def positions(self) -> None:
         """Stage positions."""
@@ -151,6 +187,10 @@ class NumpyBackend:
             positions.correct_direct(self.work)
         else:
             colored_solve.correct_positions(self.work)
+
+    def settle(self) -> None:
+        """Stage settle."""
+        settle.settle(self.work)
 
     def sense(self) -> None:
         """Stage sense."""

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 
-ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING = range(6)
+ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING, TOUCHING, PRESSING, SETTLING = range(9)
 # Phases that have nothing to do where a size is zero.
 _NEEDS = {
     "couplings": ("couple", "bend_coupling", "keep_offset"),
     "angles": ("track_angle", "keep_angle"),
-    "axes": ("axis_rates", "sum_law", "bound_law", "start_axis", "next_rate", "store_axis"),
+    "axes": ("axis_rates", "sum_law", "bound_law", "start_axis", "next_rate", "store_axis", "store_rate",
+             "find_axis_impact"),
     "shares": ("contribute", "refresh", "sense_share"),
     "controls": ("commit_control",),
     "actuators": ("commit_actuator", "check_actuator"),
     "constraints": ("prepare_constraint",),
+    "pairs": ("prepare_pair", "slip_pair"),
 }
 
 
@@ -49,19 +51,24 @@ class Program:
     def __init__(self, sizes: dict[str, int], settings: dict[str, int], direct: bool) -> None:
         self.sizes, self.settings = sizes, settings
         self.direct = direct
+        # A world's joints and contacts together go through the direct solver in one block.
+        self.whole = direct and bool(sizes["pairs"] and sizes["constraints"])
+        self.free = bool(sizes["pairs"]) and not sizes["constraints"]
         self.start = self._needed(self._start())
+        self.collide = self._needed(self._collide())
         self.prepare = self._needed(self._prepare())
         self.actuate = self._needed(self._all("push_body", "contribute", "sum_law", "bound_law"))
         self.kick = self._needed(self._all("kick_body"))
         self.start_solve = self._needed(self._start_solve())
         self.solve_pass = self._needed(self._pass()) if self.direct else []
         self.end_solve = self._needed(self._end_solve())
+        self.settle = self._needed(self._settle())
         self.split_impulses = self._needed(self._split_impulses())
         self.commit = self._needed(self._all("commit_actuator", "commit_control"))
         self.drift = self._needed(self._drift())
         self.positions = self._needed(self._positions())
         self.before_passes = [*self.prepare, *self.actuate, *self.kick, *self.start_solve]
-        self.after_impulses = [*self.split_impulses, *self.commit, *self.drift, *self.positions]
+        self.after_impulses = [*self.split_impulses, *self.commit, *self.drift, *self.settle, *self.positions]
         self.end = self._needed(self._end())
         self.pose = self._needed(self._all("clear_rows", "load_state", "turn_body", "track_angle", "keep_angle"))
         self.sense = self._needed(self._all("sense_body", "sense_share", "keep_angle", "keep_offset"))
@@ -72,7 +79,7 @@ class Program:
 
     def run_step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
         """One step: ``run`` executes a segment, ``any_active`` tells whether a world still corrects."""
-        run(self.start)
+        run([*self.start, *self.collide])
         for _ in range(substeps):
             self.run_impulses(run, any_active)
             run(self.after_impulses)
@@ -85,13 +92,13 @@ class Program:
 
     def run_sense(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
         """Stage sense: a trial of the impulses on the loaded state."""
-        run(self.start)
+        run([*self.start, *self.collide])
         self.run_impulses(run, any_active)
         run(self.sense)
 
     def run_passes(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
         """The passes of the direct solver, and the end of the stage solve."""
-        while self.direct and any_active():
+        while self.direct and not self.whole and not self.free and any_active():
             run(self.solve_pass)
         run(self.end_solve)
 
@@ -110,24 +117,91 @@ class Program:
     def _start(self) -> Iterator[Launch]:
         yield from self._all("clear_rows", "load_state")
 
+    def _collide(self) -> Iterator[Launch]:
+        """Stages collide and color, once a step."""
+        if not self.sizes["pairs"]:
+            return
+        yield from self._all("turn_body", "keep_pair", "place_shape")
+        if self.sizes["buckets"]:
+            yield from self._all("clear_bucket", "count_member", "scan_bucket_part", "scan_sums", "scan_bucket_rest")
+            yield from self._all("enter_bucket", "sort_bucket")
+        yield from self._all("count_pairs", "scan_pair_part", "scan_sums", "scan_pair_rest", "list_pairs")
+        yield from self._all("count_close", "meet_pair", "clear_colors", "color_pairs", "list_colors", "list_overflow")
+
     def _prepare(self) -> Iterator[Launch]:
         yield from self._all("rotate_body", "track_angle", "evaluate_element", "couple")
         if self.settings["geometric_stiffness"]:
             yield Launch("stiffen_body")
-        yield from self._all("mass_row", "axis_rates")
+        yield from self._all("mass_row", "axis_rates", "prepare_pair")
 
     def _start_solve(self) -> Iterator[Launch]:
         """All sweeps, or what comes before the passes of the direct solver."""
+        if self.whole:
+            yield Launch("solve_world")
+            return
+        if self.free:
+            yield Launch("skip_solve")
+            yield from self._start_contacts()
+            yield from self._sweep_contacts()
+            return
         if self.direct:
             yield from self._all("product_entry", "start_row", "start_axis", "start_passes")
             return
         yield from self._curvature(ALWAYS)
-        yield from self._all("prepare_constraint", "warm_row", "warm_body", "start_sweeps")
+        yield from self._all("prepare_constraint", "warm_row", "warm_body")
+        if self.sizes["pairs"]:
+            yield from self._start_contacts()
+        yield Launch("start_sweeps")
+        yield from self._sweeps()
+
+    def _sweeps(self) -> Iterator[Launch]:
+        """Joints and contacts by color."""
         for sweep in range(self.settings["iterations"]):
             if 0 < sweep <= REFITS and self.sizes["axes"]:
                 yield from self._refit(SWEEPING)
             yield from self._colors("sweep_overflow", "add_overflow", "sweep_color", SWEEPING)
+            if self.sizes["pairs"]:
+                yield from self._lists("sweep_contact", PRESSING)
             yield Launch("end_sweep", SWEEPING)
+
+    def _lists(self, phase: str, condition: int) -> Iterator[Launch]:
+        """Manifolds: the overflow together, then one color after another."""
+        colors = self.sizes["max_colors"]
+        yield Launch(phase, condition, colors)
+        yield Launch("add_contact_parts", condition)
+        for color in range(colors):
+            yield Launch(phase, condition, color)
+
+    def _start_contacts(self) -> Iterator[Launch]:
+        yield from self._all("start_contact_sweeps", "aim_pair", condition=TOUCHING)
+        yield from self._lists("warm_contact", TOUCHING)
+
+    def _sweep_contacts(self) -> Iterator[Launch]:
+        """Contacts alone, by conjugate gradients over the sweeps."""
+        yield from self._all("start_course_body", "start_course_pair", condition=PRESSING)
+        for sweep in range(self.settings["iterations"]):
+            if sweep:
+                yield from self._all("sum_squares", "choose_share", "go_on_pair", "go_on_body", condition=PRESSING)
+            yield from self._lists("sweep_contact", PRESSING)
+            yield Launch("end_contact_sweep", PRESSING)
+
+    def _settle(self) -> Iterator[Launch]:
+        """Velocities after overlaps were taken back and after impacts."""
+        if not self.sizes["pairs"] and not self.settings["bounces"]:
+            return
+        if self.direct and not self.free:
+            yield Launch("settle_world")
+            return
+        yield Launch("start_settle")
+        if self.settings["bounces"]:
+            yield Launch("find_axis_impact")
+        if self.sizes["pairs"]:
+            yield Launch("settle_pair", TOUCHING)
+        yield Launch("enter_settle")
+        yield from self._sweep_contacts() if self.free else self._sweeps()
+        yield from self._all("next_rate", "store_velocity", "store_rate", condition=SETTLING)
+        if self.sizes["pairs"]:
+            yield Launch("store_pair", TOUCHING)
 
     def _curvature(self, condition: int) -> Iterator[Launch]:
         if not self.settings["papers"]:
@@ -163,6 +237,8 @@ class Program:
         yield Launch("scale_change", condition)
 
     def _end_solve(self) -> Iterator[Launch]:
+        if self.whole or self.free:
+            return
         if not self.direct:
             yield from self._all("next_rate", "left_row", "end_solve")
             return
@@ -192,7 +268,10 @@ class Program:
         yield Launch("drift_body")
         if self.settings["papers"]:
             yield Launch("displace_body")
-        yield from self._all("store_row", "store_axis", "store_times")
+        yield from self._all("store_row", "store_axis")
+        if self.sizes["pairs"]:
+            yield Launch("slip_pair", TOUCHING)
+        yield Launch("store_times")
 
     def _positions(self) -> Iterator[Launch]:
         if self.settings["papers"]:

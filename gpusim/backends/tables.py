@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contact_tables
 from gpusim.joints.base import ANGLE, DISTANCE, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
@@ -49,13 +50,14 @@ TABLE_TYPES: dict[str, str] = {
     **{f"coordinate_{c}": "double" if c in ("arm_a", "arm_b", "axis") else "int" for c in _COORDINATES},
     "side_arm": "double",
     "body_center": "double",
+    **CONTACT_TABLES,
 }
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
     "angles", "couplings", "axes", "controls", "shares", "blocks", "edges",
     "levels", "colors", "overflow_constraints",
-    "overflow_sides", "color_axes", "actuators",
+    "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -73,6 +75,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     tables.update(_color_tables(t, config))
     tables.update(_axis_tables(model))
     tables.update(_signal_tables(model))
+    tables.update(contact_tables(model.contact))
     typed = {
         name: np.ascontiguousarray(tables[name], dtype=np.int32 if kind == "int" else np.float64)
         for name, kind in TABLE_TYPES.items()
@@ -103,6 +106,9 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "overflow_sides": 0 if direct or not overflow else t.num_constraints * t.slots,
         "color_axes": 0 if direct else t.axis_row.size,
         "actuators": sum(len(g.specs) for g in model.groups),
+        "max_colors": config.max_colors,
+        **(contacts := model.contact.sizes(config, t.dynamic)),
+        "course_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
     }
 
 

@@ -1,4 +1,13 @@
-"""Frames and rotations; shapes, mass properties and meshes join them with contacts."""
+"""Frames and rotations, shapes, their mass properties, meshes and hulls.
+
+Shapes are added with ``builder.add_shape_<name>(body, ...)``; one file each:
+
+* plane (half space below z = 0), height field: on the world or a kinematic body
+* sphere, ellipsoid, superellipsoid; capsule, cylinder, cone (axis z); box; wheel (axle z, one contact point)
+* hull: of points, or of a mesh (``add_shape_mesh``)
+
+``shapes`` knows them all by name (``shape_type``); ``mass`` sums up what they weigh.
+"""
 
 from gpusim.geometry.transform import Transform
 

@@ -218,11 +218,12 @@ def axis_params(
     damping: Any = 0.0,
     friction: Any = 0.0,
     armature: Any = 0.0,
+    limit_restitution: Any = 0.0,
 ) -> dict[str, Array]:
     """Checked parameters that every joint coordinate has, each (count,).
 
     limits in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m, armature (inertia of a
-    geared rotor, felt at the coordinate) in kg or kg m2.
+    geared rotor, felt at the coordinate) in kg or kg m2; restitution of an impact on a limit, 0 to 1.
     """
     lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
     upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)
@@ -233,4 +234,7 @@ def axis_params(
         if np.any(array < 0.0):
             raise validate.fail(element, f"{name} = {float(array.min()):g} must not be negative", f"give {name} >= 0")
         result[name] = array
-    return result
+    bounce = validate.per_axis(element, "limit_restitution", limit_restitution, count)
+    if np.any(bounce < 0.0) or np.any(bounce > 1.0):
+        raise validate.fail(element, f"limit_restitution = {limit_restitution!r} is not within 0 to 1", "give 0 to 1")
+    return result | {"limit_restitution": bounce}

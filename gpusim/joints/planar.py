@@ -50,6 +50,7 @@ def add_joint_planar(
     limit_upper: Vector | float = float("inf"),
     damping: Vector | float = 0.0,
     friction: Vector | float = 0.0,
+    limit_restitution: Vector | float = 0.0,
     label: str | None = None,
 ) -> int:
     """Add a planar joint.
@@ -63,6 +64,7 @@ def add_joint_planar(
         limit_lower, limit_upper: (travel, travel, angle), m and rad; one number serves all.
         damping: viscous, (N s/m, N s/m, N m s/rad).
         friction: dry, (N, N, N m).
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
 
     Returns:
@@ -70,7 +72,15 @@ def add_joint_planar(
     """
     element = f"joint '{label or f'joint{len(self.joints)}'}'"
     params: dict[str, Any] = dict(
-        axis_params(element, 3, limit_lower=limit_lower, limit_upper=limit_upper, damping=damping, friction=friction),
+        axis_params(
+            element,
+            3,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            limit_restitution=limit_restitution,
+        ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
     return self.add_joint("planar", parent, child, parent_xform, child_xform, label, **params)

@@ -50,6 +50,7 @@ def add_joint_prismatic(
     damping: float = 0.0,
     friction: float = 0.0,
     armature: float = 0.0,
+    limit_restitution: float = 0.0,
     label: str | None = None,
 ) -> int:
     """Add a prismatic joint.
@@ -64,6 +65,7 @@ def add_joint_prismatic(
         damping: viscous, N s/m.
         friction: dry, N.
         armature: inertia felt at the coordinate, kg.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
 
     Returns:
@@ -79,6 +81,7 @@ def add_joint_prismatic(
             damping=damping,
             friction=friction,
             armature=armature,
+            limit_restitution=limit_restitution,
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )

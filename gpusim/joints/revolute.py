@@ -40,6 +40,7 @@ def add_joint_revolute(
     damping: float = 0.0,
     friction: float = 0.0,
     armature: float = 0.0,
+    limit_restitution: float = 0.0,
     label: str | None = None,
 ) -> int:
     """Add a revolute joint.
@@ -54,6 +55,7 @@ def add_joint_revolute(
         damping: viscous, N m s/rad.
         friction: dry, N m.
         armature: inertia felt at the coordinate, kg m2.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
 
     Returns:
@@ -69,6 +71,7 @@ def add_joint_revolute(
             damping=damping,
             friction=friction,
             armature=armature,
+            limit_restitution=limit_restitution,
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )

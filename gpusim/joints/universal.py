@@ -50,6 +50,7 @@ def add_joint_universal(
     limit_upper: Vector | float = float("inf"),
     damping: Vector | float = 0.0,
     friction: Vector | float = 0.0,
+    limit_restitution: Vector | float = 0.0,
     label: str | None = None,
 ) -> int:
     """Add a universal joint.
@@ -64,6 +65,7 @@ def add_joint_universal(
         limit_lower, limit_upper: (first, second), rad; one number serves both.
         damping: viscous, N m s/rad.
         friction: dry, N m.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
 
     Returns:
@@ -75,7 +77,15 @@ def add_joint_universal(
     if abs(float(first @ second)) > 1e-6:
         raise validate.fail(element, "axis and axis2 are not perpendicular", "give two axes at a right angle")
     params: dict[str, Any] = dict(
-        axis_params(element, 2, limit_lower=limit_lower, limit_upper=limit_upper, damping=damping, friction=friction),
+        axis_params(
+            element,
+            2,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            limit_restitution=limit_restitution,
+        ),
         columns=np.stack([first, second, np.cross(first, second)], axis=1),
     )
     return self.add_joint("universal", parent, child, parent_xform, child_xform, label, **params)

@@ -1,8 +1,10 @@
-"""ModelBuilder: bodies, joints, couplings and actuators, checked as they are added."""
+"""ModelBuilder: bodies, joints, couplings, actuators and shapes, checked as they are added."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +13,7 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
 from gpusim.model import validate
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
@@ -21,16 +23,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def builder_method(function: F) -> F:
-    """Make a function of a joint's or actuator's own file a method of ModelBuilder.
+    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder.
 
-    So a new joint or actuator touches one file, and users still write ``builder.add_joint_revolute(...)``.
+    So a new joint, actuator or shape touches one file, and users still write ``builder.add_joint_revolute(...)``.
     """
     setattr(ModelBuilder, function.__name__, function)
     return function
 
 
 class ModelBuilder:
-    """Collects one world's bodies, joints and actuators; :meth:`finalize` makes a :class:`Model`.
+    """Collects one world's bodies, joints, actuators and shapes; :meth:`finalize` makes a :class:`Model`.
 
     Args:
         gravity: acceleration of free fall in the world frame, m/s2.
@@ -42,32 +44,36 @@ class ModelBuilder:
         self.joints: list[JointSpec] = []
         self.couplings: list[CouplingSpec] = []
         self.actuators: list[ActuatorSpec] = []
+        self.shapes: list[ShapeSpec] = []
+        self.pairs: list[PairSpec] = []
         self.num_worlds = 1
-        self._labels: dict[str, dict[str, int]] = {"body": {}, "joint": {}, "coupling": {}, "actuator": {}}
+        spaces = ("body", "joint", "coupling", "actuator", "shape")
+        self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., int]:
-            """Methods that joints/ and actuators/ attach."""
+            """Methods that joints/, actuators/ and geometry/ attach."""
 
     def add_body(
         self,
-        mass: float,
-        inertia: Any,
-        com: Vector = (0.0, 0.0, 0.0),
+        mass: float | None = None,
+        inertia: Any = None,
+        com: Vector | None = None,
         xform: Transform | None = None,
         label: str | None = None,
         linear_velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         kinematic: bool = False,
     ) -> int:
-        """Add a rigid body.
+        """Add a rigid body; what is left out of mass and inertia comes from its shapes at finalize.
 
         Args:
-            mass: kg, above zero.
+            mass: kg, above zero; left out: density times volume, summed over the body's shapes.
             inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
-                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3.
-            com: center of mass in the body frame, m.
+                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3; left out: that of the shapes, scaled to ``mass``.
+            com: center of mass in the body frame, m; left out: the body frame's origin for a body with given
+                inertia, that of the shapes for another one.
             xform: pose of the body frame in the world.
             label: unique name; ``body<index>`` if left out.
             linear_velocity: of the center of mass, world frame, m/s.
@@ -89,9 +95,7 @@ class ModelBuilder:
         self.bodies.append(
             BodySpec(
                 label=name,
-                mass=validate.positive(element, "mass", mass),
-                inertia=validate.inertia(element, inertia),
-                com=validate.numbers(element, "com", com, 3),
+                **_mass_parameters(element, mass, inertia, com),
                 xform=xform or Transform(),
                 linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
@@ -161,8 +165,8 @@ class ModelBuilder:
     def add_builder(self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "") -> None:
         """Copy another builder's content into this world, moved by ``xform``, labels behind ``label_prefix``.
 
-        Joints of ``other`` to the world keep their frames moved by ``xform``. Labels must stay unique,
-        so adding the same builder twice needs two prefixes.
+        Joints of ``other`` to the world keep their frames moved by ``xform``, and so do its shapes on the world.
+        Labels must stay unique, so adding the same builder twice needs two prefixes.
         """
         if not isinstance(other, ModelBuilder):
             raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
@@ -206,6 +210,23 @@ class ModelBuilder:
             if "joint" in params:
                 params["joint"] += joint0
             self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
+        self._copy_shapes(other, body0, pose, label_prefix)
+
+    def _copy_shapes(self, other: ModelBuilder, body0: int, pose: Transform, label_prefix: str) -> None:
+        shape0 = len(self.shapes)
+        for shape in other.shapes:
+            on_world = shape.body == WORLD
+            new = dataclasses.replace(
+                shape,
+                label=self._new_label("shape", label_prefix + shape.label, len(self.shapes)),
+                body=WORLD if on_world else shape.body + body0,
+                xform=pose * shape.xform if on_world else shape.xform,
+                params=copy.deepcopy(shape.params),
+            )
+            self._labels["shape"][new.label] = len(self.shapes)
+            self.shapes.append(new)
+        for pair in other.pairs:
+            self.pairs.append(dataclasses.replace(pair, shape_a=pair.shape_a + shape0, shape_b=pair.shape_b + shape0))
 
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Make this builder ``num_worlds`` separate copies of ``template``, simulated side by side.
@@ -216,7 +237,7 @@ class ModelBuilder:
         Raises:
             ModelError: the builder holds something else already, or num_worlds < 1.
         """
-        if self.bodies or self.joints or self.actuators:
+        if self.bodies or self.joints or self.actuators or self.shapes:
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"
@@ -237,7 +258,7 @@ class ModelBuilder:
 
         return finalize(self)
 
-    # Names and checks that the files of joints/ and actuators/ share.
+    # Names and checks that the files of joints/, actuators/ and geometry/ share.
 
     def body_label(self, index: int) -> str:
         """Label of a body; "world" for -1."""
@@ -286,6 +307,22 @@ class ModelBuilder:
         if label in self._labels[space]:
             raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")
         return label
+
+
+def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any) -> dict[str, Any]:
+    """Checked mass, inertia and center of mass of a body; NaN for what its shapes give at finalize."""
+    if mass is None and inertia is not None:
+        raise validate.fail(
+            element,
+            "has an inertia and no mass",
+            "give the mass too, or leave out both (mass and inertia then come from the body's shapes)",
+        )
+    center = np.full(3, math.nan if inertia is None else 0.0)
+    return {
+        "mass": math.nan if mass is None else validate.positive(element, "mass", mass),
+        "inertia": np.full((3, 3), math.nan) if inertia is None else validate.inertia(element, inertia),
+        "com": center if com is None else validate.numbers(element, "com", com, 3),
+    }
 
 
 def world_count(element: str, value: Any) -> int:

@@ -1,29 +1,17 @@
 """The one table of the arrays that a simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls. Number type "pose" is float64 always, "stored" the simulation's
+largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is float64 always, "stored" the simulation's
 dtype, "real" the one that a substep is worked out in (solver/config.py), "int" int32.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gpusim.model.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
+from gpusim.model.field import Field
 from gpusim.typing import Array
-
-
-@dataclass(frozen=True)
-class Field:
-    """One array."""
-
-    name: str
-    dims: tuple[str | int, ...]
-    kind: str
-    unit: str
-    doc: str
-
 
 STATE_FIELDS: tuple[Field, ...] = (
     Field("time", ("worlds",), "pose", "s", "simulated time"),
@@ -42,6 +30,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("command_before", ("worlds", "controls"), "pose", "-", "commands of the last step"),
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
+    *CONTACT_STATE_FIELDS,
 )
 
 PARAMETER_FIELDS: tuple[Field, ...] = (
@@ -53,6 +42,11 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("damping", ("worlds", "axes"), "pose", "N s/m", "viscous damping of an axis"),
     Field("friction", ("worlds", "axes"), "pose", "N", "dry friction of an axis"),
     Field("armature", ("worlds", "axes"), "pose", "kg", "inertia felt along an axis"),
+    Field("limit_restitution", ("worlds", "axes"), "pose", "-", "speed after over before an impact on a limit"),
+    Field("shape_friction", ("worlds", "shapes"), "pose", "-", "Coulomb's coefficient of a shape"),
+    Field("shape_rolling_friction", ("worlds", "shapes"), "pose", "m", "torque of rolling friction over normal force"),
+    Field("shape_spinning_friction", ("worlds", "shapes"), "pose", "m", "torque about the normal over normal force"),
+    Field("shape_restitution", ("worlds", "shapes"), "pose", "-", "speed after over before an impact"),
 )
 
 DERIVED_FIELDS: tuple[Field, ...] = (
@@ -146,6 +140,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("culprit", "what failed (health.cuh)"),
         )
     ),
+    *CONTACT_WORK_FIELDS,
 )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from gpusim.actuators.base import Group, actuator_type
+from gpusim.geometry.mass import complete_bodies
 from gpusim.joints.base import joint_type
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.model import Model
-from gpusim.model.rows import RowCollector
+from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec
 from gpusim.model.topology import CouplingTable, Topology
 from gpusim.typing import Array
@@ -19,6 +23,8 @@ def finalize(builder: ModelBuilder) -> Model:
     """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
+    builder = copy.copy(builder)
+    builder.bodies = complete_bodies(builder)
     _check_joints(builder)
     _check_cylinders(builder)
     collector = RowCollector(builder)
@@ -26,14 +32,25 @@ def finalize(builder: ModelBuilder) -> Model:
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
     collector.collect()
     controls = _controls(builder.actuators)
+    topology = _topology(builder, collector)
+    jointed = np.zeros(topology.num_bodies + 1, dtype=bool)
+    jointed[topology.constraint_bodies] = True
+    jointed &= topology.dynamic
+    contact = contact_topology(
+        builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed
+    )
+    check_laws(builder.shapes, builder.pairs, contact)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     return Model(
         bodies=list(builder.bodies),
         joints=list(builder.joints),
         couplings=list(builder.couplings),
         actuators=list(builder.actuators),
+        shapes=list(builder.shapes),
+        pairs=list(builder.pairs),
         num_worlds=builder.num_worlds,
-        topology=_topology(builder, collector),
+        topology=topology,
+        contact=contact,
         axes=collector.axes,
         coordinates=collector.coordinates,
         angle_of=collector.angle_of,
@@ -163,8 +180,11 @@ def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Arr
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
         "inertia": inertia[None],
     }
-    for name in ("limit_lower", "limit_upper", "damping", "friction", "armature"):
+    for name in AXIS_PARAMETERS:
         parameters[name] = np.array([[a.params[name] for a in collector.axes]], dtype=np.float64).reshape(1, -1)
+    for name in ("friction", "rolling_friction", "spinning_friction", "restitution"):
+        values = [getattr(s.material, name) for s in builder.shapes]
+        parameters[f"shape_{name}"] = np.array([values], dtype=np.float64).reshape(1, -1)
     return parameters
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from gpusim.actuators.base import Group
 from gpusim.errors import unknown_name
 from gpusim.joints.base import Coordinate
+from gpusim.model.contact_topology import ContactTopology
 from gpusim.model.rows import Axis
-from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
@@ -25,8 +26,11 @@ class Model:
     joints: list[JointSpec]
     couplings: list[CouplingSpec]
     actuators: list[ActuatorSpec]
+    shapes: list[ShapeSpec]
+    pairs: list[PairSpec]
     num_worlds: int
     topology: Topology
+    contact: ContactTopology
     axes: list[Axis]
     coordinates: list[list[Coordinate]]
     angle_of: dict[tuple[int, int], int]
@@ -36,12 +40,13 @@ class Model:
     parameters: dict[str, Array]
 
     def labels(self, kind: str) -> list[str]:
-        """Labels of all bodies, joints, couplings or actuators ("body", "joint", ...), in index order."""
+        """Labels of all bodies, joints, couplings, actuators or shapes ("body", "joint", ...), in index order."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,
             "coupling": self.couplings,
             "actuator": self.actuators,
+            "shape": self.shapes,
         }
         if kind not in lists:
             raise unknown_name("element kind", kind, lists)

@@ -26,6 +26,9 @@ from gpusim.model.specs import WORLD, JointSpec
 from gpusim.model.topology import AngleTable, DotTable, LineTable, SpinTable
 from gpusim.typing import Array
 
+# What every axis row has, as in model/fields.py.
+AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armature", "limit_restitution")
+
 
 @dataclass
 class Axis:
@@ -78,7 +81,7 @@ class RowCollector:
             spec = self.builder.joints[joint]
             params = {
                 name: float(spec.params[name][coordinate])
-                for name in ("limit_lower", "limit_upper", "damping", "friction", "armature")
+                for name in AXIS_PARAMETERS
             }
             self._joint_axes[key] = len(self.axes)
             self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
@@ -87,7 +90,7 @@ class RowCollector:
     def line_axis(self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array) -> int:
         """Axis row of a line between two points; always a new constraint."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
-        free = {"limit_lower": -np.inf, "limit_upper": np.inf, "damping": 0.0, "friction": 0.0, "armature": 0.0}
+        free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         self.axes.append(Axis(element, label, -1, 0, free))
         constraint = Constraint(label, [body_a, body_b])
         constraint.axes.append(len(self.axes) - 1)

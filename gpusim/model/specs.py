@@ -1,10 +1,14 @@
-"""What the builder writes down: one record for each body, joint, coupling and actuator."""
+"""What the builder writes down: one record for each body, joint, coupling, actuator, shape and pair of shapes."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from gpusim.contact.material import Material
 from gpusim.geometry import Transform
 from gpusim.typing import Array
 
@@ -13,7 +17,10 @@ WORLD = -1
 
 @dataclass
 class BodySpec:
-    """A rigid body; inertia about the center of mass in the axes of the body frame, kg m2."""
+    """A rigid body; inertia about the center of mass in the axes of the body frame, kg m2.
+
+    NaN in ``mass``, ``inertia`` or ``com`` stands for what the body's shapes give at finalize.
+    """
 
     label: str
     mass: float
@@ -28,6 +35,11 @@ class BodySpec:
     def element(self) -> str:
         """How messages name it."""
         return f"body '{self.label}'"
+
+    @property
+    def complete(self) -> bool:
+        """True if nothing is left for the body's shapes to give."""
+        return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
 
 
 @dataclass
@@ -81,3 +93,37 @@ class ActuatorSpec:
     def element(self) -> str:
         """How messages name it."""
         return f"{self.kind} '{self.label}'"
+
+
+@dataclass
+class ShapeSpec:
+    """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
+
+    ``xform`` is the shape frame in the body frame; two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
+    both have a bit; ``density`` in kg/m3 serves bodies without a given mass.
+    """
+
+    label: str
+    kind: str
+    body: int
+    xform: Transform
+    params: dict[str, Any]
+    material: Material
+    group: int
+    mask: int
+    density: float
+
+    @property
+    def element(self) -> str:
+        """How messages name it."""
+        return f"shape '{self.label}'"
+
+
+@dataclass
+class PairSpec:
+    """Two shapes that collide, or not, whatever their groups say; ``material`` None: theirs combined."""
+
+    shape_a: int
+    shape_b: int
+    collide: bool
+    material: Material | None = None

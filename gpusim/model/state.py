@@ -12,6 +12,7 @@ from gpusim.actuators.base import Group
 from gpusim.geometry import rotations
 from gpusim.model import fields
 from gpusim.model.model import Model
+from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 
@@ -24,8 +25,8 @@ class State:
     groups: list[Group]
 
     @classmethod
-    def initial(cls, model: Model, num_worlds: int, real: Any) -> State:
-        """The builder's poses and velocities, in every world."""
+    def initial(cls, model: Model, num_worlds: int, real: Any, config: SolverConfig | None = None) -> State:
+        """The builder's poses and velocities, in every world; ``config`` tells the places for contacts."""
         t = model.topology
         sizes = {
             "worlds": num_worlds,
@@ -36,6 +37,7 @@ class State:
             "angles": t.angle.axis.shape[0],
             "couplings": t.coupling.row.size,
             "controls": len(model.controls),
+            **model.contact.sizes(config or SolverConfig(), t.dynamic),
         }
         arrays = fields.allocate(fields.STATE_FIELDS, sizes, np.dtype(real))
         arrays["orientation"][..., 3] = 1.0

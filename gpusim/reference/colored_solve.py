@@ -7,7 +7,7 @@ its law in closed form.
 Constraints that no color can hold, the overflow, come first in each sweep, all from the same velocities (Jacobi)
 with mass splitting (Tonge, Benevolenski and Voroshilov 2012): each of the n overflow sides that act on a body sees
 a body of 1/n of its mass, and the body then moves by the mean of these parts, so that momentum is kept and the
-constraints never overshoot together.
+constraints never overshoot together. Contacts follow in the same sweep (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from gpusim.arrays import add_columns
 from gpusim.geometry.rotations import matvec
-from gpusim.reference import actuate
+from gpusim.reference import actuate, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
@@ -80,15 +80,30 @@ def solve(w: Work) -> None:
     ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
     w.impulse = (state["impulse"] * ratio[:, :, None]).astype(w.real)
     w.twist = w.twist + w.apply_impulse(w.impulse)
-    mode = np.zeros(state["axis_mode"].shape, np.int32)
+    contact_solve.start_contacts(w)
+    w.mode = np.zeros(state["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
     w.last_change = np.zeros(w.num_worlds, w.real)
+    _run_sweeps(w, done)
+    _axis_velocity_next(w)
+    w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
+    w.residual = _residual(w)
+
+
+def resume(w: Work, worlds: Array) -> None:
+    """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    w.active = worlds[:, None]
+    _run_sweeps(w, ~worlds)
+
+
+def _run_sweeps(w: Work, done: Array) -> None:
+    """Sweep until all worlds are ``done``, which is brought up to date."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _axis_velocity_next(w)
             actuate.refresh(w, w.axis_velocity_next)
-        change = _sweep(w, batches, mode, done)
+        change = _sweep(w, w.batches, w.mode, done)
         w.sweeps += ~done
         w.last_change = np.where(done, w.last_change, change)
         if w.record_changes:
@@ -97,10 +112,8 @@ def solve(w: Work) -> None:
         w.active = ~done[:, None]
         if done.all():
             break
-    _axis_velocity_next(w)
-    w.mode = mode
-    w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
-    w.residual = _residual(w)
+    if w.touch is not None:
+        w.touch.keep(w)
 
 
 def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
@@ -110,6 +123,9 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     change = np.zeros(w.num_worlds, w.real)
     for batch in batches:
         np.maximum(change, _sweep_batch(w, batch, mode), out=change)
+    if w.touch is not None:
+        moved = contact_solve.sweep_lists(w, ~done)
+        np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
     w.impulse = np.where(done[:, None, None], before[0], w.impulse)
     w.twist = np.where(done[:, None, None], before[1], w.twist)

@@ -9,13 +9,18 @@ again. A world's passes depend on that world alone, so its bits do not depend on
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
 a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
 back, and the position correction of that step is left to a later, better conditioned one.
+
+Contacts are swept around the joints: after each correction for the velocities that it leaves, with those on jointed
+bodies answered by the joints (contact_direct.py).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from gpusim.reference import actuate
+from gpusim.reference import actuate, contact_direct, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, STICK, solve_row
@@ -101,11 +106,13 @@ class Passes:
             pick = diverges[:, None, None]
             w.twist = np.where(pick, self.saved[0], w.twist)
             w.impulse = np.where(pick, self.saved[1], w.impulse)
+            contact_direct.restore_records(w, diverges)
             self.left[diverges] = 0
             self.stuck |= diverges
         first = self.active & (self.since == 1)
         if first.any():
             pick = first[:, None, None]
+            contact_direct.keep_records(w, first)
             self.error = np.where(first, error, self.error)
             if first.all():
                 self.saved = w.twist, w.impulse
@@ -128,6 +135,27 @@ class Passes:
         self.refreshes += self.since > 0
 
 
+    def resume(self, worlds: Array) -> None:
+        """Correct some worlds again, from what they have, with the curvature bias of all held."""
+        self.left = np.where(worlds, PASSES, 0)
+        self.since[worlds] = 0
+        self.refreshes[:] = MOST_REFRESHES
+        self.hold[:] = True
+
+
+@dataclass
+class System:
+    """The equations of a substep: what the passes work on."""
+
+    blocks: Array
+    own: Array
+    rows: Rows
+    mode: Array
+    factored: Array
+    """Compliances at the last factorization."""
+    passes: Passes
+
+
 def solve(w: Work) -> None:
     """Fill ``impulse``, ``twist``, ``axis_velocity_next``; keep the factor for the position stage."""
     t = w.topology
@@ -137,31 +165,50 @@ def solve(w: Work) -> None:
     rows = Rows(w, own)
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
-    factor = Factor(t, blocks, rows.gamma, own)
-    factored = rows.gamma.copy()
+    w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.impulse = np.zeros_like(w.impulse)
     w.unconverged = np.zeros(w.num_worlds, bool)
-    passes = Passes(w)
+    contact_direct.respond_jointed(w, np.ones(w.num_worlds, bool))
+    contact_solve.start_contacts(w)
+    w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
+    _run_passes(w, w.direct)
+    curvature(w)
+    _axis_velocity_next(w)
+    w.stuck = w.direct.passes.stuck
+    w.residual = rows.rigid_error(w, rows.residual(w))
+
+
+def resume(w: Work, worlds: Array) -> None:
+    """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    system: System = w.direct
+    system.passes.resume(worlds)
+    system.rows.fill(w, system.mode)
+    _run_passes(w, system)
+
+
+def _run_passes(w: Work, system: System) -> None:
+    t, rows, passes = w.topology, system.rows, system.passes
     while passes.active.any():
         _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
         passes.guard(w, rows.rigid_error(w, residual))
-        _correct(w, factor, residual, passes)
+        _correct(w, w.factor, residual, passes)
+        contact_direct.sweep_contacts(w, w.active[:, 0])
         if t.axis_row.size:
-            again = _refit(w, rows, mode, factored, passes)
+            again = _refit(w, rows, system.mode, system.factored, passes)
             if again.size:
                 passes.restart(again)
-                factor.replace(Factor(t, blocks[again], rows.gamma[again], own[again]), again)
-                factored[again] = rows.gamma[again]
+                gamma = rows.gamma[again]
+                w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again]), again)
+                system.factored[again] = gamma
+                contact_direct.respond_jointed(w, np.isin(np.arange(w.num_worlds), again))
         passes.plan_bias()
-    curvature(w)
-    _axis_velocity_next(w)
-    w.mode, w.factor, w.stuck = mode, factor, passes.stuck
-    w.residual = rows.rigid_error(w, rows.residual(w))
 
 
 def _refresh_bias(w: Work, hold: Array) -> None:
     """Curvature bias of the newest velocities, but for worlds that hold theirs."""
+    if hold.all():
+        return
     kept = w.bias.copy() if hold.any() else None
     curvature(w)
     if kept is not None:

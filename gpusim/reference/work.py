@@ -12,6 +12,8 @@ from gpusim.geometry import rotations
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters
 from gpusim.model.state import State
+from gpusim.reference.contact_laws import PairTables
+from gpusim.reference.contact_work import contact_work
 from gpusim.reference.layout import Layout
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
@@ -55,6 +57,9 @@ class Work:
         self.unconverged = np.zeros(worlds, bool)
         self.record_changes = False
         self.residual_history: list[Array] = []
+        self.contacts = contact_work(model, worlds, config, self.real)
+        self.pair_tables = PairTables(model.contact)
+        self.touch: Any = None  # ContactRows of the substep (manifolds.py); None where nothing touches
         self.curved = any(g.type.curved for g in self.groups.values())
         self.refresh_parameters()
 
@@ -81,6 +86,7 @@ class Work:
     residual: Array
     stuck: Array
     factor: Any
+    direct: Any
     momentum_kicked: Array
     momentum_now: Array
     batches: Any
@@ -96,6 +102,7 @@ class Work:
         moving = self.inertia_largest[:, dynamic]
         self.least_inertia = float(moving.min()) if moving.size else 0.0
         self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
+        self.bounces = any(bool((p[name] > 0.0).any()) for name in ("limit_restitution", "shape_restitution"))
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
     def broadcast(self, array: Array) -> Array:

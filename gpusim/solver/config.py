@@ -27,6 +27,12 @@ class SolverConfig:
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
         scheme: "second_order" (design, default) or "papers" (semi-implicit Euler and split impulses).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.
+        max_pairs: places in each world for pairs of shapes that are close to each other; None: a guess from the number
+            of shapes. When they run out the rest does not collide, with a warning that tells the number to give.
+        strict: raise an error instead of that warning.
+        contact_margin: shapes nearer than this are looked at, m; what they can move in a step is added to it.
+        contact_slop: overlap that is left as it is, m.
+        push_speed: overlaps are taken back no faster than this, m/s.
     """
 
     dt: float = 1e-3
@@ -37,6 +43,11 @@ class SolverConfig:
     joint_solver: str = "direct"
     scheme: str = "second_order"
     geometric_stiffness: bool = True
+    max_pairs: int | None = None
+    strict: bool = False
+    contact_margin: float = 0.005
+    contact_slop: float = 1e-5
+    push_speed: float = 1.0
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
@@ -55,7 +66,17 @@ class SolverConfig:
             raise validate.fail(
                 element, f"max_colors = {self.max_colors} is not within 1 to {MOST_COLORS}", f"give 1 to {MOST_COLORS}"
             )
-        validate.not_negative(element, "epsilon", self.epsilon)
+        if self.max_pairs is not None and (
+            isinstance(self.max_pairs, bool) or not isinstance(self.max_pairs, int) or self.max_pairs < 1
+        ):
+            raise validate.fail(
+                element,
+                f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
+                "give 1 or more, or None for a guess",
+            )
+        for name in ("epsilon", "contact_margin", "contact_slop"):
+            validate.not_negative(element, name, getattr(self, name))
+        validate.positive(element, "push_speed", self.push_speed)
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if getattr(self, name) not in known:
                 raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")

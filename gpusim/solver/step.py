@@ -9,6 +9,7 @@ from gpusim.solver.config import SolverConfig
 def step(stages: Stages, config: SolverConfig, dt: float) -> None:
     """Advance all worlds by ``dt`` seconds in ``config.substeps`` equal parts."""
     h = dt / config.substeps
+    stages.collide(dt)  # pairs of shapes that are close, contact points, colors
     for _ in range(config.substeps):
         substep(stages, config, h)
 
@@ -20,6 +21,7 @@ def substep(stages: Stages, config: SolverConfig, h: float) -> None:
         stages.split_impulses()  # displacement that takes back position errors
     stages.commit()  # actuators' own variables
     stages.drift()  # x += h v, midpoint rotation
+    stages.settle()  # velocities without what took overlaps back; what landed leaves with its speed
     if config.scheme == "second_order":
         stages.positions()  # rigid rows back to zero, velocities not touched
 
@@ -32,7 +34,8 @@ def impulses(stages: Stages, h: float) -> None:
     stages.solve()  # direct: block LDL^T; colored: sweeps. Curvature bias inside
 
 
-def sense(stages: Stages, h: float) -> None:
-    """Velocities and forces at t_n from a trial kick; the state stays as it is."""
+def sense(stages: Stages, config: SolverConfig, h: float) -> None:
+    """Velocities and forces at t_n from a trial kick; the caller keeps the state as it is."""
+    stages.collide(h * config.substeps)
     impulses(stages, h)
     stages.sense()

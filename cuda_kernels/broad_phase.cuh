@@ -1,0 +1,225 @@
+// Stage collide, first part: which pairs of shapes are close, sorted by their numbers (gpusim/reference/broad_phase.py).
+// Up to 64 shapes go through a list of all pairs that may touch, more of them through a grid whose cells are buckets of
+// a hash table. Pairs are counted first and then written, so that their order never depends on threads.
+#pragma once
+#include "collide/shape.cuh"
+#include "positions.cuh"
+
+template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count) {
+    for (int k = 0; k < count; ++k) to[k] = from[k];
+}
+template <class T> GPUSIM_FN void clear_numbers(T* to, int count) {
+    for (int k = 0; k < count; ++k) to[k] = T(0);
+}
+// Bodies turn and move by at most this in the coming step.
+GPUSIM_FN double step_time(const World& w) { return w.h * w.substeps(); }
+
+// Shape i in the world, as the narrow phase takes it.
+GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
+    const int face = w.shape_face_start()[i], point = w.shape_point_start()[i];
+    const int numbers = w.shape_point_start()[i + 1] - point;
+    s.kind = w.shape_kind()[i];
+    s.num_points = s.kind == SHAPE_HULL ? numbers / 3 : numbers;
+    s.num_faces = w.shape_face_start()[i + 1] - face - 1;
+    s.size = w.shape_size() + 8 * i;
+    s.points = w.shape_points() + point;
+    s.face_first = w.face_first() + face;
+    s.face_vertex = w.face_vertex() + w.shape_vertex_start()[i];
+    s.face_normal = w.face_normal() + 3 * (face - i);
+    for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
+    for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
+}
+// The heights of a field are looked at once, when the model is made (size 5 and 6).
+GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
+    if (s.kind != SHAPE_HEIGHT_FIELD) return shape_bounds(s, lower, upper);
+    const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
+    turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
+}
+// By how much the box of shape i is widened: half the margin and what the body moves in a step, gravity included.
+GPUSIM_FN double shape_reach_of(const World& w, int i, int b) {
+    const double time = step_time(w), margin = 0.5 * w.contact_margin();
+    double velocity[3], momentum[3];
+    copy3(w.linear_velocity() + 3 * b, velocity);
+    copy3(w.angular_momentum() + 3 * b, momentum);
+    double rate[3];
+    turn_back3(w.rotation() + 9 * b, momentum, rate);
+    double inverse[9];
+    for (int k = 0; k < 9; ++k) inverse[k] = double(w.inertia_inverse_body()[9 * b + k]);
+    turn3(inverse, rate, rate);
+    const double spin = norm3(rate), around = norm3(w.shape_center() + 3 * i) + w.shape_radius()[i];
+    const double turning = spin > 0.0 && around < UNBOUNDED ? spin * around : 0.0;
+    const double fall = w.dynamic()[b] ? norm3(w.gravity()) * time : 0.0;
+    return margin + time * (norm3(velocity) + turning + fall);
+}
+
+GPUSIM_FN int bucket_of(const World& w, const int* cell) {
+    const unsigned x = unsigned(cell[0]) * 73856093u, y = unsigned(cell[1]) * 19349663u, z = unsigned(cell[2]) * 83492791u;
+    return int((x ^ y ^ z) & unsigned(w.buckets() - 1));
+}
+// Cells are told apart only where int32 can.
+GPUSIM_FN int cell_number(double x) {
+    const double bounded = clamped(x, -1e9, 1e9);
+    const int down = int(bounded);
+    return double(down) > bounded ? down - 1 : down;
+}
+// The bucket behind the last one holds shapes that are larger than a cell.
+GPUSIM_FN bool is_large(const World& w, int i) {
+    bool large = false;
+    for (int k = 0; k < 3; ++k) large |= !(w.shape_upper()[3 * i + k] - w.shape_lower()[3 * i + k] <= w.grid_cell()[0]);
+    return large;
+}
+GPUSIM_FN int shape_bucket(const World& w, int i) { return is_large(w, i) ? w.buckets() : bucket_of(w, w.shape_cell() + 3 * i); }
+
+// Item: a shape.
+GPUSIM_PHASE void place_shape(const World& w, int i) {
+    const int b = w.shape_body()[i];
+    const double* rotation = w.rotation() + 9 * b;
+    double arm[3], *position = w.shape_position() + 3 * i, *lower = w.shape_lower() + 3 * i, *upper = w.shape_upper() + 3 * i;
+    turn3(rotation, w.shape_center() + 3 * i, arm);
+    for (int k = 0; k < 3; ++k) position[k] = w.position()[3 * b + k] + arm[k];
+    product33(rotation, w.shape_turn() + 9 * i, w.shape_rotation() + 9 * i);
+    Shape s;
+    take_shape(w, i, s);
+    bounds_of(s, lower, upper);
+    const double reach = shape_reach_of(w, i, b);
+    w.shape_reach()[i] = reach;
+    for (int k = 0; k < 3; ++k) {
+        lower[k] -= reach;
+        upper[k] += reach;
+    }
+    if (!w.buckets()) return;
+    for (int k = 0; k < 3; ++k) w.shape_cell()[3 * i + k] = cell_number((lower[k] + upper[k]) * 0.5 / w.grid_cell()[0]);
+}
+GPUSIM_PHASE void clear_bucket(const World& w, int k) { w.bucket_start()[k] = w.bucket_cursor()[k] = 0; }
+GPUSIM_PHASE void count_member(const World& w, int i) { count_one(w.bucket_start() + shape_bucket(w, i)); }
+GPUSIM_PHASE void enter_bucket(const World& w, int i) {
+    const int bucket = shape_bucket(w, i);
+    w.bucket_shape()[w.bucket_start()[bucket] + take_number(w.bucket_cursor() + bucket)] = i;
+}
+GPUSIM_SHARED void sort_numbers(int* numbers, int count) {
+    for (int n = 1; n < count; ++n) {
+        const int value = numbers[n];
+        int at = n;
+        for (; at > 0 && numbers[at - 1] > value; --at) numbers[at] = numbers[at - 1];
+        numbers[at] = value;
+    }
+}
+// Members entered in any order.
+GPUSIM_PHASE void sort_bucket(const World& w, int k) {
+    sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
+}
+
+// Running sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their running sums, the rest.
+GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
+GPUSIM_FN void scan_part(const World& w, const int* list, int count, int part) {
+    const int size = part_size(count), last = smaller(count, (part + 1) * size);
+    int sum = 0;
+    for (int n = part * size; n < last; ++n) sum += list[n];
+    w.scan_sum()[part] = sum;
+}
+GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
+    const int size = part_size(count), last = smaller(count, (part + 1) * size);
+    int sum = w.scan_sum()[part];
+    for (int n = part * size; n < last; ++n) {
+        const int own = list[n];
+        list[n] = sum;
+        sum += own;
+    }
+}
+GPUSIM_PHASE void scan_sums(const World& w, int) {
+    int sum = 0;
+    for (int part = 0; part < PARTS; ++part) {
+        const int own = w.scan_sum()[part];
+        w.scan_sum()[part] = sum;
+        sum += own;
+    }
+}
+GPUSIM_PHASE void scan_bucket_part(const World& w, int part) { scan_part(w, w.bucket_start(), w.bucket_places(), part); }
+GPUSIM_PHASE void scan_bucket_rest(const World& w, int part) { scan_rest(w, w.bucket_start(), w.bucket_places(), part); }
+GPUSIM_PHASE void scan_pair_part(const World& w, int part) { scan_part(w, w.pair_start(), w.places(), part); }
+GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair_start(), w.places(), part); }
+
+// Place of b in the rising list of shape a, or -1.
+GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
+    for (int n = start[a]; n < start[a + 1]; ++n)
+        if (list[n] == b) return n;
+    return -1;
+}
+GPUSIM_FN bool may_touch(const World& w, int a, int b) {
+    const int body_a = w.shape_body()[a], body_b = w.shape_body()[b];
+    if (body_a == body_b || !(w.dynamic()[body_a] || w.dynamic()[body_b])) return false;
+    if (find_in(w.take_start(), w.take(), a, b) >= 0) return true;
+    if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
+    return find_in(w.skip_start(), w.skip(), a, b) < 0;
+}
+GPUSIM_FN bool boxes_overlap(const World& w, int a, int b) {
+    const double *low_a = w.shape_lower() + 3 * a, *up_a = w.shape_upper() + 3 * a;
+    const double *low_b = w.shape_lower() + 3 * b, *up_b = w.shape_upper() + 3 * b;
+    return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
+           low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
+}
+// Collects the partners of a shape, rising; the first ``room`` of them are written.
+struct Partners {
+    int shape, count, room;
+    int* out;
+};
+GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
+    if (!boxes_overlap(w, p.shape, other)) return;
+    int at = p.count++;
+    if (at >= p.room) {
+        if (!p.room || p.out[2 * p.room - 1] < other) return;
+        at = p.room - 1;
+    }
+    p.out[2 * at] = p.shape;
+    for (; at > 0 && p.out[2 * at - 1] > other; --at) p.out[2 * at + 1] = p.out[2 * at - 1];
+    p.out[2 * at + 1] = other;
+}
+GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
+    for (int n = w.bucket_start()[bucket]; n < w.bucket_start()[bucket + 1]; ++n) {
+        const int other = w.bucket_shape()[n], *at = w.shape_cell() + 3 * other;
+        if (other <= p.shape || (cell && (is_large(w, other) || at[0] != cell[0] || at[1] != cell[1] || at[2] != cell[2]))) continue;
+        if (may_touch(w, p.shape, other)) add_partner(w, p, other);
+    }
+}
+GPUSIM_FN void search_grid(const World& w, Partners& p) {
+    const int i = p.shape, *own = w.shape_cell() + 3 * i;
+    if (is_large(w, i)) {
+        for (int other = i + 1; other < w.shapes(); ++other)
+            if (may_touch(w, i, other)) add_partner(w, p, other);
+        return;
+    }
+    search_bucket(w, p, w.buckets(), nullptr);
+    for (int x = -1; x <= 1; ++x)
+        for (int y = -1; y <= 1; ++y)
+            for (int z = -1; z <= 1; ++z) {
+                const int cell[3] = {own[0] + x, own[1] + y, own[2] + z};
+                search_bucket(w, p, bucket_of(w, cell), cell);
+            }
+}
+GPUSIM_SHARED int find_partners(const World& w, int i, int* out, int room) {
+    Partners p;
+    p.shape = i;
+    p.count = 0;
+    p.room = room;
+    p.out = out;
+    if (w.buckets()) search_grid(w, p);
+    else
+        for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
+    return p.count;
+}
+// Item: a shape, and behind the last one the end of the list.
+GPUSIM_PHASE void count_pairs(const World& w, int i) { w.pair_start()[i] = i < w.touchable() ? find_partners(w, i, nullptr, 0) : 0; }
+GPUSIM_PHASE void list_pairs(const World& w, int i) {
+    const int first = w.pair_start()[i], found = w.pair_start()[i + 1] - first;
+    const int room = smaller(found, w.pairs() - first);
+    if (room <= 0) return;
+    find_partners(w, i, w.pair_shapes() + 2 * first, room);
+}
+GPUSIM_PHASE void count_close(const World& w, int) {
+    const int found = w.pair_start()[w.touchable()], places = w.pairs();
+    *w.pair_count() = smaller(found, places);
+    *w.pairs_most() = larger(*w.pairs_most(), found);
+    if (found <= places) return;
+    *w.pairs_lost() += found - places;
+    count_one(w.a->crowded);
+}

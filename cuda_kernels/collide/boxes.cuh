@@ -1,0 +1,273 @@
+// Box against box: separating axes (3 + 3 faces, 9 edge pairs), then the facing faces clipped against each other, or
+// the crossing point of two edges. As gpusim/reference/collide/boxes.py.
+//
+// Resting boxes must keep their four points from step to step. Where two axes are nearly parallel they tell the same
+// gap up to the square of the angle between them, so the earlier one (A's face, B's face, edges) is kept unless a
+// later one is better by BOX_PREFER of the size; other axes win by any difference above rounding.
+#pragma once
+#include "box_polygons.cuh"
+#include "convex.cuh"
+#include "shape.cuh"
+
+#define BOX_PREFER 1e-3     // of the size: what a nearly parallel axis must be better by
+#define BOX_TIE 1e-9        // of the size: what any other axis must be better by
+#define BOX_PARALLEL 0.99999 // cosine of 0.26 degrees
+#define BOX_EDGE_SINE2 1e-14 // edges more parallel than this (sine squared) span no axis
+#define BOX_SNAP 1e-5       // of the face: corners that stick out by less are not clipped, but moved back
+#define BOX_EDGE_FEATURE 4608
+
+// Relative pose and sizes; r[3*i + j] is the cosine between axis i of A and axis j of B.
+struct BoxPair {
+    double r[9], q[9], t[3], tb[3];  // q: magnitudes of r; t, tb: from A's center to B's, in A's and in B's axes
+    const double *a, *b;             // half extents
+    double face_gap[6], size;
+};
+// The best axis: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges; its gap and, for edges, the sine.
+struct BoxAxis {
+    int code;
+    double gap, sine;
+};
+
+GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, BoxPair& p) {
+    const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
+    const double *m = a.turn, *n = b.turn;
+    p.a = a.size;
+    p.b = b.size;
+    for (int i = 0; i < 3; ++i) {
+        p.t[i] = m[i] * d[0] + m[3 + i] * d[1] + m[6 + i] * d[2];
+        for (int j = 0; j < 3; ++j) {
+            p.r[3 * i + j] = m[i] * n[j] + m[3 + i] * n[3 + j] + m[6 + i] * n[6 + j];
+            p.q[3 * i + j] = magnitude(p.r[3 * i + j]);
+        }
+        const double* q = p.q + 3 * i;
+        p.face_gap[i] = magnitude(p.t[i]) - (p.a[i] + (p.b[0] * q[0] + p.b[1] * q[1] + p.b[2] * q[2]));
+        if (p.face_gap[i] > margin) return true;
+    }
+    for (int j = 0; j < 3; ++j) {
+        const double *r = p.r + j, *q = p.q + j;
+        p.tb[j] = r[0] * p.t[0] + r[3] * p.t[1] + r[6] * p.t[2];
+        p.face_gap[3 + j] = magnitude(p.tb[j]) - (p.b[j] + (p.a[0] * q[0] + p.a[1] * q[3] + p.a[2] * q[6]));
+        if (p.face_gap[3 + j] > margin) return true;
+    }
+    p.size = p.a[0] + p.a[1] + p.a[2] + p.b[0] + p.b[1] + p.b[2];
+    return false;
+}
+
+// The face axis with the greatest gap; the earlier one of ties.
+GPUSIM_FN int box_best_face(const BoxPair& p) {
+    const double tie = BOX_TIE * p.size, prefer = BOX_PREFER * p.size;
+    int i = 0, j = 0;
+    for (int k = 1; k < 3; ++k) {
+        if (p.face_gap[k] > p.face_gap[i] + tie) i = k;
+        if (p.face_gap[3 + k] > p.face_gap[3 + j] + tie) j = k;
+    }
+    return p.face_gap[3 + j] > p.face_gap[i] + (p.q[3 * i + j] > BOX_PARALLEL ? prefer : tie) ? 3 + j : i;
+}
+
+// One pair of edges: I, J their axes, I1, I2 and J1, J2 the others in cyclic order.
+#define BOX_EDGES(I, I1, I2, J, J1, J2)                                                                              \
+    {                                                                                                                \
+        const double s = magnitude(p.t[I2] * p.r[3 * I1 + J] - p.t[I1] * p.r[3 * I2 + J])                            \
+                       - ((p.a[I1] * p.q[3 * I2 + J] + p.a[I2] * p.q[3 * I1 + J])                                    \
+                          + (p.b[J1] * p.q[3 * I + J2] + p.b[J2] * p.q[3 * I + J1]));                                \
+        if (s > bar) {                                                                                               \
+            const double sine2 = p.q[3 * I1 + J] * p.q[3 * I1 + J] + p.q[3 * I2 + J] * p.q[3 * I2 + J];              \
+            if (sine2 > BOX_EDGE_SINE2) {                                                                            \
+                const double sine = square_root(sine2);                                                              \
+                const double gap = s / sine;                                                                         \
+                if (gap > margin) return true;                                                                       \
+                if (gap > best.gap) {                                                                                \
+                    best.code = 6 + 3 * I + J;                                                                       \
+                    best.gap = gap;                                                                                  \
+                    best.sine = sine;                                                                                \
+                    bar = gap < 0.0 ? gap : 0.0;                                                                     \
+                }                                                                                                    \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+
+// Whether an edge axis parts the boxes by more than the margin; else `best` is raised to the best edge axis.
+// Sines are at most 1, so an axis with s below a negative best gap cannot be better: no root and no quotient there.
+GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
+    double bar = best.gap < 0.0 ? best.gap : 0.0;
+    BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
+    BOX_EDGES(1, 2, 0, 0, 1, 2) BOX_EDGES(1, 2, 0, 1, 2, 0) BOX_EDGES(1, 2, 0, 2, 0, 1)
+    BOX_EDGES(2, 0, 1, 0, 1, 2) BOX_EDGES(2, 0, 1, 1, 2, 0) BOX_EDGES(2, 0, 1, 2, 0, 1)
+    return false;
+}
+
+// Unit normal of edge axis i, j in A's axes, from A to B.
+GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, double* n) {
+    const int i1 = i == 2 ? 0 : i + 1, i2 = 3 - i - i1;
+    n[i] = 0.0;
+    n[i1] = -p.r[3 * i2 + j] / sine;
+    n[i2] = p.r[3 * i1 + j] / sine;
+    if (dot3(n, p.t) < 0.0) {
+        n[i1] = -n[i1];
+        n[i2] = -n[i2];
+    }
+}
+
+// Whether the best edge axis is to be taken instead of the best face.
+GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
+    if (!(edge.gap > p.face_gap[face] + BOX_TIE * p.size)) return false;
+    if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
+    const int k = face < 3 ? face : face - 3;
+    const double cosine = face < 3 ? n[k] : n[0] * p.r[k] + n[1] * p.r[3 + k] + n[2] * p.r[6 + k];
+    return magnitude(cosine) < BOX_PARALLEL;
+}
+
+// The crossing point of edges i of A and j of B; 0 where the edges pass by each other apart.
+GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAxis& axis, const double* n,
+                                   Manifold& out) {
+    const int i = (axis.code - 6) / 3, j = axis.code - 6 - 3 * i;
+    double on_a[3], on_b[3], line[3];
+    int bits = 0;
+    for (int k = 0; k < 3; ++k) {
+        on_a[k] = k == i ? 0.0 : (n[k] < 0.0 ? -p.a[k] : p.a[k]);
+        if (k != i) bits = 2 * bits + (n[k] < 0.0 ? 1 : 0);
+        on_b[k] = p.t[k];
+        line[k] = p.r[3 * k + j];
+    }
+    for (int k = 0; k < 3; ++k) {
+        if (k == j) continue;
+        const bool up = n[0] * p.r[k] + n[1] * p.r[3 + k] + n[2] * p.r[6 + k] < 0.0;
+        const double s = up ? p.b[k] : -p.b[k];
+        bits = 2 * bits + (up ? 1 : 0);
+        for (int m = 0; m < 3; ++m) on_b[m] = on_b[m] + s * p.r[3 * m + k];
+    }
+    // Nearest points of the lines on_a + x e_i and on_b + y line.
+    const double d[3] = {on_b[0] - on_a[0], on_b[1] - on_a[1], on_b[2] - on_a[2]};
+    const double c = line[i], dl = dot3(d, line), sine2 = axis.sine * axis.sine;
+    double x = (d[i] - c * dl) / sine2, y = (c * d[i] - dl) / sine2;
+    const double slack = BOX_TIE * p.size;
+    if (axis.gap > 0.0 && (magnitude(x) > p.a[i] + slack || magnitude(y) > p.b[j] + slack)) return 0;
+    x = clamped(x, -p.a[i], p.a[i]);
+    y = clamped(y, -p.b[j], p.b[j]);
+    on_a[i] = x;
+    // Both points are moved to the middle of the two, where clamping has parted them sideways.
+    for (int k = 0; k < 3; ++k) on_b[k] = on_b[k] + y * line[k];
+    const double across = n[0] * (on_b[0] - on_a[0]) + n[1] * (on_b[1] - on_a[1]) + n[2] * (on_b[2] - on_a[2]);
+    double middle[3];
+    for (int k = 0; k < 3; ++k) middle[k] = 0.5 * (on_a[k] + on_b[k]);
+    double world[3];
+    turn3(a.turn, middle, world);
+    turn3(a.turn, n, out.normal);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = (a.center[k] + world[k]) - (0.5 * across) * out.normal[k];
+        out.b[k] = (a.center[k] + world[k]) + (0.5 * across) * out.normal[k];
+    }
+    out.feature[0] = BOX_EDGE_FEATURE + 16 * (axis.code - 6) + bits;
+    return 1;
+}
+
+// Points of the incident face over the reference face. m[3*i + j]: cosine between axis i of the reference box and
+// axis j of the incident one; t: from the reference box's center to the other's, in its axes. `apart`: the gap along
+// the normal; where no point comes near it, the nearest features lie beyond the face, and the answer is 0.
+GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
+                                   bool flipped, double apart, double margin, Manifold& out) {
+    const double *h = ref.size, *g = inc.size;
+    const int u = k == 2 ? 0 : k + 1, v = 3 - k - u;
+    const double s = t[k] < 0.0 ? -1.0 : 1.0;
+    int j = 0;
+    for (int i = 1; i < 3; ++i)
+        if (magnitude(m[3 * k + i]) > magnitude(m[3 * k + j]) + BOX_DEEPER) j = i;
+    const int j1 = j == 2 ? 0 : j + 1, j2 = 3 - j - j1;
+    const bool up = s * m[3 * k + j] < 0.0;
+    const double q = up ? g[j] : -g[j];
+    const double cx = t[u] + q * m[3 * u + j], cy = t[v] + q * m[3 * v + j];
+    const double level = s * (t[k] + q * m[3 * k + j]) - h[k];
+    const double slope = -s / m[3 * k + j], slope_x = slope * m[3 * u + j], slope_y = slope * m[3 * v + j];
+    const double px = g[j1] * m[3 * u + j1], py = g[j1] * m[3 * v + j1];
+    const double qx = g[j2] * m[3 * u + j2], qy = g[j2] * m[3 * v + j2];
+    const double snap = BOX_SNAP * (h[u] + h[v]);
+    const double limit_x = h[u] + snap, limit_y = h[v] + snap;
+    const double reach_x = magnitude(px) + magnitude(qx), reach_y = magnitude(py) + magnitude(qy);
+    out.count = 0;
+    if (magnitude(cx) - reach_x > limit_x || magnitude(cy) - reach_y > limit_y) return 0;
+    BoxPolygon w;
+    w.n = 4;
+    w.x[0] = cx + px + qx; w.x[1] = cx - px + qx; w.x[2] = cx - px - qx; w.x[3] = cx + px - qx;
+    w.y[0] = cy + py + qy; w.y[1] = cy - py + qy; w.y[2] = cy - py - qy; w.y[3] = cy + py - qy;
+    for (int i = 0; i < 4; ++i) w.edge[i] = i;
+    if (cx + reach_x > limit_x) box_clip(w, false, 1.0, limit_x, 4);
+    if (reach_x - cx > limit_x) box_clip(w, false, -1.0, limit_x, 5);
+    if (cy + reach_y > limit_y) box_clip(w, true, 1.0, limit_y, 6);
+    if (reach_y - cy > limit_y) box_clip(w, true, -1.0, limit_y, 7);
+    double gap[BOX_POLYGON];
+    double least = 1e300;
+    int feature[BOX_POLYGON], n = 0;
+    const int base = ((2 * (flipped ? k + 3 : k) + (s < 0.0 ? 1 : 0)) * 6 + 2 * j + (up ? 1 : 0)) * 64;
+    for (int i = 0; i < w.n; ++i) {
+        const double x = clamped(w.x[i], -h[u], h[u]), y = clamped(w.y[i], -h[v], h[v]);
+        const double z = level + (slope_x * (w.x[i] - cx) + slope_y * (w.y[i] - cy));
+        if (z > margin) continue;
+        const int before = w.edge[i == 0 ? w.n - 1 : i - 1], after = w.edge[i];
+        feature[n] = base + (before < after ? 8 * before + after : 8 * after + before);
+        w.x[n] = x;
+        w.y[n] = y;
+        gap[n++] = z;
+        least = z < least ? z : least;
+    }
+    if (apart > 0.0 && least > apart + BOX_PREFER * (h[0] + h[1] + h[2] + g[0] + g[1] + g[2])) return 0;
+    int pick[4] = {0, 1, 2, 3};
+    if (n > 4) box_spread(w, gap, n, h[u] + h[v], pick);
+    out.count = n > 4 ? 4 : n;
+    const double* e = ref.turn;
+    const double sign = flipped ? -1.0 : 1.0;
+    double normal[3];
+    for (int i = 0; i < 3; ++i) {
+        normal[i] = s * e[3 * i + k];
+        out.normal[i] = sign * normal[i];
+    }
+    double *on_ref = flipped ? out.b : out.a, *on_inc = flipped ? out.a : out.b;
+    for (int c = 0; c < out.count; ++c) {
+        const int o = pick[c];
+        for (int i = 0; i < 3; ++i) {
+            const double x = ref.center[i] + ((h[k] * normal[i] + w.x[o] * e[3 * i + u]) + w.y[o] * e[3 * i + v]);
+            on_ref[3 * c + i] = x;
+            on_inc[3 * c + i] = x + gap[o] * normal[i];
+        }
+        out.feature[c] = feature[o];
+    }
+    return out.count;
+}
+
+// As box_box; -1 for the general routine: boxes apart whose nearest features lie beyond each other's faces (rare).
+GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, Manifold& out) {
+    out.count = 0;
+    BoxPair p;
+    if (box_faces_apart(a, b, margin, p)) return 0;
+    const int face = box_best_face(p);
+    BoxAxis edge = {-1, p.face_gap[face], 1.0};
+    if (box_edges_apart(p, margin, edge)) return 0;
+    if (edge.code >= 0) {
+        double n[3];
+        const int i = (edge.code - 6) / 3;
+        box_edge_normal(p, i, edge.code - 6 - 3 * i, edge.sine, n);
+        if (box_edge_wins(p, face, edge, n)) {
+            out.count = box_edge_contact(a, p, edge, n, out);
+            return out.count > 0 ? 1 : -1;
+        }
+    }
+    int count;
+    if (face < 3) {
+        count = box_face_contact(a, b, p.r, p.t, face, false, p.face_gap[face], margin, out);
+    } else {
+        double m[9], t[3];
+        for (int i = 0; i < 3; ++i) {
+            t[i] = -p.tb[i];
+            for (int j = 0; j < 3; ++j) m[3 * i + j] = p.r[3 * j + i];
+        }
+        count = box_face_contact(b, a, m, t, face - 3, true, p.face_gap[face], margin, out);
+    }
+    return count > 0 ? count : -1;
+}
+
+// Contact of two boxes, normal from A to B; the number of points.
+GPUSIM_FN int box_box(const Shape& a, const Shape& b, double margin, Manifold& out) {
+    const int count = box_box_facing(a, b, margin, out);
+    if (count >= 0) return count;
+    double guess[4] = {0.0, 0.0, 0.0, 0.0};
+    return convex_convex(a, b, margin, guess, out);
+}

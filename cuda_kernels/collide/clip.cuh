@@ -1,0 +1,142 @@
+// Clipping one facing polygon against another and choosing four of the points; as gpusim/reference/collide/clip.py.
+#pragma once
+#include "support.cuh"
+
+#define LOOP_CORNERS 32    // 16 corners cut by 16 edges, each of which adds one at most
+#define CLIP_SLACK 1e-7    // relative: a corner that lies outside by less counts as inside, so that aligned ones don't flicker
+#define CHOICE_SLACK 1e-6  // relative: points that differ by less are told apart by their order
+
+struct Loop {
+    int count;
+    double p[3 * LOOP_CORNERS];
+    int id[LOOP_CORNERS];
+};
+
+// A number for what came of three others.
+GPUSIM_FN int mix_ids(int i, int j, int k) { return 256 + (i * 911 + j * 2749 + k * 5039) % 65280; }
+
+GPUSIM_FN void add_corner(Loop& loop, const double* p, int id) {
+    if (loop.count == LOOP_CORNERS) return;
+    copy3(p, loop.p + 3 * loop.count);
+    loop.id[loop.count++] = id;
+}
+
+// The part of a loop, or of a segment, with outward . p <= level.
+GPUSIM_SHARED void clip_by_plane(const Loop& in, const double* outward, double level, double slack, int id, Loop& out) {
+    out.count = 0;
+    if (in.count == 0) return;
+    double here = dot3(outward, in.p) - level;
+    const double first = here;
+    for (int i = 0; i < in.count; ++i) {
+        const int j = i + 1 < in.count ? i + 1 : 0;
+        const double *p = in.p + 3 * i, *q = in.p + 3 * j;
+        const double there = j == 0 ? first : dot3(outward, q) - level;
+        if (here <= slack) add_corner(out, p, in.id[i]);
+        const bool leaves = here < -slack && there > slack, enters = here > slack && there < -slack;
+        if ((leaves || enters) && !(in.count == 2 && i == 1)) {
+            const double t = here / (here - there);
+            double x[3];
+            for (int k = 0; k < 3; ++k) x[k] = p[k] + t * (q[k] - p[k]);
+            add_corner(out, x, mix_ids(in.id[i], in.id[j], id));
+        }
+        here = there;
+    }
+}
+
+// Clip loop against the sides of a polygon, seen along the polygon's outward direction n (unit). scratch: another loop.
+GPUSIM_SHARED void clip_by_polygon(const double* polygon, const int* ids, int corners, const double* n, double slack,
+                                   Loop& loop, Loop& scratch) {
+    for (int i = 0; i < corners; ++i) {
+        const double *p = polygon + 3 * i, *q = polygon + 3 * (i + 1 < corners ? i + 1 : 0);
+        double edge[3], outward[3];
+        subtract3(q, p, edge);
+        cross3(edge, n, outward);
+        const double length = norm3(outward);
+        if (!(length > 0.0)) continue;
+        for (int k = 0; k < 3; ++k) outward[k] = outward[k] / length;
+        clip_by_plane(loop, outward, dot3(outward, p), slack, ids[i], scratch);
+        loop.count = scratch.count;
+        for (int k = 0; k < scratch.count; ++k) {
+            copy3(scratch.p + 3 * k, loop.p + 3 * k);
+            loop.id[k] = scratch.id[k];
+        }
+    }
+}
+
+// Normal of a polygon, not a unit vector.
+GPUSIM_FN void polygon_normal(const double* polygon, int corners, double* n) {
+    n[0] = n[1] = n[2] = 0.0;
+    for (int i = 1; i + 1 < corners; ++i) {
+        double e[3], f[3], m[3];
+        subtract3(polygon + 3 * i, polygon, e);
+        subtract3(polygon + 3 * i + 3, polygon, f);
+        cross3(e, f, m);
+        for (int k = 0; k < 3; ++k) n[k] += m[k];
+    }
+}
+
+GPUSIM_FN double square_distance(const double* p, const double* q) {
+    double d[3];
+    subtract3(p, q, d);
+    return dot3(d, d);
+}
+
+// The deepest point; among those nearly as deep, the first.
+GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
+    double least = UNBOUNDED;
+    for (int i = 0; i < count; ++i) least = smaller(least, gap[i]);
+    int best = 0;
+    while (!(gap[best] <= least + slack) && best + 1 < count) ++best;
+    return best;
+}
+
+// Twice the area of the triangle p, q, r seen against n, and the point that makes it greatest; sign picks the side.
+GPUSIM_FN int widest_point(const double* points, int count, const double* p, const double* q, const double* n, double sign,
+                           double slack) {
+    double most = slack;
+    int best = -1;
+    for (int i = 0; i < count; ++i) {
+        double e[3], f[3], m[3];
+        subtract3(q, p, e);
+        subtract3(points + 3 * i, p, f);
+        cross3(e, f, m);
+        const double area = sign * dot3(m, n);
+        if (area > most + slack || (best < 0 && area > most)) { most = area; best = i; }
+    }
+    return best;
+}
+
+// Numbers of at most four points: the deepest, the one farthest from it, and the widest on both sides of the line through
+// these two. Near ties go to the first, so that equal points do not take turns.
+GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count, const double* n, int* chosen) {
+    if (count <= 4) {
+        for (int i = 0; i < count; ++i) chosen[i] = i;
+        return count;
+    }
+    double extent = 0.0;
+    for (int i = 1; i < count; ++i) extent = larger(extent, square_distance(points, points + 3 * i));
+    const int deepest = deepest_point(gap, count, CHOICE_SLACK * square_root(extent));
+    int farthest = deepest == 0 ? 1 : 0;
+    for (int i = 0; i < count; ++i)
+        if (square_distance(points + 3 * deepest, points + 3 * i)
+            > square_distance(points + 3 * deepest, points + 3 * farthest) + CHOICE_SLACK * extent) farthest = i;
+    chosen[0] = deepest;
+    chosen[1] = farthest;
+    int kept = 2;
+    for (int side = 0; side < 2; ++side) {
+        const int i = widest_point(points, count, points + 3 * deepest, points + 3 * farthest, n, side == 0 ? 1.0 : -1.0,
+                                   CHOICE_SLACK * extent);
+        if (i >= 0) chosen[kept++] = i;
+    }
+    return kept;
+}
+
+// No two points of a manifold have the same feature.
+GPUSIM_FN void set_features(const int* ids, int count, int* feature) {
+    for (int i = 0; i < count; ++i) {
+        int id = ids[i] & 65535;
+        for (int j = 0; j < i; ++j)
+            if (feature[j] == id) { id = (id + 1) & 65535; j = -1; }
+        feature[i] = id;
+    }
+}

@@ -1,0 +1,53 @@
+// Contact points of any pair of shapes: which routine serves which kinds; as gpusim/reference/collide/collide.py.
+#pragma once
+#include "boxes.cuh"
+#include "convex.cuh"
+#include "planes.cuh"
+#include "smooth.cuh"
+#include "spheres.cuh"
+
+GPUSIM_FN bool is_smooth(const Shape& s) {
+    return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
+}
+
+// A sphere against a shape of its kind or a higher one.
+GPUSIM_FN int collide_sphere(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+    if (b.kind == SHAPE_SPHERE) return sphere_sphere(a, b, margin, out);
+    if (b.kind == SHAPE_CAPSULE) return sphere_capsule(a, b, margin, out);
+    if (b.kind == SHAPE_BOX) return sphere_box(a, b, margin, out);
+    if (b.kind == SHAPE_CYLINDER) return sphere_cylinder(a, b, margin, out);
+    if (b.kind == SHAPE_CONE) return sphere_cone(a, b, margin, out);
+    if (is_smooth(b)) return smooth_smooth(a, b, margin, guess, out);
+    return convex_convex(a, b, margin, guess, out);
+}
+
+// Sees the lower kind first.
+GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+    if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
+    if (a.kind == SHAPE_SPHERE) return collide_sphere(a, b, margin, guess, out);
+    if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);
+    if (a.kind == SHAPE_CAPSULE && b.kind == SHAPE_CAPSULE) return capsule_capsule(a, b, margin, out);
+    if (is_smooth(a) && is_smooth(b)) return smooth_smooth(a, b, margin, guess, out);
+    return convex_convex(a, b, margin, guess, out);
+}
+
+// The same contact seen from the other side.
+GPUSIM_FN void swap_sides(Manifold& out) {
+    for (int k = 0; k < 3; ++k) out.normal[k] = -out.normal[k];
+    for (int k = 0; k < 3 * out.count; ++k) {
+        const double x = out.a[k];
+        out.a[k] = out.b[k];
+        out.b[k] = x;
+    }
+}
+
+// Contact points with a gap of margin at most; returns their number. guess: 4 numbers, zeros at first, kept for the pair
+// from step to step: the normal in the frame of the shape of the lower kind and a spare. It only saves time.
+GPUSIM_PHASE int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+    const bool swapped = a.kind > b.kind;
+    const Shape& first = swapped ? b : a;
+    const Shape& second = swapped ? a : b;
+    collide_ordered(first, second, margin, guess, out);
+    if (swapped) swap_sides(out);
+    return out.count;
+}

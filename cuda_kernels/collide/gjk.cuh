@@ -1,0 +1,195 @@
+// Distance of two convex cores, after Gilbert, Johnson and Keerthi (1988); as gpusim/reference/collide/gjk.py.
+//
+// Points are relative to A's center. The set of differences a - b of points of A and B holds the origin where the cores
+// overlap; else its point v nearest to the origin tells the distance, and -v/|v| is the normal from A to B.
+#pragma once
+#include "support.cuh"
+
+#define GJK_STEPS 48
+#define GJK_ACCURACY 1e-12   // relative, of the distance
+#define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge counts as flat
+#define GJK_APART 0
+#define GJK_OVERLAP 1
+#define GJK_FAR 2
+
+struct Simplex {
+    int count;
+    double w[12], a[12];  // differences, and the points of A that they belong to
+    double weight[4];     // of the point nearest to the origin
+};
+
+// The difference that lies farthest along d; b's center lies at offset.
+GPUSIM_SHARED void difference_support(const Shape& a, const Shape& b, const double* offset, const double* d, double* w,
+                                      double* point) {
+    double local[3], p[3], q[3];
+    turn_back3(a.turn, d, local);
+    core_support(a, local, p);
+    turn3(a.turn, p, point);
+    turn_back3(b.turn, d, local);
+    for (int k = 0; k < 3; ++k) local[k] = -local[k];
+    core_support(b, local, q);
+    turn3(b.turn, q, q);
+    for (int k = 0; k < 3; ++k) w[k] = point[k] - (offset[k] + q[k]);
+}
+
+// How far b would have to move along the unit vector n for the cores to touch there.
+GPUSIM_FN double depth_along(const Shape& a, const Shape& b, const double* offset, const double* n) {
+    double w[3], point[3];
+    difference_support(a, b, offset, n, w, point);
+    return dot3(w, n);
+}
+
+// v = the point of the segment p, q nearest to the origin, and its weights.
+GPUSIM_FN void weigh_segment(const double* p, const double* q, double* weight, double* v) {
+    double e[3];
+    subtract3(q, p, e);
+    const double length = dot3(e, e);
+    const double t = length > 0.0 ? clamped(-dot3(p, e) / length, 0.0, 1.0) : 0.0;
+    weight[0] = 1.0 - t;
+    weight[1] = t;
+    for (int k = 0; k < 3; ++k) v[k] = p[k] + t * e[k];
+}
+
+// The same of a triangle. Ericson, Real-Time Collision Detection, 5.1.5, with the point at the origin; inside of the
+// triangle v comes from its normal, and the weights from v: the usual ones are too coarse in a sliver.
+GPUSIM_SHARED void weigh_triangle(const double* p, const double* q, const double* r, double* weight, double* v) {
+    double e[3], f[3];
+    subtract3(q, p, e);
+    subtract3(r, p, f);
+    const double d1 = -dot3(e, p), d2 = -dot3(f, p), d3 = -dot3(e, q), d4 = -dot3(f, q), d5 = -dot3(e, r), d6 = -dot3(f, r);
+    const double va = d3 * d6 - d5 * d4, vb = d5 * d2 - d1 * d6, vc = d1 * d4 - d3 * d2;
+    double s = 0.0, t = 0.0;  // weights of q and r
+    if (d1 <= 0.0 && d2 <= 0.0) {
+    } else if (d3 >= 0.0 && d4 <= d3) {
+        s = 1.0;
+    } else if (d6 >= 0.0 && d5 <= d6) {
+        t = 1.0;
+    } else if (vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0) {
+        s = d1 / (d1 - d3);
+    } else if (vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0) {
+        t = d2 / (d2 - d6);
+    } else if (va <= 0.0 && d4 - d3 >= 0.0 && d5 - d6 >= 0.0) {
+        t = (d4 - d3) / ((d4 - d3) + (d5 - d6));
+        s = 1.0 - t;
+    } else {
+        double n[3], x[3], m[3];
+        cross3(e, f, n);
+        const double square = dot3(n, n), scale = dot3(n, p) / square;
+        for (int k = 0; k < 3; ++k) {
+            v[k] = scale * n[k];
+            x[k] = v[k] - p[k];
+        }
+        cross3(x, f, m);
+        weight[1] = dot3(m, n) / square;
+        cross3(e, x, m);
+        weight[2] = dot3(m, n) / square;
+        weight[0] = (1.0 - weight[2]) - weight[1];
+        return;
+    }
+    weight[0] = (1.0 - t) - s;  // 0 on the edge q, r
+    weight[1] = s;
+    weight[2] = t;
+    for (int k = 0; k < 3; ++k) v[k] = p[k] + (s * e[k] + t * f[k]);
+}
+
+// Whether the triangle i, j, k has the origin on the side away from point o; true too where the four are flat.
+GPUSIM_FN bool beyond(const Simplex& s, int i, int j, int k, int o) {
+    double e[3], f[3], g[3], n[3];
+    const double* p = s.w + 3 * i;
+    subtract3(s.w + 3 * j, p, e);
+    subtract3(s.w + 3 * k, p, f);
+    subtract3(s.w + 3 * o, p, g);
+    cross3(e, f, n);
+    const double height = dot3(n, g);
+    return -dot3(n, p) * height < 0.0 || height * height <= GJK_FLAT * GJK_FLAT * dot3(n, n) * dot3(g, g);
+}
+
+// The same of a tetrahedron; false where it holds the origin.
+GPUSIM_FN bool weigh_tetrahedron(Simplex& s, double* v) {
+    double least = UNBOUNDED, weight[3], x[3];
+    bool outside = false;
+    for (int o = 3; o >= 0; --o) {
+        const int i = o == 0 ? 1 : 0, j = o <= 1 ? 2 : 1, k = o == 3 ? 2 : 3;
+        if (!beyond(s, i, j, k, o)) continue;
+        outside = true;
+        weigh_triangle(s.w + 3 * i, s.w + 3 * j, s.w + 3 * k, weight, x);
+        const double square = dot3(x, x);
+        if (square < least) {
+            least = square;
+            copy3(x, v);
+            s.weight[o] = 0.0; s.weight[i] = weight[0]; s.weight[j] = weight[1]; s.weight[k] = weight[2];
+        }
+    }
+    return outside;
+}
+
+// v = the point of the simplex nearest to the origin, and the simplex without the points that it does not need; false
+// where the simplex holds the origin.
+GPUSIM_SHARED bool reduce_simplex(Simplex& s, double* v) {
+    v[0] = v[1] = v[2] = 0.0;
+    if (s.count == 1) {
+        s.weight[0] = 1.0;
+        copy3(s.w, v);
+    }
+    if (s.count == 2) weigh_segment(s.w, s.w + 3, s.weight, v);
+    if (s.count == 3) weigh_triangle(s.w, s.w + 3, s.w + 6, s.weight, v);
+    if (s.count == 4 && !weigh_tetrahedron(s, v)) return false;
+    int kept = 0;
+    for (int i = 0; i < s.count; ++i) {
+        if (!(s.weight[i] > 0.0)) continue;
+        s.weight[kept] = s.weight[i];
+        copy3(s.w + 3 * i, s.w + 3 * kept);
+        copy3(s.a + 3 * i, s.a + 3 * kept);
+        ++kept;
+    }
+    s.count = kept;
+    return true;
+}
+
+GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
+    for (int i = 0; i < s.count; ++i)
+        if (s.w[3 * i] == w[0] && s.w[3 * i + 1] == w[1] && s.w[3 * i + 2] == w[2]) return true;
+    return false;
+}
+
+// Distance of the cores. v: in, minus a guess of the normal, of any length; out, the difference nearest to the origin.
+// FAR: farther apart than most, and v is a direction along which they are. OVERLAP: nearer than least or overlapping.
+GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {
+    double square = UNBOUNDED;
+    s.count = 0;
+    for (int step = 0; step < GJK_STEPS; ++step) {
+        const double d[3] = {-v[0], -v[1], -v[2]};
+        double w[3], point[3];
+        difference_support(a, b, offset, d, w, point);
+        const double vv = dot3(v, v), vw = dot3(v, w);
+        if (vw > 0.0 && vw * vw > most * most * vv) return GJK_FAR;
+        if (s.count > 0 && (vv - vw <= GJK_ACCURACY * vv || holds_point(s, w))) return GJK_APART;
+        copy3(w, s.w + 3 * s.count);
+        copy3(point, s.a + 3 * s.count);
+        s.count += 1;
+        double nearest[3];
+        const Simplex before = s;
+        if (!reduce_simplex(s, nearest)) return GJK_OVERLAP;
+        const double now = dot3(nearest, nearest);
+        if (!(now < square)) {  // rounding has the last word
+            s = before;
+            s.count -= 1;
+            return GJK_APART;
+        }
+        square = now;
+        copy3(nearest, v);
+        if (square <= least * least) return GJK_OVERLAP;
+    }
+    return GJK_APART;
+}
+
+// The points of both cores, relative to A's center, that the simplex's nearest difference belongs to. Rounding may have
+// taken a point of a sliver, so the weights need not add up to 1.
+GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
+    for (int k = 0; k < 3; ++k) {
+        double sum = s.a[k];
+        for (int i = 1; i < s.count; ++i) sum += s.weight[i] * (s.a[3 * i + k] - s.a[k]);
+        on_a[k] = sum;
+        on_b[k] = sum - v[k];
+    }
+}

@@ -1,0 +1,170 @@
+// Height field against convex shapes; as gpusim/reference/collide/height_field.py.
+#pragma once
+#include "field_scan.cuh"
+
+// First and last cell along one axis that [low, high] reaches; false where it reaches none.
+GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing, int* first, int* last) {
+    const double from = low / spacing + 0.5 * (corners - 1), to = high / spacing + 0.5 * (corners - 1);
+    if (to < 0.0 || from > corners - 1.0) return false;
+    *first = int(clamped(from, 0.0, corners - 2.0));
+    *last = int(clamped(to, 0.0, corners - 2.0));
+    return true;
+}
+
+// The shape in the field's frame, and the cells under it.
+GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
+    body = b;
+    double d[3], lower[3], upper[3];
+    subtract3(b.center, field.center, d);
+    turn_back3(field.turn, d, body.center);
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            body.turn[3 * i + j] = field.turn[i] * b.turn[j] + field.turn[3 + i] * b.turn[3 + j]
+                                 + field.turn[6 + i] * b.turn[6 + j];
+    shape_bounds(body, lower, upper);
+    s.field = &field;
+    s.body = &body;
+    s.columns = int(field.size[0]);
+    s.rows = int(field.size[1]);
+    s.dx = field.size[2];
+    s.dy = field.size[3];
+    s.margin = margin;
+    s.radius = core_radius(b);
+    s.size = (upper[0] - lower[0]) + (upper[1] - lower[1]) + (upper[2] - lower[2]);
+    s.low = lower[2];
+    s.depth = 2.0 * s.size + s.dx + s.dy;
+    s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
+    s.known = 0;
+    return field_cells(lower[0] - margin, upper[0] + margin, s.columns, s.dx, &s.first_column, &s.last_column)
+        && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
+}
+
+// A shape below the surface that no triangle holds (its lowest points lie over others): out along the normal of the
+// triangle over `p`.
+GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
+    const double u = p[0] / s.dx + 0.5 * (s.columns - 1), v = p[1] / s.dy + 0.5 * (s.rows - 1);
+    if (!(u >= 0.0 && v >= 0.0 && u <= s.columns - 1.0 && v <= s.rows - 1.0)) return;
+    const int column = int(smaller(u, s.columns - 2.0)), row = int(smaller(v, s.rows - 2.0));
+    FieldTriangle t;
+    field_triangle(s, column, row, v - row > u - column ? 1 : 0, t);
+    if (plane_gap(t, p) > 0.0) return;
+    const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
+    double nearest[3];
+    int vertex;
+    support(*s.body, down, nearest, &vertex);
+    for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
+    field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
+}
+
+// Two directions square to n, fixed to the body: near the diagonals of its axes, where boxes have their corners.
+GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
+    const double* m = s.body->turn;
+    int best = 0;
+    for (int k = 1; k < 3; ++k) {
+        const double lean = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
+        const double least = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
+        if (magnitude(lean) < magnitude(least) - FIELD_TIE) best = k;
+    }
+    const double axis[3] = {m[best], m[3 + best], m[6 + best]};
+    double x[3], y[3];
+    cross3(n, axis, y);
+    const double length = norm3(y);
+    for (int k = 0; k < 3; ++k) y[k] = y[k] / length;
+    cross3(y, n, x);
+    for (int k = 0; k < 3; ++k) {
+        s.along[k] = 0.725 * x[k] + 0.6887489 * y[k];
+        s.across[k] = 0.725 * y[k] - 0.6887489 * x[k];
+    }
+}
+
+GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
+    const double d[3] = {p.b[0] - q.b[0], p.b[1] - q.b[1], p.b[2] - q.b[2]};
+    return dot3(d, d);
+}
+
+// The deepest point takes the place of the nearest one of the other four, unless it is as deep as they are.
+GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
+    int nearest = 0;
+    double bar = 1e300;
+    for (int k = 0; k < 4; ++k) {
+        if (!s.best[k].found) continue;
+        bar = smaller(bar, s.best[k].gap);
+        if (!s.best[nearest].found || field_square(s.best[k], deepest) < field_square(s.best[nearest], deepest))
+            nearest = k;
+    }
+    if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
+}
+
+// A manifold of the points kept, in the world.
+GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
+    out.count = 0;
+    turn3(field.turn, n, out.normal);
+    const double merge = 1e-6 * s.size * s.size;
+    for (int k = 0; k < 4; ++k) {
+        if (!s.best[k].found) continue;
+        bool twice = false;
+        for (int m = 0; m < k; ++m)
+            twice = twice || (s.best[m].found && field_square(s.best[m], s.best[k]) < merge);
+        if (twice) continue;
+        double b[3];
+        turn3(field.turn, s.best[k].b, b);
+        for (int c = 0; c < 3; ++c) {
+            out.b[3 * out.count + c] = field.center[c] + b[c];
+            out.a[3 * out.count + c] = out.b[3 * out.count + c] - s.best[k].gap * out.normal[c];
+        }
+        int feature = s.best[k].feature & 65535;
+        for (int m = 0; m < out.count; ++m)
+            if (out.feature[m] == feature) {
+                feature = (feature + 1) & 65535;
+                m = -1;
+            }
+        out.feature[out.count++] = feature;
+    }
+}
+
+// Contacts of a height field (A) with a convex shape (B), one manifold for each of up to `most` normals that are more
+// than 10 degrees apart (a wheel in a groove touches both sides), the deepest first; the number of manifolds.
+GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
+    Shape body;
+    FieldScan s;
+    if (!field_begin(field, b, margin, body, s)) return 0;
+    const bool round = b.kind == SHAPE_SPHERE || b.kind == SHAPE_ELLIPSOID || b.kind == SHAPE_SUPERELLIPSOID
+                    || b.kind == SHAPE_WHEEL;
+    most = most < FIELD_MANIFOLDS ? most : FIELD_MANIFOLDS;
+    while (s.known < most) {
+        s.spread = false;
+        field_scan(s);
+        if (s.known == 0 && !s.best[4].found) {
+            const double down[3] = {0.0, 0.0, -1.0};
+            double lowest[3];
+            int vertex;
+            support(body, down, lowest, &vertex);
+            lowest[2] = lowest[2] - s.radius;
+            field_rescue(s, lowest);
+            if (!s.best[4].found) field_rescue(s, body.center);
+        }
+        if (!s.best[4].found) break;
+        const FieldPoint deepest = s.best[4];
+        copy3(deepest.n, s.normals + 3 * s.known);
+        if (round) {
+            for (int k = 0; k < 4; ++k) s.best[k].found = false;
+            s.best[0] = deepest;
+        } else {
+            field_axes(s, deepest.n);
+            s.spread = true;
+            field_scan(s);
+            if (!s.best[0].found) s.best[0] = deepest;
+            field_add_deepest(s, deepest);
+        }
+        field_put(field, s, deepest.n, out[s.known]);
+        s.known = s.known + 1;
+    }
+    return s.known;
+}
+
+// The deepest one of these manifolds alone; the number of points.
+GPUSIM_SHARED int height_field_convex(const Shape& field, const Shape& b, double margin, Manifold& out) {
+    out.count = 0;
+    height_field_manifolds(field, b, margin, 1, &out);
+    return out.count;
+}

@@ -1,0 +1,145 @@
+// What the narrow phase works on: a shape in its pose, and the contact points of a pair; as
+// gpusim/reference/collide/shape.py. Everything here is double, in the world frame, in SI units.
+#pragma once
+#include "../platform.cuh"
+#include "../rotations.cuh"
+
+#ifndef SHAPE_PLANE
+#define SHAPE_PLANE 0
+#define SHAPE_SPHERE 1
+#define SHAPE_CAPSULE 2
+#define SHAPE_BOX 3
+#define SHAPE_CYLINDER 4
+#define SHAPE_CONE 5
+#define SHAPE_ELLIPSOID 6
+#define SHAPE_SUPERELLIPSOID 7
+#define SHAPE_HULL 8
+#define SHAPE_HEIGHT_FIELD 9
+#define SHAPE_WHEEL 10
+#endif
+
+#define FACE_CORNERS 16  // most corners of a facing polygon
+#define UNBOUNDED 1e30
+
+struct Shape {
+    int kind;
+    int num_points, num_faces;
+    const double* size;           // 8 numbers; what they mean depends on the kind
+    const double* points;         // hull: vertices (num_points, 3); height field: heights (num_points)
+    const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
+    const int* face_vertex;       //   counterclockwise seen from outside
+    const double* face_normal;    // hull: outward unit normals (num_faces, 3)
+    double center[3], turn[9];    // x_world = center + turn x_shape
+};
+
+// gap of point k = normal . (b_k - a_k), below zero where the shapes overlap; b_k - a_k is parallel to the normal.
+struct Manifold {
+    int count;
+    double normal[3];       // unit, from A to B
+    double a[12], b[12];    // points on A's and on B's surface
+    int feature[4];         // stable from step to step, unique among the points
+};
+
+// Every shape is a core inflated by a radius.
+GPUSIM_FN double core_radius(const Shape& s) {
+    if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE) return s.size[0];
+    if (s.kind == SHAPE_WHEEL) return s.size[1];
+    return 0.0;
+}
+
+// Length that tolerances of a pair are taken relative to: about the greatest extent of the shape from its middle.
+GPUSIM_FN double shape_extent(const Shape& s) {
+    const double* z = s.size;
+    if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_WHEEL) return z[0];
+    if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
+    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE) return larger(z[0], z[1]);
+    if (s.kind == SHAPE_HULL) {
+        // half the distance of two vertices; a better estimate would have to look at all of them
+        const double* p = s.points + 3 * (s.num_points / 2);
+        const double d[3] = {p[0] - s.points[0], p[1] - s.points[1], p[2] - s.points[2]};
+        return 0.5 * norm3(d);
+    }
+    return larger(larger(z[0], z[1]), z[2]);
+}
+
+GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
+    for (int k = 0; k < 3; ++k) {
+        const double other = magnitude(s.turn[3 * ((k + 1) % 3) + 2]) + magnitude(s.turn[3 * ((k + 2) % 3) + 2]);
+        lower[k] = other == 0.0 && s.turn[3 * k + 2] < 0.0 ? s.center[k] : -UNBOUNDED;
+        upper[k] = other == 0.0 && s.turn[3 * k + 2] > 0.0 ? s.center[k] : UNBOUNDED;
+    }
+}
+
+// Around the box (+-x, +-y, low to high) of the shape frame.
+GPUSIM_FN void turned_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
+                                 double* upper) {
+    for (int k = 0; k < 3; ++k) {
+        const double* row = s.turn + 3 * k;
+        const double middle = row[2] * (0.5 * (low + high));
+        const double reach = magnitude(row[0]) * x + magnitude(row[1]) * y + magnitude(row[2]) * (0.5 * (high - low));
+        lower[k] = s.center[k] + middle - reach;
+        upper[k] = s.center[k] + middle + reach;
+    }
+}
+
+GPUSIM_FN void hull_bounds(const Shape& s, double* lower, double* upper) {
+    for (int k = 0; k < 3; ++k) { lower[k] = UNBOUNDED; upper[k] = -UNBOUNDED; }
+    for (int i = 0; i < s.num_points; ++i) {
+        double x[3];
+        turn3(s.turn, s.points + 3 * i, x);
+        for (int k = 0; k < 3; ++k) {
+            lower[k] = smaller(lower[k], s.center[k] + x[k]);
+            upper[k] = larger(upper[k], s.center[k] + x[k]);
+        }
+    }
+}
+
+GPUSIM_FN void height_field_bounds(const Shape& s, double* lower, double* upper) {
+    double low = s.size[4], high = s.size[4];
+    for (int i = 0; i < s.num_points; ++i) {
+        low = smaller(low, s.points[i]);
+        high = larger(high, s.points[i]);
+    }
+    const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
+    turned_box_bounds(s, x, y, low, high, lower, upper);
+}
+
+// Bounds of the kinds with an axis along z and of the ellipsoid: what lies below and above along the world axis k.
+GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
+    const double *z = s.size, axial = s.turn[3 * k + 2], radial = square_root(larger(0.0, 1.0 - axial * axial));
+    double low = 0.0, high = z[0];
+    if (s.kind == SHAPE_SPHERE) low = z[0];
+    if (s.kind == SHAPE_CAPSULE) low = high = z[0] + magnitude(axial) * z[1];
+    if (s.kind == SHAPE_CYLINDER) low = high = z[0] * radial + magnitude(axial) * z[1];
+    if (s.kind == SHAPE_WHEEL) low = high = (z[0] - z[1]) * radial + z[1];
+    if (s.kind == SHAPE_CONE) {
+        high = larger(axial * z[1], z[0] * radial - axial * z[1]);
+        low = larger(-axial * z[1], z[0] * radial + axial * z[1]);
+    }
+    if (s.kind == SHAPE_ELLIPSOID) {
+        const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
+        low = high = square_root(x * x + y * y + w * w);
+    }
+    *below = low;
+    *above = high;
+}
+
+// The box around a shape in the world, without a margin. That of a height field costs a look at all its heights.
+GPUSIM_SHARED void shape_bounds(const Shape& s, double* lower, double* upper) {
+    if (s.kind == SHAPE_PLANE) {
+        plane_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_HULL) {
+        hull_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_HEIGHT_FIELD) {
+        height_field_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_BOX || s.kind == SHAPE_SUPERELLIPSOID) {
+        turned_box_bounds(s, s.size[0], s.size[1], -s.size[2], s.size[2], lower, upper);
+    } else {
+        for (int k = 0; k < 3; ++k) {
+            double below, above;
+            round_reach(s, k, &below, &above);
+            lower[k] = s.center[k] - below;
+            upper[k] = s.center[k] + above;
+        }
+    }
+}

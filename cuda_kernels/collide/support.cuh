@@ -1,0 +1,278 @@
+// Farthest points of cores, and the faces, edges or corners of shapes that face a direction; as
+// gpusim/reference/collide/support.py.
+#pragma once
+#include "shape.cuh"
+
+#define FACE_COSINE 0.995     // a face whose normal is within 5.7 degrees of a direction faces it
+#define EDGE_SINE 0.1         // and so does an edge that is within 5.7 degrees of square to it
+#define CAP_UPRIGHT 1e-4      // a cap tilted by less (rad) keeps its corners where they are
+#define HALF_ROOT 0.7071067811865476
+#define TOP_RIM 16            // ids of a cylinder's or cone's points outside of its caps, whose corners are 0 .. 15
+#define BOTTOM_RIM 17
+
+// The point of the disk of this radius that lies farthest along (x, y): its center where the direction is square to it.
+GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
+    const double length = square_root(d[0] * d[0] + d[1] * d[1]);
+    const double scale = length > 1e-12 * magnitude(d[2]) ? radius / length : 0.0;
+    out[0] = scale * d[0];
+    out[1] = scale * d[1];
+}
+
+// The gradient of the dual norm: two Lp norms, one inside the other, as the surface has.
+GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, double* out) {
+    const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
+    const double x = size[0] * magnitude(d[0]), y = size[1] * magnitude(d[1]), z = size[2] * magnitude(d[2]);
+    const double most_xy = larger(x, y);
+    double ring = 0.0, share_x = 0.0, share_y = 0.0;
+    if (most_xy > 0.0) {
+        const double sum = det::pow(x / most_xy, q2) + det::pow(y / most_xy, q2);
+        ring = most_xy * det::pow(sum, 1.0 / q2);
+        share_x = det::pow(x / ring, q2 - 1.0);
+        share_y = det::pow(y / ring, q2 - 1.0);
+    }
+    const double most = larger(ring, z);
+    double share_ring = 0.0, share_z = 0.0;
+    if (most > 0.0) {
+        const double sum = det::pow(ring / most, q1) + det::pow(z / most, q1);
+        const double norm = most * det::pow(sum, 1.0 / q1);
+        share_ring = det::pow(ring / norm, q1 - 1.0);
+        share_z = det::pow(z / norm, q1 - 1.0);
+    }
+    out[0] = size[0] * share_ring * (d[0] < 0.0 ? -share_x : share_x);
+    out[1] = size[1] * share_ring * (d[1] < 0.0 ? -share_y : share_y);
+    out[2] = size[2] * (d[2] < 0.0 ? -share_z : share_z);
+}
+
+GPUSIM_FN int hull_support(const Shape& s, const double* d, double* out) {
+    int best = 0;
+    double most = -UNBOUNDED;
+    for (int i = 0; i < s.num_points; ++i) {
+        const double reach = dot3(s.points + 3 * i, d);
+        if (reach > most) { most = reach; best = i; }
+    }
+    copy3(s.points + 3 * best, out);
+    return best;
+}
+
+// Farthest point of the core along d, both in the shape frame; the number of the vertex for a box (bit k set where
+// coordinate k is above zero) and a hull, else 0.
+GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
+    const double* z = s.size;
+    if (s.kind == SHAPE_HULL) return hull_support(s, d, out);
+    if (s.kind == SHAPE_BOX) {
+        int vertex = 0;
+        for (int k = 0; k < 3; ++k) {
+            out[k] = d[k] < 0.0 ? -z[k] : z[k];
+            vertex += d[k] < 0.0 ? 0 : 1 << k;
+        }
+        return vertex;
+    }
+    out[0] = out[1] = out[2] = 0.0;
+    if (s.kind == SHAPE_CAPSULE) {
+        out[2] = d[2] < 0.0 ? -z[1] : z[1];
+    } else if (s.kind == SHAPE_CYLINDER) {
+        disk_support(z[0], d, out);
+        out[2] = d[2] < 0.0 ? -z[1] : z[1];
+    } else if (s.kind == SHAPE_CONE) {
+        const bool apex = 2.0 * z[1] * d[2] >= z[0] * square_root(d[0] * d[0] + d[1] * d[1]);
+        if (!apex) disk_support(z[0], d, out);
+        out[2] = apex ? z[1] : -z[1];
+    } else if (s.kind == SHAPE_ELLIPSOID) {
+        const double x = z[0] * d[0], y = z[1] * d[1], w = z[2] * d[2];
+        const double length = square_root(x * x + y * y + w * w);
+        const double scale = length > 0.0 ? 1.0 / length : 0.0;
+        out[0] = z[0] * (x * scale);
+        out[1] = z[1] * (y * scale);
+        out[2] = z[2] * (w * scale);
+    } else if (s.kind == SHAPE_SUPERELLIPSOID) {
+        superellipsoid_support(z, d, out);
+    } else if (s.kind == SHAPE_WHEEL) {
+        disk_support(z[0] - z[1], d, out);
+    }
+    return 0;
+}
+
+// Farthest point of the core along a world direction of any length, in the world.
+GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
+    double d[3], p[3];
+    turn_back3(s.turn, direction, d);
+    *vertex = core_support(s, d, p);
+    turn3(s.turn, p, point);
+    for (int k = 0; k < 3; ++k) point[k] = s.center[k] + point[k];
+}
+
+GPUSIM_FN void set3(double* out, double x, double y, double z) {
+    out[0] = x; out[1] = y; out[2] = z;
+}
+
+// The corner of a box with this number.
+GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
+    for (int k = 0; k < 3; ++k) out[k] = (vertex >> k) & 1 ? size[k] : -size[k];
+}
+
+// Face, edge or vertex of a box; all three in the shape frame from here on, d a unit vector.
+GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    const double size[3] = {magnitude(d[0]), magnitude(d[1]), magnitude(d[2])};
+    const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);
+    const int main = size[0] >= size[1] && size[0] >= size[2] ? 0 : (size[1] >= size[2] ? 1 : 2);
+    const int least = size[2] <= size[0] && size[2] <= size[1] ? 2 : (size[1] <= size[0] ? 1 : 0);
+    int count = 1;
+    ids[0] = vertex;
+    if (size[main] >= FACE_COSINE) {
+        // counterclockwise seen from outside
+        const bool up = (vertex >> main) & 1;
+        const int u = 1 << (main + (up ? 1 : 2)) % 3, v = 1 << (main + (up ? 2 : 1)) % 3;
+        const int low = up ? 1 << main : 0;
+        count = 4;
+        ids[0] = low + u + v; ids[1] = low + v; ids[2] = low; ids[3] = low + u;
+    } else if (size[least] <= EDGE_SINE) {
+        count = 2;
+        ids[0] = vertex & ~(1 << least);
+        ids[1] = vertex | (1 << least);
+    }
+    for (int i = 0; i < count; ++i) box_corner(s.size, ids[i], polygon + 3 * i);
+    return count;
+}
+
+// The face of a hull whose normal is closest to d.
+GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
+    int best = 0;
+    *cosine = -2.0;
+    for (int f = 0; f < s.num_faces; ++f) {
+        const double along = dot3(s.face_normal + 3 * f, d);
+        if (along > *cosine) { *cosine = along; best = f; }
+    }
+    return best;
+}
+
+// The other end of the edge from a vertex of a hull that is closest to square to d; -1 where none is square enough.
+GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
+    int other = -1;
+    double least = EDGE_SINE;
+    for (int f = 0; f < s.num_faces; ++f) {
+        const int first = s.face_first[f], last = s.face_first[f + 1];
+        for (int i = first; i < last; ++i) {
+            // every edge runs one way in one of its two faces
+            const int from = s.face_vertex[i], to = s.face_vertex[i + 1 < last ? i + 1 : first];
+            if (from != vertex && to != vertex) continue;
+            double edge[3];
+            subtract3(s.points + 3 * to, s.points + 3 * from, edge);
+            const double sine = magnitude(dot3(edge, d)) / norm3(edge);
+            if (sine < least) { least = sine; other = from == vertex ? to : from; }
+        }
+    }
+    return other;
+}
+
+GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    double cosine;
+    const int face = hull_face(s, d, &cosine);
+    int count;
+    if (cosine >= FACE_COSINE) {
+        const int first = s.face_first[face], corners = s.face_first[face + 1] - first;
+        count = corners < FACE_CORNERS ? corners : FACE_CORNERS;
+        // of a face with more corners than room: some, evenly
+        for (int i = 0; i < count; ++i) ids[i] = s.face_vertex[first + i * corners / count];
+    } else {
+        double point[3];
+        const int vertex = hull_support(s, d, point), other = hull_edge(s, vertex, d);
+        count = other < 0 ? 1 : 2;
+        ids[0] = other < 0 || vertex < other ? vertex : other;
+        if (other >= 0) ids[1] = vertex < other ? other : vertex;
+    }
+    for (int i = 0; i < count; ++i) copy3(s.points + 3 * ids[i], polygon + 3 * i);
+    return count;
+}
+
+// Eight corners on a cap's rim, counterclockwise seen from outside. Those of a tilted cap begin at its outmost point;
+// those of an upright one stand still in the shape, so that contact points do not jump.
+GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* polygon, int* ids) {
+    const double tilt = square_root(d[0] * d[0] + d[1] * d[1]);
+    const double x = tilt > CAP_UPRIGHT ? radius * d[0] / tilt : radius, y = tilt > CAP_UPRIGHT ? radius * d[1] / tilt : 0.0;
+    const double side = d[2] < 0.0 ? -1.0 : 1.0;
+    double u = x, v = y, p = HALF_ROOT * (x - side * y), q = HALF_ROOT * (y + side * x);
+    for (int i = 0; i < 8; i += 2) {
+        set3(polygon + 3 * i, u, v, height);
+        set3(polygon + 3 * i + 3, p, q, height);
+        ids[i] = d[2] < 0.0 ? 8 + i : i;
+        ids[i + 1] = ids[i] + 1;
+        // a quarter turn
+        const double old_u = u, old_p = p;
+        u = -side * v; v = side * old_u;
+        p = -side * q; q = side * old_p;
+    }
+    return 8;
+}
+
+GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    const double radius = s.size[0], half = s.size[1];
+    if (magnitude(d[2]) >= FACE_COSINE) return cap_facing(radius, d[2] < 0.0 ? -half : half, d, polygon, ids);
+    double rim[2];
+    disk_support(radius, d, rim);
+    const bool side = magnitude(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
+    set3(polygon, rim[0], rim[1], top ? half : -half);
+    ids[0] = top ? TOP_RIM : BOTTOM_RIM;
+    if (!side) return 1;
+    set3(polygon + 3, rim[0], rim[1], -half);
+    ids[1] = BOTTOM_RIM;
+    return 2;
+}
+
+GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    const double radius = s.size[0], half = s.size[1];
+    if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
+    const double across = square_root(d[0] * d[0] + d[1] * d[1]);
+    const double slant = square_root(radius * radius + 4.0 * half * half);
+    // above zero where the apex lies farther along d than the rim
+    const double rise = (2.0 * half * d[2] - radius * across) / slant;
+    const bool side = magnitude(rise) <= EDGE_SINE;
+    double rim[2];
+    disk_support(radius, d, rim);
+    if (side || rise > 0.0) {
+        set3(polygon, 0.0, 0.0, half);
+        ids[0] = TOP_RIM;
+    } else {
+        set3(polygon, rim[0], rim[1], -half);
+        ids[0] = BOTTOM_RIM;
+    }
+    if (!side) return 1;
+    set3(polygon + 3, rim[0], rim[1], -half);
+    ids[1] = BOTTOM_RIM;
+    return 2;
+}
+
+GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    const double half = s.size[1];
+    const bool side = magnitude(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
+    set3(polygon, 0.0, 0.0, top ? half : -half);
+    ids[0] = top ? 0 : 1;
+    if (!side) return 1;
+    set3(polygon + 3, 0.0, 0.0, -half);
+    ids[1] = 1;
+    return 2;
+}
+
+// As face_polygon, relative to an origin: out = origin + turn x_shape.
+GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const double* origin, double* polygon, int* ids) {
+    double d[3];
+    turn_back3(s.turn, direction, d);
+    const double length = norm3(d);
+    for (int k = 0; k < 3; ++k) d[k] = d[k] / length;
+    int count = 1;
+    if (s.kind == SHAPE_BOX) count = box_facing(s, d, polygon, ids);
+    else if (s.kind == SHAPE_HULL) count = hull_facing(s, d, polygon, ids);
+    else if (s.kind == SHAPE_CYLINDER) count = cylinder_facing(s, d, polygon, ids);
+    else if (s.kind == SHAPE_CONE) count = cone_facing(s, d, polygon, ids);
+    else if (s.kind == SHAPE_CAPSULE) count = capsule_facing(s, d, polygon, ids);
+    else ids[0] = core_support(s, d, polygon);
+    for (int i = 0; i < count; ++i) {
+        turn3(s.turn, polygon + 3 * i, polygon + 3 * i);
+        for (int k = 0; k < 3; ++k) polygon[3 * i + k] = origin[k] + polygon[3 * i + k];
+    }
+    return count;
+}
+
+// The face, edge or point of the core that faces a direction: 1, 2 or more corners in the world with ids that stay.
+GPUSIM_FN int face_polygon(const Shape& s, const double* direction, double* polygon, int* ids) {
+    return facing_from(s, direction, s.center, polygon, ids);
+}

@@ -1,0 +1,106 @@
+// Stage color: manifolds into colors, so that no two of a color share a body that moves (gpusim/reference/
+// contact_coloring.py). Greedy, in an order that scatters neighbors, with one bit mask of used colors for each body; what
+// fits no color is the overflow. Manifolds on jointed bodies stand apart where the direct solver solves them in turn.
+#pragma once
+#include "positions.cuh"
+
+GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
+// The direct solver takes joints along in every solve of such a manifold.
+GPUSIM_FN bool is_jointed(const World& w, int m) {
+    return w.direct() && (w.body_jointed()[side_body(w, m, 0)] || w.body_jointed()[side_body(w, m, 1)]);
+}
+GPUSIM_PHASE void clear_colors(const World& w, int b) {
+    w.body_colors()[2 * b] = w.body_colors()[2 * b + 1] = 0;
+    w.body_parts()[b] = 0;
+}
+// Place k of the order: a one-to-one mix of the numbers below 2^bits.
+GPUSIM_FN unsigned mixed(unsigned k, int bits) {
+    const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
+    const int shift = (bits + 1) / 2;
+    k = (k * 0x9E3779B1u) & mask;
+    k ^= k >> shift;
+    k = (k * 0x85EBCA6Bu) & mask;
+    k ^= k >> shift;
+    return k & mask;
+}
+GPUSIM_FN int bits_for(int count) {
+    int bits = 1;
+    while ((1 << bits) < count) ++bits;
+    return bits;
+}
+GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
+    for (int c = 0; c < colors; ++c)
+        if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
+    return OVERFLOW;
+}
+GPUSIM_FN int choose_color(const World& w, int m) {
+    unsigned masks[2] = {0u, 0u};
+    for (int side = 0; side < 2; ++side) {
+        const int b = side_body(w, m, side);
+        if (!w.dynamic()[b]) continue;
+        masks[0] |= unsigned(w.body_colors()[2 * b]);
+        masks[1] |= unsigned(w.body_colors()[2 * b + 1]);
+    }
+    const int color = first_free(masks[0], masks[1], w.max_colors());
+    for (int side = 0; color >= 0 && side < 2; ++side) {
+        const int b = side_body(w, m, side);
+        w.body_colors()[2 * b + (color >= 32)] |= int(1u << (color & 31));
+    }
+    return color;
+}
+// One item colors them all in turn.
+GPUSIM_PHASE void color_pairs(const World& w, int) {
+    const int count = *w.pair_count(), bits = bits_for(count);
+    *w.touching() = 0;
+    for (unsigned k = 0; k < (1u << bits); ++k) {
+        const int m = int(mixed(k, bits));
+        if (m >= count) continue;
+        if (!w.pair_points()[m]) w.manifold_color()[m] = NO_CONTACT;
+        else if (is_jointed(w, m)) w.manifold_color()[m] = JOINTED;
+        else w.manifold_color()[m] = choose_color(w, m);
+        *w.touching() += w.pair_points()[m] > 0;
+    }
+}
+// Lists by color: colors first, then the overflow at max_colors, then the jointed at max_colors + 1.
+GPUSIM_FN int list_of(const World& w, int m) {
+    const int color = w.manifold_color()[m];
+    return color == OVERFLOW ? w.max_colors() : (color == JOINTED ? w.max_colors() + 1 : color);
+}
+GPUSIM_PHASE void list_colors(const World& w, int) {
+    const int lists = w.max_colors() + 2, count = *w.pair_count();
+    int* first = w.color_first();
+    for (int c = 0; c <= lists; ++c) first[c] = 0;
+    for (int m = 0; m < count; ++m)
+        if (w.manifold_color()[m] != NO_CONTACT) first[list_of(w, m) + 1] += 1;
+    for (int c = 0; c < lists; ++c) first[c + 1] += first[c];
+    for (int m = 0; m < count; ++m)
+        if (w.manifold_color()[m] != NO_CONTACT) w.color_member()[first[list_of(w, m)]++] = m;
+    for (int c = lists; c > 0; --c) first[c] = first[c - 1];
+    first[0] = 0;
+}
+GPUSIM_FN int list_size(const World& w, int list) { return w.color_first()[list + 1] - w.color_first()[list]; }
+GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
+GPUSIM_FN int jointed_size(const World& w) { return list_size(w, w.max_colors() + 1); }
+GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
+// Which overflow sides act on each body, in rising order; one item.
+GPUSIM_PHASE void list_overflow(const World& w, int) {
+    const int count = overflow_size(w);
+    if (!count) return;
+    int* start = w.part_start();
+    for (int b = 0; b <= w.bodies(); ++b) start[b] = 0;
+    for (int i = 0; i < 2 * count; ++i) start[side_body(w, list_member(w, w.max_colors(), i / 2), i % 2) + 1] += 1;
+    for (int b = 0; b < w.bodies(); ++b) {
+        w.body_parts()[b] = start[b + 1];
+        start[b + 1] += start[b];
+    }
+    for (int i = 0; i < 2 * count; ++i) {
+        const int m = list_member(w, w.max_colors(), i / 2);
+        w.part_side()[start[side_body(w, m, i % 2)]++] = 2 * m + i % 2;
+    }
+    for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
+    start[0] = 0;
+}
+// Into how many parts the mass of a body splits for this manifold.
+GPUSIM_FN real parts_of(const World& w, int m, int b) {
+    return w.manifold_color()[m] == OVERFLOW ? real(larger(w.body_parts()[b], 1)) : real(1);
+}

@@ -1,0 +1,64 @@
+// Contacts on jointed bodies with the direct solver: each manifold feels its bodies through all joints, by the factor of
+// the joint rows, and every change is followed by the joints' answer (gpusim/reference/contact_direct.py). So a foot
+// carries the whole robot in one sweep, where a foot alone would need as many as the masses' ratio.
+#pragma once
+#include "contact_solve.cuh"
+#include "direct_solve.cuh"
+
+GPUSIM_FN int jointed_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
+// Motions of both sides (12 numbers) by a unit wrench along j about the middle.
+GPUSIM_PHASE void unit_motion(const World& w, int m, int j) {
+    const real* r = record(w, m);
+    real wrench[6];
+    for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
+    for (int side = 0; side < 2; ++side) side_motion(w, m, r, side, wrench, w.side_motion() + 6 * side);
+}
+// What the joints have to take back of the motions of both sides.
+GPUSIM_PHASE void answer_row(const World& w, int m, int row) {
+    const int c = row / w.block(), slots = w.slots();
+    real sum = real(0);
+    for (int s = 0; s < slots; ++s)
+        for (int side = 0; side < 2; ++side) {
+            const int b = side_body(w, m, side);
+            if (w.dynamic()[b] && w.constraint_bodies()[c * slots + s] == b) sum += dot6(jacobian_row(w, row, s), w.side_motion() + 6 * side);
+        }
+    w.right()[row] = -sum;
+}
+// Column j of the response: the motions and the joints' answer.
+GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
+    real *r = record(w, m), moved[12], relative[6];
+    for (int side = 0; side < 2; ++side) {
+        impulse_response(w, side_body(w, m, side), w.change(), moved + 6 * side);
+        for (int k = 0; k < 6; ++k) moved[6 * side + k] += w.side_motion()[6 * side + k];
+    }
+    relative_motion(r, moved, moved + 6, relative);
+    for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = relative[k];
+}
+GPUSIM_PHASE void keep_factor(const World& w, int) { *w.again() = 0; }
+GPUSIM_PHASE void respond_points(const World& w, int m) { point_masses(record(w, m), w.pair_points()[m]); }
+// Solve a jointed manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
+GPUSIM_FN void finish_jointed(const World& w, int m, const real* r, const Sweep& s) {
+    for (int side = 0; side < 2; ++side) {
+        real* moved = w.side_motion() + 6 * side;
+        const int b = side_body(w, m, side);
+        side_motion(w, m, r, side, s.wrench, moved);
+        for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
+    }
+    *w.answering() = s.most > real(0);
+    raise_to(w.largest_change(), s.most);
+    note_square(w, m, r);
+}
+GPUSIM_PHASE void sweep_jointed(const World& w, int m) {
+    real* r = record(w, m);
+    Sweep s;
+    start_sweep(w, m, r, w.twist(), s);
+    sweep_points(w, m, r, s);
+    finish_jointed(w, m, r, s);
+}
+// Records that the guard keeps or returns to.
+GPUSIM_PHASE void guard_pair(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    real *r = record(w, m), *kept = w.kept_manifold() + RECORD_NUMBERS * m;
+    if (*w.guard_action() == KEEP_TWIST) copy_numbers(r, kept, RECORD_NUMBERS);
+    if (*w.guard_action() == RESTORE_TWIST) copy_numbers(kept, r, RECORD_NUMBERS);
+}

@@ -1,0 +1,283 @@
+// Manifolds as rows: geometry and masses in stage prepare, biases after the kick, what is kept in stage drift
+// (gpusim/reference/contact_rows.py, where the equations stand). The record of a manifold holds everything that a sweep
+// needs in the frame (normal, tangent, tangent), with wrenches about its middle.
+#pragma once
+#include "contact_coloring.cuh"
+#include "contact_laws.cuh"
+#include "rows.cuh"
+
+GPUSIM_FN real* record(const World& w, int m) { return w.manifold() + RECORD_NUMBERS * m; }
+GPUSIM_FN real* point_record(real* r, int k) { return r + FIRST_POINT + POINT_NUMBERS * k; }
+
+// Tangents of a unit normal (Duff and others 2017); they turn steadily with it but for z = -1 to 0.
+template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
+    const T sign = n[2] < T(0) ? T(-1) : T(1);
+    const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
+    first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
+    second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
+}
+// Velocity of B relative to A at an arm from the middle of the manifold, from their relative twist there.
+GPUSIM_FN void velocity_at(const real* twist, const real* arm, real* out) {
+    cross3(twist + 3, arm, out);
+    for (int k = 0; k < 3; ++k) out[k] += twist[k];
+}
+// Relative twist (velocity, rate) of B against A at the middle of the manifold.
+GPUSIM_FN void relative_twist(const World& w, int m, const real* r, const real* velocity, real* out) {
+    const real *a = velocity + 6 * side_body(w, m, 0), *b = velocity + 6 * side_body(w, m, 1);
+    real of_a[3], of_b[3];
+    cross3(a + 3, r + AT_ARM, of_a);
+    cross3(b + 3, r + AT_ARM + 3, of_b);
+    for (int k = 0; k < 3; ++k) {
+        out[k] = (b[k] + of_b[k]) - (a[k] + of_a[k]);
+        out[3 + k] = b[3 + k] - a[3 + k];
+    }
+}
+// What a wrench (force, torque about the middle) does to one side, +1 on B and -1 on A.
+GPUSIM_FN void side_motion(const World& w, int m, const real* r, int side, const real* wrench, real* out) {
+    const int b = side_body(w, m, side);
+    const real sign = side ? real(1) : real(-1), inverse_mass = w.inverse_mass()[b], *mobility = w.mobility() + 9 * b;
+    real torque[3];
+    cross3(r + AT_ARM + 3 * side, wrench, torque);
+    for (int k = 0; k < 3; ++k) torque[k] = sign * (torque[k] + wrench[3 + k]);
+    for (int k = 0; k < 3; ++k) {
+        out[k] = sign * wrench[k] * inverse_mass;
+        out[3 + k] = mobility[3 * k] * torque[0] + mobility[3 * k + 1] * torque[1] + mobility[3 * k + 2] * torque[2];
+    }
+}
+// Relative twist that a wrench brings, from the motions of both sides.
+GPUSIM_FN void relative_motion(const real* r, const real* motion_a, const real* motion_b, real* out) {
+    real of_a[3], of_b[3];
+    cross3(motion_a + 3, r + AT_ARM, of_a);
+    cross3(motion_b + 3, r + AT_ARM + 3, of_b);
+    for (int k = 0; k < 3; ++k) {
+        out[k] = (motion_b[k] + of_b[k]) - (motion_a[k] + of_a[k]);
+        out[3 + k] = motion_b[3 + k] - motion_a[3 + k];
+    }
+}
+// out = response wrench.
+GPUSIM_FN void respond(const real* r, const real* wrench, real* out) {
+    const real* row = r + AT_RESPONSE;
+    for (int k = 0; k < 6; ++k, row += 6) out[k] = dot6(row, wrench);
+}
+// Response of free bodies to a unit wrench; bodies with many overflow manifolds as if they were split among them.
+GPUSIM_SHARED void free_response(const World& w, int m, real* r) {
+    const real parts_a = parts_of(w, m, side_body(w, m, 0)), parts_b = parts_of(w, m, side_body(w, m, 1));
+    for (int j = 0; j < 6; ++j) {
+        real wrench[6], a[6], b[6], moved[6];
+        for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
+        side_motion(w, m, r, 0, wrench, a);
+        side_motion(w, m, r, 1, wrench, b);
+        for (int k = 0; k < 6; ++k) {
+            a[k] = parts_a * a[k];
+            b[k] = parts_b * b[k];
+        }
+        relative_motion(r, a, b, moved);
+        for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = moved[k];
+    }
+}
+// Masses of the points in the frame, from the response.
+GPUSIM_SHARED void point_masses(real* r, int points) {
+    for (int n = 0; n < points; ++n) {
+        real *p = point_record(r, n), columns[9];
+        for (int j = 0; j < 3; ++j) {
+            real wrench[6], moved[6], u[3];
+            copy3(r + AT_FRAME + 3 * j, wrench);
+            cross3(p + AT_PLACE, wrench, wrench + 3);
+            respond(r, wrench, moved);
+            velocity_at(moved, p + AT_PLACE, u);
+            for (int k = 0; k < 3; ++k) columns[3 * k + j] = dot3(r + AT_FRAME + 3 * k, u);
+        }
+        real* mass = p + AT_MASS;
+        mass[0] = columns[0]; mass[1] = columns[3]; mass[2] = columns[6];
+        mass[3] = columns[4]; mass[4] = columns[5]; mass[5] = columns[8];
+    }
+}
+GPUSIM_FN void world_anchor(const World& w, int shape, const double* anchor, double* out) {
+    if (w.shape_rolls()[shape]) copy3(anchor, out);
+    else turn3(w.rotation() + 9 * w.shape_body()[shape], anchor, out);
+}
+// Points of pair m at the current poses: arms from both centers of mass to the middle of the gap, and the gap.
+GPUSIM_FN double place_contact(const World& w, int m, int k, double* arm_a, double* arm_b) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    const double *anchor = w.contact_anchor() + 6 * (4 * m + k), *normal = w.pair_normal() + 3 * m;
+    world_anchor(w, a, anchor, arm_a);
+    world_anchor(w, b, anchor + 3, arm_b);
+    double apart[3];
+    for (int j = 0; j < 3; ++j)
+        apart[j] = (w.position()[3 * w.shape_body()[b] + j] - w.position()[3 * w.shape_body()[a] + j]) + (arm_b[j] - arm_a[j]);
+    for (int j = 0; j < 3; ++j) {
+        arm_a[j] += 0.5 * apart[j];
+        arm_b[j] -= 0.5 * apart[j];
+    }
+    return dot3(normal, apart);
+}
+// Friction and restitution of a pair.
+GPUSIM_FN void pair_material(const World& w, int m, real* r) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    const int own = find_in(w.take_start(), w.take(), a, b);
+    const int row = own >= 0 ? w.take_material()[own] : -1;
+    if (row >= 0) {
+        const double* given = w.pair_materials() + 6 * row;
+        for (int k = 0; k < 4; ++k) r[AT_FRICTION + k] = real(given[k]);
+        return;
+    }
+    r[AT_FRICTION] = real(square_root(w.shape_friction()[a] * w.shape_friction()[b]));
+    r[AT_ROLLING] = real(square_root(w.shape_rolling_friction()[a] * w.shape_rolling_friction()[b]));
+    r[AT_SPINNING] = real(square_root(w.shape_spinning_friction()[a] * w.shape_spinning_friction()[b]));
+    r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
+}
+// Impulse of a kept world vector in the frame.
+GPUSIM_FN void to_frame(const real* r, const stored* kept, real factor, real* out) {
+    const real own[3] = {real(kept[0]) * factor, real(kept[1]) * factor, real(kept[2]) * factor};
+    for (int k = 0; k < 3; ++k) out[k] = dot3(r + AT_FRAME + 3 * k, own);
+}
+// Item: a place for a pair. Geometry, masses and the impulses of the last kick as a start.
+GPUSIM_PHASE void prepare_pair(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    const int points = w.pair_points()[m];
+    real* r = record(w, m);
+    double arms[24], middle[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    for (int k = 0; k < points; ++k) {
+        point_record(r, k)[AT_GAP] = real(place_contact(w, m, k, arms + 6 * k, arms + 6 * k + 3));
+        for (int j = 0; j < 6; ++j) middle[j] += arms[6 * k + j];
+    }
+    for (int j = 0; j < 6; ++j) {
+        middle[j] = middle[j] / points;
+        r[AT_ARM + j] = real(middle[j]);
+    }
+    for (int j = 0; j < 3; ++j) r[AT_FRAME + j] = real(w.pair_normal()[3 * m + j]);
+    tangents(r + AT_FRAME, r + AT_FRAME + 3, r + AT_FRAME + 6);
+    pair_material(w, m, r);
+    const double before = *w.kick_before();
+    const real factor = before > 0.0 ? kick_time(w) / real(before) : real(0);
+    for (int k = 0; k < points; ++k) {
+        real* p = point_record(r, k);
+        for (int j = 0; j < 3; ++j) p[AT_PLACE + j] = real(arms[6 * k + j] - middle[j]);
+        to_frame(r, w.contact_impulse() + 3 * (4 * m + k), factor, p + AT_IMPULSE);
+        p[AT_IMPULSE] = larger(p[AT_IMPULSE], real(0));
+        p[AT_IMPACT] = p[AT_PUSH] = real(0);
+    }
+    to_frame(r, w.pair_torque() + 3 * m, factor, r + AT_TORQUE);
+    real shear[3];
+    to_frame(r, w.pair_force() + 3 * m, factor, shear);
+    r[AT_SHEAR] = shear[1];
+    r[AT_SHEAR + 1] = shear[2];
+    if (is_jointed(w, m)) return;  // the direct solver finds its response
+    free_response(w, m, r);
+    point_masses(r, points);
+}
+
+// How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
+// continued from the last substep; where surfaces roll and a step has more than one, there is nothing to continue.
+GPUSIM_FN bool continues(const World& w, int m, int k) {
+    const bool rolls = w.shape_rolls()[w.pair_shapes()[2 * m]] || w.shape_rolls()[w.pair_shapes()[2 * m + 1]];
+    return w.contact_age()[4 * m + k] > 0 && h_prev(w) > real(0) && !w.papers() && !(rolls && w.substeps() > 1);
+}
+GPUSIM_FN void arm_velocity(const World& w, int m, int k, const real* r, const real* p, real* out) {
+    const real *a = w.twist_before() + 6 * side_body(w, m, 0), *b = w.twist_before() + 6 * side_body(w, m, 1);
+    const stored* old = w.contact_arm() + 6 * (4 * m + k);
+    real later_a[3], later_b[3], of_a[3], of_b[3];
+    const real half = real(w.h) / (real(2) * h_prev(w));
+    for (int j = 0; j < 3; ++j) {
+        later_a[j] = half * (r[AT_ARM + j] + p[AT_PLACE + j] - real(old[j]));
+        later_b[j] = half * (r[AT_ARM + 3 + j] + p[AT_PLACE + j] - real(old[3 + j]));
+    }
+    cross3(a + 3, later_a, of_a);
+    cross3(b + 3, later_b, of_b);
+    subtract3(of_b, of_a, out);
+}
+// Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
+// few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
+// of them, and gives way the more the fewer there are.
+GPUSIM_FN real softness(const World& w) {
+    const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
+    return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
+}
+// Rows of point k: biases after the kick, from the velocities before it.
+GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* before, const real* kicked) {
+    real *p = point_record(r, k), u[3], v[3], bend[3] = {real(0), real(0), real(0)};
+    const real h = real(w.h), gap = p[AT_GAP], *n = r + AT_FRAME;
+    velocity_at(before, p + AT_PLACE, u);
+    velocity_at(kicked, p + AT_PLACE, v);
+    real turn = real(0);
+    if (continues(w, m, k)) {
+        arm_velocity(w, m, k, r, p, bend);
+        if (w.substeps() == 1) turn = h / (real(2) * h_prev(w)) * dot3(w.pair_bend() + 3 * m, u);
+    }
+    real slip[3];
+    to_frame(r, w.contact_slip() + 3 * (4 * m + k), real(SLIP_SHARE) / h, slip);
+    const real over = -(gap + real(w.contact_slop()));
+    p[AT_PUSH] = over > real(0) ? smaller(real(PUSH_SHARE) * over / h, real(w.push_speed())) : real(0);
+    p[AT_BIAS] = (gap > real(0) ? gap / h : -p[AT_PUSH]) + dot3(n, bend) + turn;
+    p[AT_BIAS + 1] = dot3(n + 3, bend) + slip[1];
+    p[AT_BIAS + 2] = dot3(n + 6, bend) + slip[2];
+    p[AT_GAMMA] = gap > real(0) || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
+    if (soft_normal(w, m)) soften_point(w, m, p, dot3(n, u));
+    if (soft_normal(w, m)) p[AT_PUSH] = real(0);
+    else p[AT_IMPACT] = impact_speed(w, r[AT_RESTITUTION], gap, dot3(n, u), dot3(n, v));
+}
+// Item: a place for a pair.
+GPUSIM_PHASE void aim_pair(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    real *r = record(w, m), before[6], kicked[6];
+    relative_twist(w, m, r, w.twist_before(), before);
+    relative_twist(w, m, r, w.twist_kicked(), kicked);
+    aim_law(w, m, r);
+    for (int k = 0; k < w.pair_points()[m]; ++k) aim_point(w, m, k, r, before, kicked);
+}
+
+GPUSIM_FN void from_frame(const real* r, const real* p, stored* out) {
+    for (int k = 0; k < 3; ++k)
+        out[k] = stored(r[AT_FRAME + k] * p[0] + r[AT_FRAME + 3 + k] * p[1] + r[AT_FRAME + 6 + k] * p[2]);
+}
+// A rigid point that gives way still rubs with all of its load.
+GPUSIM_FN real rubbing_load(const real* p, real normal, bool soft) {
+    return soft ? normal : normal * (real(1) + p[AT_GAMMA] / p[AT_MASS]);
+}
+GPUSIM_FN int mode_of(const real* r, const real* p, bool soft) {
+    if (!(p[AT_IMPULSE] > real(0))) return CONTACT_FLIGHT;
+    const real rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
+    return rub >= real(SLIDING_SHARE) * r[AT_FRICTION] * rubbing_load(p, p[AT_IMPULSE], soft) ? CONTACT_SLIDING : CONTACT_STICKING;
+}
+// How far a sticking point slips in the drift; its arms, for the next substep.
+GPUSIM_FN void slip_point(const World& w, int m, int k, const real* r, const real* p, const real* twist) {
+    const int at = 4 * m + k;
+    const bool sticks = mode_of(r, p, soft_normal(w, m)) == CONTACT_STICKING;
+    real u[3], slip[3];
+    velocity_at(twist, p + AT_PLACE, u);
+    to_frame(r, w.contact_slip() + 3 * at, real(1), slip);
+    slip[0] = real(0);
+    for (int j = 1; j < 3; ++j) {
+        // The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
+        const real turning = p[AT_BIAS + j] - real(SLIP_SHARE) * slip[j] / real(w.h);
+        slip[j] = sticks ? slip[j] + real(w.h) * (dot3(r + AT_FRAME + 3 * j, u) + turning) : real(0);
+    }
+    from_frame(r, slip, w.contact_slip() + 3 * at);
+    for (int j = 0; j < 3; ++j) {
+        w.contact_arm()[6 * at + j] = stored(r[AT_ARM + j] + p[AT_PLACE + j]);
+        w.contact_arm()[6 * at + 3 + j] = stored(r[AT_ARM + 3 + j] + p[AT_PLACE + j]);
+    }
+    w.contact_age()[at] += 1;
+}
+// Item: a place for a pair.
+GPUSIM_PHASE void slip_pair(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    real *r = record(w, m), twist[6];
+    relative_twist(w, m, r, w.twist(), twist);
+    for (int k = 0; k < w.pair_points()[m]; ++k) slip_point(w, m, k, r, point_record(r, k), twist);
+}
+// Item: a place for a pair. Impulses live on; what bounced starts its next contact from nothing.
+GPUSIM_PHASE void store_pair(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    real* r = record(w, m);
+    for (int k = 0; k < w.pair_points()[m]; ++k) {
+        const real* p = point_record(r, k);
+        const int at = 4 * m + k;
+        from_frame(r, p + AT_IMPULSE, w.contact_impulse() + 3 * at);
+        if (p[AT_IMPACT] > real(0) && p[AT_IMPULSE] > real(0)) clear_numbers(w.contact_impulse() + 3 * at, 3);
+        w.contact_mode()[at] = mode_of(r, p, soft_normal(w, m));
+    }
+    from_frame(r, r + AT_TORQUE, w.pair_torque() + 3 * m);
+    const real shear[3] = {real(0), r[AT_SHEAR], r[AT_SHEAR + 1]};
+    from_frame(r, shear, w.pair_force() + 3 * m);
+}

@@ -1,0 +1,91 @@
+// Stage collide, second part: the points where close pairs touch, matched with those of the step before by their features
+// (gpusim/reference/narrow_phase.py).
+#pragma once
+#include "broad_phase.cuh"
+#include "collide/collide.cuh"
+
+// Item: a place for a pair. The pairs of the step before make room for the new ones.
+GPUSIM_PHASE void keep_pair(const World& w, int m) {
+    if (m == 0) *w.before_count() = *w.pair_count();
+    if (m >= *w.pair_count()) return;
+    copy_numbers(w.pair_shapes() + 2 * m, w.before_pair_shapes() + 2 * m, 2);
+    const int points = w.pair_points()[m];
+    w.before_pair_points()[m] = points;
+    copy_numbers(w.pair_guess() + 4 * m, w.before_pair_guess() + 4 * m, 4);
+    if (!points) return;
+    copy_numbers(w.contact_feature() + 4 * m, w.before_contact_feature() + 4 * m, 4);
+    copy_numbers(w.contact_age() + 4 * m, w.before_contact_age() + 4 * m, 4);
+    copy_numbers(w.pair_normal() + 3 * m, w.before_pair_normal() + 3 * m, 3);
+    copy_numbers(w.pair_force() + 3 * m, w.before_pair_force() + 3 * m, 3);
+    copy_numbers(w.pair_torque() + 3 * m, w.before_pair_torque() + 3 * m, 3);
+    copy_numbers(w.contact_impulse() + 12 * m, w.before_contact_impulse() + 12 * m, 3 * points);
+    copy_numbers(w.contact_slip() + 12 * m, w.before_contact_slip() + 12 * m, 3 * points);
+    copy_numbers(w.contact_arm() + 24 * m, w.before_contact_arm() + 24 * m, 6 * points);
+}
+// Place of a pair in the step before, or -1: both lists rise.
+GPUSIM_FN int pair_before(const World& w, int a, int b) {
+    int low = 0, high = *w.before_count() - 1;
+    while (low <= high) {
+        const int middle = (low + high) / 2, *pair = w.before_pair_shapes() + 2 * middle;
+        if (pair[0] == a && pair[1] == b) return middle;
+        if (pair[0] < a || (pair[0] == a && pair[1] < b)) low = middle + 1;
+        else high = middle - 1;
+    }
+    return -1;
+}
+// A point on body b's surface as it is kept: from the center of mass, turning with the body unless the surface rolls.
+GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
+    const int b = w.shape_body()[shape];
+    subtract3(point, w.position() + 3 * b, out);
+    if (!w.shape_rolls()[shape]) turn_back3(w.rotation() + 9 * b, out, out);
+}
+// What point k of pair m takes over from the step before.
+GPUSIM_FN void match_point(const World& w, int m, int k, int old) {
+    const int at = 4 * m + k;
+    w.contact_age()[at] = 0;
+    w.contact_mode()[at] = CONTACT_FLIGHT;
+    clear_numbers(w.contact_impulse() + 3 * at, 3);
+    clear_numbers(w.contact_slip() + 3 * at, 3);
+    clear_numbers(w.contact_arm() + 6 * at, 6);
+    for (int j = 0; old >= 0 && j < w.before_pair_points()[old]; ++j) {
+        const int from = 4 * old + j;
+        if (w.before_contact_feature()[from] != w.contact_feature()[at]) continue;
+        w.contact_age()[at] = w.before_contact_age()[from];
+        copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
+        copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
+        copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
+        return;
+    }
+}
+GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) {
+    const bool met = old >= 0 && w.before_pair_points()[old] > 0;
+    for (int k = 0; k < 3; ++k) {
+        w.pair_bend()[3 * m + k] = met ? real(normal[k] - w.before_pair_normal()[3 * old + k]) : real(0);
+        w.pair_normal()[3 * m + k] = normal[k];
+        w.pair_force()[3 * m + k] = met ? w.before_pair_force()[3 * old + k] : stored(0);
+        w.pair_torque()[3 * m + k] = met ? w.before_pair_torque()[3 * old + k] : stored(0);
+    }
+}
+// Item: a place for a pair.
+GPUSIM_PHASE void meet_pair(const World& w, int m) {
+    w.pair_points()[m] = 0;
+    if (m >= *w.pair_count()) return;
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, a, b);
+    Shape shape_a, shape_b;
+    take_shape(w, a, shape_a);
+    take_shape(w, b, shape_b);
+    double* guess = w.pair_guess() + 4 * m;
+    for (int k = 0; k < 4; ++k) guess[k] = old >= 0 ? w.before_pair_guess()[4 * old + k] : 0.0;
+    Manifold found;
+    const int count = collide(shape_a, shape_b, w.shape_reach()[a] + w.shape_reach()[b], guess, found);
+    w.pair_points()[m] = count;
+    if (!count) return;
+    for (int k = 0; k < count; ++k) {
+        w.contact_feature()[4 * m + k] = found.feature[k];
+        double* anchor = w.contact_anchor() + 6 * (4 * m + k);
+        keep_anchor(w, a, found.a + 3 * k, anchor);
+        keep_anchor(w, b, found.b + 3 * k, anchor + 3);
+        match_point(w, m, k, old);
+    }
+    match_pair(w, m, old, found.normal);
+}

@@ -1,0 +1,43 @@
+// Stage settle: the velocities with which bodies leave the drift (gpusim/reference/settle.py, where the equations stand).
+// Overlaps are taken back by the drift alone. Bodies that landed on a surface or a limit leave it with the share e of the
+// true impact speed, so that the size of the step neither gains nor loses energy.
+#pragma once
+#include "contact_direct.cuh"
+#include "drift.cuh"
+
+GPUSIM_FN bool touches(const World& w) { return w.pairs() && *w.touching() > 0; }
+GPUSIM_PHASE void start_settle(const World& w, int) { *w.settling() = *w.done() = 0; }
+GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
+    *w.largest_change() = real(0);
+    *w.done() = 0;
+}
+GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
+    *w.done() = *w.largest_change() <= real(w.epsilon());
+    *w.largest_change() = real(0);
+}
+// Axis k that was stopped by a limit: its bound becomes the speed with which it leaves. The papers' scheme has no bounce
+// on limits.
+GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
+    const real restitution = real(w.limit_restitution()[k]);
+    const int contact = w.mode()[k] & CONTACT_BITS;
+    if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
+    const real sign = contact == AT_LOWER ? real(1) : real(-1), kicked = row_velocity(w, w.axis_row()[k], w.twist_kicked());
+    real& bound = contact == AT_LOWER ? w.velocity_lower()[k] : w.velocity_upper()[k];
+    const real gap = larger(-sign * bound * real(w.h), real(0));
+    const real speed = impact_speed(w, restitution, gap, sign * w.rate()[k], sign * kicked);
+    if (!(speed > real(0))) return;
+    bound = sign * speed;
+    set_flag(w.settling());
+}
+// Staged launch: worlds that do not settle take no part in the sweeps.
+GPUSIM_PHASE void enter_settle(const World& w, int) { *w.done() = !*w.settling(); }
+// The direct solver goes on from what it has solved.
+GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
+GPUSIM_PHASE void resume_passes(const World& w, int) {
+    *w.left() = PASSES;
+    *w.since() = *w.changed() = *w.stale() = *w.again() = 0;
+    *w.hold() = 1;
+    *w.refreshes() = MOST_REFRESHES;
+    *w.first_axis() = NO_AXIS;
+}
+GPUSIM_PHASE void store_rate(const World& w, int k) { w.axis_velocity()[k] = stored(w.rate_next()[k]); }

@@ -1,0 +1,68 @@
+"""Tables of shapes for the kernels: model/contact_topology.py as flat int32 and float64 arrays by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.law import FRICTION
+from gpusim.contact.patch import patch_table
+from gpusim.model.contact_topology import ContactTopology
+from gpusim.typing import Array
+
+CONTENSOU = FRICTION["contensou"].number
+_INDICES = (
+    "shape_kind", "shape_body", "shape_group", "shape_mask", "shape_law", "shape_rolls", "shape_point_start",
+    "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate", "skip_start", "skip", "take_start",
+    "take", "take_material", "body_jointed",
+)  # fmt: skip
+_NUMBERS = (
+    "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "shape_points",
+    "face_normal", "contact_laws", "pair_materials", "grid_cell", "patch_friction",
+)  # fmt: skip
+CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
+"""C type of every table, by name."""
+CONTACT_SIZES = (
+    "shapes", "touchable", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts", "color_places",
+    "body_places", "pair_sides", "contact_bodies", "kept_pairs", "course_rows", "max_colors",
+)  # fmt: skip
+
+
+def contact_tables(c: ContactTopology) -> dict[str, Array]:
+    """Tables by name (CONTACT_TABLES)."""
+    candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
+    tables: dict[str, Array] = {
+        "shape_kind": c.kind,
+        "shape_body": c.body,
+        "shape_group": as_bits(c.group),
+        "shape_mask": as_bits(c.mask),
+        "shape_law": c.law,
+        "shape_rolls": c.rolls,
+        "shape_point_start": c.point_start,
+        "shape_face_start": c.face_start,
+        "shape_vertex_start": c.vertex_start,
+        "face_first": c.face_first,
+        "face_vertex": c.face_vertex,
+        "take_material": np.array([m for row in c.take_material for m in row]),
+        "body_jointed": c.jointed,
+        "shape_size": c.size,
+        "shape_center": c.center,
+        "shape_turn": c.turn,
+        "shape_radius": c.radius,
+        "shape_modulus": c.modulus,
+        "shape_curvature": c.curvature,
+        "shape_points": c.points,
+        "face_normal": c.face_normal,
+        "contact_laws": c.laws,
+        "pair_materials": c.materials,
+        "grid_cell": np.array([c.cell]),
+        "patch_friction": patch_table() if np.any(c.laws[:, 2] == CONTENSOU) else np.zeros(0),
+    }
+    for name, lists in (("candidate", candidates), ("skip", c.skips), ("take", c.takes)):
+        tables[f"{name}_start"] = np.concatenate([[0], np.cumsum([len(x) for x in lists])])
+        tables[name] = np.array([v for x in lists for v in x])
+    return tables
+
+
+def as_bits(values: Array) -> Array:
+    """Bit masks of 32 bits as int32 numbers."""
+    return values.astype(np.uint32).view(np.int32)

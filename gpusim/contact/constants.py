@@ -1,0 +1,45 @@
+"""Numbers of contacts that the reference and the kernels share."""
+
+from __future__ import annotations
+
+from gpusim.contact.law import DAMPING, FRICTION, NORMAL
+
+FLIGHT, SLIDING, STICKING = range(3)
+"""Modes of a contact point; a sticking one rolls where surfaces are round."""
+MODES = ("flight", "sliding", "sticking")
+# What stands for a color where a manifold has none.
+OVERFLOW, NO_CONTACT, JOINTED = -1, -2, -3
+
+# Share of a sticking point's slip that is taken back in each substep.
+SLIP_SHARE = 0.2
+# A point slides when its friction has this share of the most that it can have.
+SLIDING_SHARE = 1.0 - 1e-6
+# Share of an overlap that is taken back in each substep.
+PUSH_SHARE = 0.2
+# A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
+# FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
+SOFTEST, FIRM_MANIFOLDS = 16.0, 8.0
+# Times that the points of one manifold are solved in turn before the next manifold is.
+POINT_PASSES = 2
+# The same for manifolds with points younger than so many substeps.
+NEW_PASSES, NEW_AGE = 20, 5
+# Newton steps for sliding friction in the circle.
+FRICTION_PASSES = 4
+# Below this speed a patch that slides and spins comes to rest, m/s.
+PATCH_STICK = 1e-5
+# A bias that no velocity overcomes: the point gives no force.
+NO_FORCE = 1e30
+CODES = {
+    "CONTACT_FLIGHT": FLIGHT,
+    "CONTACT_SLIDING": SLIDING,
+    "CONTACT_STICKING": STICKING,
+    "OVERFLOW": OVERFLOW,
+    "NO_CONTACT": NO_CONTACT,
+    "JOINTED": JOINTED,
+    "LAW_HERTZ": NORMAL["hertz"].number,
+    "LAW_LINEAR": DAMPING["linear"].number,
+    "LAW_HUNT_CROSSLEY": DAMPING["hunt_crossley"].number,
+    "LAW_COULOMB": FRICTION["coulomb"].number,
+    "LAW_REGULARIZED": FRICTION["regularized"].number,
+    "LAW_CONTENSOU": FRICTION["contensou"].number,
+}

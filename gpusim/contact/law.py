@@ -1,0 +1,192 @@
+"""Contact laws: how deep, how damped and how rough a contact is, chosen socket by socket.
+
+After Kosenko et al. 2015 a contact law has four sockets: geometry, normal force, damping and friction. The geometry
+follows from the shapes; the other three are chosen here by name. Each socket is a small registry, and a new law is one
+entry here and one branch in the kernels, which know it by its number. Penetration depth d (m), its rate d' (m/s),
+R: radius of relative curvature (m).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.model import validate
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One entry of a socket: its number in the kernels, what it does, its equation and where that comes from."""
+
+    name: str
+    number: int
+    doc: str
+    equation: str
+    source: str
+    uses: tuple[str, ...] = ()
+    """Parameters of ContactLaw that it reads."""
+    needs: tuple[str, ...] = ()
+    """Those of them that must be given."""
+
+
+def _socket(*choices: Choice) -> dict[str, Choice]:
+    return {choice.name: choice for choice in choices}
+
+
+NORMAL = _socket(
+    Choice("rigid", 0, "no penetration, impacts by restitution", "0 <= F, 0 <= gap, F gap = 0", "Signorini 1933"),
+    Choice(
+        "hertz",
+        1,
+        "elastic bodies, small round patch; stiffness (N/m^1.5) from E* and the radii if left out",
+        "F = k d^(3/2), k = 4/3 E* sqrt(R)",
+        "Hertz 1882; Johnson 1985, eq. 4.23",
+        uses=("stiffness",),
+    ),
+    Choice(
+        "volumetric",
+        2,
+        "elastic foundation: force by the overlap volume; stiffness in N/m^3",
+        "F = k V, V = pi d^2 (R - d/3)",
+        "Johnson 1985, section 4.3; Gonthier et al. 2004",
+        uses=("stiffness",),
+        needs=("stiffness",),
+    ),
+)
+DAMPING = _socket(
+    Choice("none", 0, "elastic", "F = F_n", ""),
+    Choice(
+        "linear",
+        1,
+        "damper beside the spring, N s/m; the force never pulls",
+        "F = max(0, F_n + c d')",
+        "Kelvin and Voigt",
+        uses=("damping_coefficient",),
+        needs=("damping_coefficient",),
+    ),
+    Choice(
+        "hunt_crossley",
+        2,
+        "damping grows with the elastic force, no jump at touchdown; coefficient in s/m",
+        "F = F_n max(0, 1 + c d')",
+        "Hunt and Crossley 1975",
+        uses=("damping_coefficient",),
+        needs=("damping_coefficient",),
+    ),
+)
+FRICTION = _socket(
+    Choice("coulomb", 0, "sticks or slides, exact circular cone", "|F_t| <= mu F", "Coulomb 1785"),
+    Choice(
+        "regularized",
+        1,
+        "force grows in proportion to the sliding speed below regularization_speed (m/s); never sticks",
+        "F_t = -mu F v / max(|v|, v_r)",
+        "Kosenko et al. 2015",
+        uses=("regularization_speed",),
+        needs=("regularization_speed",),
+    ),
+    Choice(
+        "contensou",
+        2,
+        "sliding and spinning share one patch, so that spin makes sliding easier",
+        "F_t and M_n integrated over the patch of radius a, a = sqrt(R d) if left out",
+        "Contensou 1963; Zhuravlev 1998",
+        uses=("patch_radius", "pressure"),
+    ),
+)
+PRESSURE = _socket(
+    Choice("uniform", 0, "the same all over the patch", "p = F/(pi a^2)", ""),
+    Choice("hertz", 1, "of two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
+)
+SOCKETS = {"normal": NORMAL, "damping": DAMPING, "friction": FRICTION, "pressure": PRESSURE}
+FLOATS = ("stiffness", "damping_coefficient", "regularization_speed", "patch_radius")
+NUMBERS = (*SOCKETS, *FLOATS)
+"""Names of what :meth:`ContactLaw.numbers` returns, in order."""
+
+
+@dataclass(frozen=True)
+class ContactLaw:
+    """How a contact's forces follow from its depth and its velocities.
+
+    Args:
+        normal: "rigid", "hertz" or "volumetric".
+        damping: "none", "linear" or "hunt_crossley"; the last two for the soft normal laws (a rigid contact loses
+            energy by its restitution).
+        friction: "coulomb", "regularized" or "contensou".
+        stiffness: N/m^1.5 for "hertz" (left out: 4/3 E* sqrt(R) from the materials and the shapes), N/m^3 for
+            "volumetric".
+        damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
+        regularization_speed: sliding speed from which regularized friction is full, m/s.
+        patch_radius: radius of the contact patch for "contensou", m; left out: sqrt(R d) from the depth d of a soft
+            normal law.
+        pressure: over that patch, "uniform" (if left out) or "hertz".
+
+    Raises:
+        ModelError: an unknown name, a parameter that is missing, out of range, or that no chosen law reads.
+    """
+
+    normal: str = "rigid"
+    damping: str = "none"
+    friction: str = "coulomb"
+    stiffness: float | None = None
+    damping_coefficient: float | None = None
+    regularization_speed: float | None = None
+    patch_radius: float | None = None
+    pressure: str | None = None
+
+    def __post_init__(self) -> None:
+        choices = [_choice(socket, getattr(self, socket)) for socket in ("normal", "damping", "friction")]
+        if self.pressure is not None:
+            _choice("pressure", self.pressure)
+        self._check_parameters(choices)
+        if self.normal == "rigid" and self.damping != "none":
+            raise validate.fail(
+                "ContactLaw",
+                f"damping {self.damping!r} acts on penetration, and a rigid contact has none",
+                "give normal='hertz' or 'volumetric', or damping='none' and a Material's restitution",
+            )
+        if self.friction == "contensou" and self.normal == "rigid" and self.patch_radius is None:
+            raise validate.fail(
+                "ContactLaw",
+                "friction 'contensou' needs a patch, and a rigid contact has no depth to take it from",
+                "give patch_radius in m, or normal='hertz'",
+            )
+
+    def _check_parameters(self, choices: list[Choice]) -> None:
+        """Every number that is given is positive and read by a chosen law; every needed one is given."""
+        used = {name for choice in choices for name in choice.uses}
+        for name in (*FLOATS, "pressure"):
+            value = getattr(self, name)
+            if value is not None and name not in used:
+                readers = [f"{s}={c.name!r}" for s, table in SOCKETS.items() for c in table.values() if name in c.uses]
+                raise validate.fail(
+                    "ContactLaw",
+                    f"{name} is read by none of normal={self.normal!r}, damping={self.damping!r}, "
+                    f"friction={self.friction!r}",
+                    f"leave it out, or choose {' or '.join(readers)}",
+                )
+            if value is not None and name in FLOATS:
+                object.__setattr__(self, name, validate.positive("ContactLaw", name, value))
+        for choice in choices:
+            for name in choice.needs:
+                if getattr(self, name) is None:
+                    raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
+
+    def numbers(self) -> tuple[int | float, ...]:
+        """What the kernels read, in the order of NUMBERS: the numbers of the four choices, then the parameters.
+
+        0.0 stands for a parameter that is left out.
+        """
+        codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
+        return (*codes, *(getattr(self, name) or 0.0 for name in FLOATS))
+
+    def __str__(self) -> str:
+        given = [f"{name}={getattr(self, name)!r}" for name in NUMBERS if getattr(self, name) is not None]
+        return f"ContactLaw({', '.join(given)})"
+
+
+def _choice(socket: str, name: Any) -> Choice:
+    table = SOCKETS[socket]
+    if not isinstance(name, str) or name not in table:
+        raise validate.fail("ContactLaw", f"{socket} = {name!r} is unknown", "give one of " + ", ".join(table))
+    return table[name]

@@ -1,0 +1,140 @@
+"""What a shape is made of: its numbers for the narrow phase, its mass properties, a mesh to draw it.
+
+Every shape is one file of this package that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the builder.
+Shape frames: round shapes have their axis along z; lengths in m.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.typing import Array
+
+NUM_SIZES = 8
+Params = dict[str, Any]
+Mesh = tuple[Array, Array]
+"""Vertices (n, 3), m, shape frame, and triangles (m, 3), counterclockwise seen from outside."""
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Planar faces of a polytope: the vertices of face f are ``vertex[first[f] : first[f + 1]]``.
+
+    They run counterclockwise seen from outside; ``normal`` (faces, 3) are the outward unit normals, shape frame.
+    """
+
+    first: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
+    vertex: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def polygon(self, f: int) -> Array:
+        """Indices of the vertices of face f."""
+        return self.vertex[self.first[f] : self.first[f + 1]]
+
+    def triangles(self) -> Array:
+        """All faces as fans of triangles, (m, 3)."""
+        fans = []
+        for f in range(len(self)):
+            polygon = self.polygon(f)
+            fans += [(polygon[0], polygon[k], polygon[k + 1]) for k in range(1, len(polygon) - 1)]
+        return np.array(fans, dtype=np.int32).reshape(-1, 3)
+
+
+class ShapeType(ABC):
+    """Base of a shape kind; registered by its ``name``, known to the kernels by its ``number``.
+
+    ``params`` are what the builder's method checked; see each file.
+    """
+
+    name: ClassVar[str]
+    number: ClassVar[int]
+    size_names: ClassVar[tuple[str, ...]]
+    """What ``sizes`` holds, in order; the rest is zero."""
+    movable: ClassVar[bool] = True
+    """False: only for the world and for bodies that no force moves."""
+
+    def sizes(self, params: Params) -> Array:
+        """The numbers that the narrow phase reads, (8,)."""
+        values = np.zeros(NUM_SIZES)
+        numbers = self.size_values(params)
+        values[: len(numbers)] = numbers
+        return values
+
+    def size_values(self, params: Params) -> list[float]:
+        """Values of ``size_names``; the parameters of these names, unless a shape says otherwise."""
+        return [float(params[name]) for name in self.size_names]
+
+    @abstractmethod
+    def volume(self, params: Params) -> float:
+        """m3; 0 for a shape that encloses none."""
+
+    def center(self, params: Params) -> Array:
+        """Center of mass in the shape frame, m, (3,)."""
+        return np.zeros(3)
+
+    @abstractmethod
+    def inertia(self, params: Params) -> Array:
+        """Inertia for density 1 about the center of mass, axes of the shape frame, m5, (3, 3)."""
+
+    @abstractmethod
+    def radius(self, params: Params) -> float:
+        """Radius of a sphere about the shape frame's origin that holds the shape, m; inf for a plane."""
+
+    @abstractmethod
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Triangles of the surface, for drawing; ``segments`` around a circle."""
+
+    def points(self, params: Params) -> Array:
+        """Vertices (n, 3) of a hull, heights (rows*columns,) of a height field, nothing for other shapes."""
+        return np.zeros((0, 3))
+
+    def faces(self, params: Params) -> Faces:
+        """Faces of a hull, none for other shapes."""
+        return Faces()
+
+
+class Unmovable(ShapeType):
+    """A shape for the world and for bodies that no force moves: it has no mass."""
+
+    movable: ClassVar[bool] = False
+
+    def volume(self, params: Params) -> float:
+        """None that could weigh."""
+        return 0.0
+
+    def inertia(self, params: Params) -> Array:
+        """None."""
+        return np.zeros((3, 3))
+
+
+_TYPES: dict[str, ShapeType] = {}
+
+
+def register(cls: type[ShapeType]) -> type[ShapeType]:
+    """Class decorator: make a shape kind known by its name."""
+    _TYPES[cls.name] = cls()
+    return cls
+
+
+def shape_type(kind: str) -> ShapeType:
+    """The registered shape kind.
+
+    Raises:
+        ModelError: unknown kind.
+    """
+    if kind not in _TYPES:
+        raise validate.fail(f"shape kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
+    return _TYPES[kind]
+
+
+def shape_kinds() -> list[ShapeType]:
+    """All registered kinds by number."""
+    return sorted(_TYPES.values(), key=lambda kind: kind.number)

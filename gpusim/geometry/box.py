@@ -1,0 +1,82 @@
+"""Box."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array, Vector
+
+# Corner k has the signs of the bits of k: x by bit 0, y by bit 1, z by bit 2.
+CORNERS = np.array([[1.0 if k >> axis & 1 else -1.0 for axis in range(3)] for k in range(8)])
+SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5, 7, 6], [0, 2, 3, 1]])
+"""Corners of the sides +x, -x, +y, -y, +z, -z, counterclockwise seen from outside."""
+
+
+@register
+class Box(ShapeType):
+    """Box about the shape frame's origin, edges along the axes; ``half_extents`` (3,)."""
+
+    name: ClassVar[str] = "box"
+    number: ClassVar[int] = 3
+    size_names: ClassVar[tuple[str, ...]] = ("half_x", "half_y", "half_z")
+
+    def size_values(self, params: Params) -> list[float]:
+        """The half extents."""
+        return [float(h) for h in params["half_extents"]]
+
+    def volume(self, params: Params) -> float:
+        """8 hx hy hz."""
+        return 8.0 * float(np.prod(params["half_extents"]))
+
+    def inertia(self, params: Params) -> Array:
+        """V (hy^2 + hz^2)/3 about x, and so on."""
+        squares = np.square(params["half_extents"])
+        moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """To a corner."""
+        return float(np.linalg.norm(params["half_extents"]))
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Two triangles a side."""
+        triangles = np.concatenate([SIDES[:, [0, 1, 2]], SIDES[:, [0, 2, 3]]])
+        return CORNERS * params["half_extents"], triangles.astype(np.int32)
+
+
+@builder_method
+def add_shape_box(
+    self: ModelBuilder,
+    body: int,
+    half_extents: Vector,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a box about the shape frame's origin, edges along its axes.
+
+    Args:
+        body: body index, -1 for the world.
+        half_extents: half of the edges along x, y, z, m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    half = validate.numbers(element, "half_extents", half_extents, 3)
+    for axis, value in zip("xyz", half, strict=True):
+        validate.positive(element, f"half_extents along {axis}", value)
+    params: dict[str, Any] = {"half_extents": half}
+    return self.add_shape("box", body, params, xform, material, label, group, mask, density)

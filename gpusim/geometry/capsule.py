@@ -1,0 +1,84 @@
+"""Capsule: all points within ``radius`` of a segment."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import arc, revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+
+@register
+class Capsule(ShapeType):
+    """Segment from -half_length to +half_length along z, inflated by ``radius``."""
+
+    name: ClassVar[str] = "capsule"
+    number: ClassVar[int] = 2
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+
+    def volume(self, params: Params) -> float:
+        """A cylinder and two half balls."""
+        return sum(self._volumes(params))
+
+    def _volumes(self, params: Params) -> tuple[float, float]:
+        r, half = float(params["radius"]), float(params["half_length"])
+        return 2.0 * math.pi * r * r * half, 4.0 / 3.0 * math.pi * r**3
+
+    def inertia(self, params: Params) -> Array:
+        """The half balls' centers of mass lie 3/8 r beyond the ends of the segment."""
+        r, half = float(params["radius"]), float(params["half_length"])
+        cylinder, ball = self._volumes(params)
+        across = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
+        along = cylinder * r * r / 2.0 + 0.4 * ball * r * r
+        return np.diag([across, across, along])
+
+    def radius(self, params: Params) -> float:
+        """To an end."""
+        return float(params["radius"]) + float(params["half_length"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Half balls and the cylinder between them."""
+        r, half, rings = params["radius"], params["half_length"], segments // 4 + 1
+        low, high = arc(r, -0.5 * math.pi, 0.0, rings), arc(r, 0.0, 0.5 * math.pi, rings)
+        return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
+
+
+@builder_method
+def add_shape_capsule(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    half_length: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a capsule: the points within ``radius`` of a segment along z.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: m, above zero.
+        half_length: half of the segment, so without the round ends, m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "half_length": validate.positive(element, "half_length", half_length),
+    }
+    return self.add_shape("capsule", body, params, xform, material, label, group, mask, density)

@@ -1,0 +1,82 @@
+"""Cone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+
+@register
+class Cone(ShapeType):
+    """Axis along z, base of ``radius`` at -half_length, apex at +half_length."""
+
+    name: ClassVar[str] = "cone"
+    number: ClassVar[int] = 5
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+
+    def volume(self, params: Params) -> float:
+        """Base times a third of the height."""
+        return 2.0 / 3.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
+
+    def center(self, params: Params) -> Array:
+        """A quarter of the height above the base."""
+        return np.array([0.0, 0.0, -0.5 * float(params["half_length"])])
+
+    def inertia(self, params: Params) -> Array:
+        """3/10 V r^2 along, 3/80 V (4 r^2 + height^2) across."""
+        square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
+        across = 3.0 / 80.0 * (4.0 * square + height * height)
+        moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """To the rim."""
+        return math.hypot(params["radius"], params["half_length"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """A pyramid."""
+        r, half = params["radius"], params["half_length"]
+        return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
+
+
+@builder_method
+def add_shape_cone(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    half_length: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: of the base, m, above zero.
+        half_length: half of its height, m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "half_length": validate.positive(element, "half_length", half_length),
+    }
+    return self.add_shape("cone", body, params, xform, material, label, group, mask, density)

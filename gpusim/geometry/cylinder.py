@@ -1,0 +1,78 @@
+"""Cylinder."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+
+@register
+class Cylinder(ShapeType):
+    """Axis along z, ends at -half_length and +half_length."""
+
+    name: ClassVar[str] = "cylinder"
+    number: ClassVar[int] = 4
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+
+    def volume(self, params: Params) -> float:
+        """2 pi r^2 half_length."""
+        return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
+
+    def inertia(self, params: Params) -> Array:
+        """V r^2/2 along, V (r^2/4 + half_length^2/3) across."""
+        square, half = float(params["radius"]) ** 2, float(params["half_length"])
+        across = square / 4.0 + half * half / 3.0
+        moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """To the rim."""
+        return math.hypot(params["radius"], params["half_length"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """A prism."""
+        r, half = params["radius"], params["half_length"]
+        return revolve(np.array([r, r]), np.array([-half, half]), segments)
+
+
+@builder_method
+def add_shape_cylinder(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    half_length: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a cylinder about the shape frame's origin, axis along z.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: m, above zero.
+        half_length: half of its length, m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "half_length": validate.positive(element, "half_length", half_length),
+    }
+    return self.add_shape("cylinder", body, params, xform, material, label, group, mask, density)

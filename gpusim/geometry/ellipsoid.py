@@ -1,0 +1,83 @@
+"""Ellipsoid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import arc, revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array, Vector
+
+
+def check_semi_axes(element: str, value: Any) -> Array:
+    """Three positive lengths, m."""
+    axes = validate.numbers(element, "semi_axes", value, 3)
+    for name, length in zip("xyz", axes, strict=True):
+        validate.positive(element, f"semi_axes along {name}", length)
+    return axes
+
+
+@register
+class Ellipsoid(ShapeType):
+    """(x/a)^2 + (y/b)^2 + (z/c)^2 <= 1; ``semi_axes`` (3,)."""
+
+    name: ClassVar[str] = "ellipsoid"
+    number: ClassVar[int] = 6
+    size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+
+    def size_values(self, params: Params) -> list[float]:
+        """The semi-axes."""
+        return [float(a) for a in params["semi_axes"]]
+
+    def volume(self, params: Params) -> float:
+        """4/3 pi a b c."""
+        return 4.0 / 3.0 * math.pi * float(np.prod(params["semi_axes"]))
+
+    def inertia(self, params: Params) -> Array:
+        """V (b^2 + c^2)/5 about x, and so on."""
+        squares = np.square(params["semi_axes"])
+        moments: Array = np.diag(self.volume(params) / 5.0 * (squares.sum() - squares))
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """The largest semi-axis."""
+        return float(np.max(params["semi_axes"]))
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """A stretched sphere."""
+        vertices, triangles = revolve(*arc(1.0, -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
+        return vertices * params["semi_axes"], triangles
+
+
+@builder_method
+def add_shape_ellipsoid(
+    self: ModelBuilder,
+    body: int,
+    semi_axes: Vector,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add an ellipsoid about the shape frame's origin.
+
+    Args:
+        body: body index, -1 for the world.
+        semi_axes: half of its extents along x, y, z, m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+    """
+    params: dict[str, Any] = {"semi_axes": check_semi_axes(shape_element(self, label), semi_axes)}
+    return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density)

@@ -1,0 +1,121 @@
+"""Height field: ground given by heights on a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, Unmovable, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array, Vector
+
+
+@register
+class HeightField(Unmovable):
+    """Solid from z = ``base`` up to ``heights`` (rows, columns) above a grid centered on the shape frame's origin.
+
+    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy; each cell is two triangles,
+    split along the diagonal from (i, j) to (i + 1, j + 1).
+    """
+
+    name: ClassVar[str] = "height_field"
+    number: ClassVar[int] = 9
+    size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
+
+    def size_values(self, params: Params) -> list[float]:
+        """Grid and base."""
+        rows, columns = params["heights"].shape
+        return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
+
+    def points(self, params: Params) -> Array:
+        """Heights, a row after the other."""
+        heights: Array = params["heights"].reshape(-1)
+        return heights
+
+    def radius(self, params: Params) -> float:
+        """To a corner of its bounding box."""
+        columns, rows, dx, dy, base = self.size_values(params)
+        height = max(abs(base), float(np.abs(params["heights"]).max()))
+        return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """The surface; not the walls and the bottom."""
+        rows, columns = params["heights"].shape
+        dx, dy = params["spacing"]
+        x = (np.arange(columns) - 0.5 * (columns - 1)) * dx
+        y = (np.arange(rows) - 0.5 * (rows - 1)) * dy
+        grid = np.meshgrid(x, y)
+        vertices = np.stack([*grid, params["heights"]], axis=-1).reshape(-1, 3)
+        corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
+        here, right, up, across = corner, corner + 1, corner + columns, corner + columns + 1
+        triangles = np.concatenate([np.stack([here, right, across], axis=1), np.stack([here, across, up], axis=1)])
+        return vertices, triangles.astype(np.int32)
+
+
+@builder_method
+def add_shape_height_field(
+    self: ModelBuilder,
+    body: int,
+    heights: Any,
+    spacing: Vector = (1.0, 1.0),
+    base: float | None = None,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+) -> int:
+    """Add ground given by heights on a grid, centered on the shape frame's origin.
+
+    Args:
+        body: -1 for the world, or a kinematic body.
+        heights: z of the grid points in the shape frame, m, (rows, columns): rows along y, columns along x, at
+            least 2 of each.
+        spacing: (dx, dy) between columns and between rows, m, above zero.
+        base: z of the bottom, m, not above the lowest height; left out: below it by as much as the field is wide.
+        xform, material, label, group, mask: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: forces move the body, or a value breaks a rule.
+    """
+    element = shape_element(self, label)
+    grid = _check_heights(element, heights)
+    steps = validate.numbers(element, "spacing", spacing, 2)
+    for name, value in zip("xy", steps, strict=True):
+        validate.positive(element, f"spacing along {name}", value)
+    lowest = float(grid.min())
+    if base is None:
+        base = lowest - max((grid.shape[1] - 1) * float(steps[0]), (grid.shape[0] - 1) * float(steps[1]))
+    bottom = validate.number(element, "base", base)
+    if bottom > lowest:
+        raise validate.fail(
+            element, f"base = {bottom:g} lies above the lowest height {lowest:g}", "give a lower base, or leave it out"
+        )
+    params: dict[str, Any] = {"heights": grid, "spacing": steps, "base": bottom}
+    return self.add_shape("height_field", body, params, xform, material, label, group, mask)
+
+
+def _check_heights(element: str, heights: Any) -> Array:
+    try:
+        grid = np.array(heights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.fail(element, "heights are not numbers", "give an array (rows, columns) in m") from None
+    if grid.ndim != 2 or min(grid.shape) < 2:
+        raise validate.fail(
+            element, f"heights have shape {grid.shape}", "give (rows, columns), at least 2 rows and 2 columns"
+        )
+    if not np.all(np.isfinite(grid)):
+        row, column = np.argwhere(~np.isfinite(grid))[0]
+        raise validate.fail(
+            element, f"the height at row {row}, column {column} is {grid[row, column]}", "give finite heights in m"
+        )
+    return grid

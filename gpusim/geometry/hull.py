@@ -1,0 +1,196 @@
+"""Convex hull of points or of a mesh."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Faces, Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+MOST_VERTICES = 256
+
+
+@register
+class Hull(ShapeType):
+    """Convex polytope; ``vertices`` (n, 3) in the shape frame, ``faces``."""
+
+    name: ClassVar[str] = "hull"
+    number: ClassVar[int] = 8
+    size_names: ClassVar[tuple[str, ...]] = ()
+
+    def points(self, params: Params) -> Array:
+        """The vertices."""
+        vertices: Array = params["vertices"]
+        return vertices
+
+    def faces(self, params: Params) -> Faces:
+        """Planar polygons."""
+        faces: Faces = params["faces"]
+        return faces
+
+    def volume(self, params: Params) -> float:
+        """Sum of tetrahedra."""
+        return solid(*self.mesh(params))[0]
+
+    def center(self, params: Params) -> Array:
+        """Anywhere: the shape frame is the one in which the vertices are given."""
+        return solid(*self.mesh(params))[1]
+
+    def inertia(self, params: Params) -> Array:
+        """Sum of tetrahedra."""
+        return solid(*self.mesh(params))[2]
+
+    def radius(self, params: Params) -> float:
+        """To the farthest vertex."""
+        return float(np.linalg.norm(params["vertices"], axis=1).max())
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Each face as a fan."""
+        return params["vertices"], params["faces"].triangles()
+
+
+@builder_method
+def add_shape_hull(
+    self: ModelBuilder,
+    body: int,
+    vertices: Any,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    max_vertices: int = MOST_VERTICES,
+) -> int:
+    """Add the convex hull of points.
+
+    Args:
+        body: body index, -1 for the world.
+        vertices: points in the shape frame, m, (n, 3), at least four that are not in one plane.
+        xform, material, label, group, mask, density: see ``add_shape``.
+        max_vertices: 4 to 256; a hull with more keeps those that change it least, with a warning that says by how much.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: not points, or points that span no volume.
+    """
+    element = shape_element(self, label)
+    params = _hull_params(element, _check_points(element, vertices), max_vertices)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density)
+
+
+@builder_method
+def add_shape_mesh(
+    self: ModelBuilder,
+    body: int,
+    mesh: Any,
+    scale: float | Array = 1.0,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    max_vertices: int = MOST_VERTICES,
+) -> int:
+    """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece.
+
+    Args:
+        body: body index, -1 for the world.
+        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ...; needs the extra ``urdf``),
+            ``(vertices, triangles)``, vertices (n, 3), or an object that has ``vertices``.
+        scale: from the mesh's unit to m, one number or one for each axis.
+        xform, material, label, group, mask, density: see ``add_shape``.
+        max_vertices: see ``add_shape_hull``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: the file cannot be read, or its points span no volume.
+    """
+    element = shape_element(self, label)
+    factors = validate.per_axis(element, "scale", scale, 3)
+    if np.any(factors == 0.0):
+        raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
+    points = _check_points(element, _mesh_points(element, mesh)) * factors
+    params = _hull_params(element, points, max_vertices)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density)
+
+
+def _check_points(element: str, vertices: Any) -> Array:
+    try:
+        points = np.array(vertices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.fail(element, "vertices are not numbers", "give an array (n, 3) in m") from None
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise validate.fail(element, f"vertices have shape {points.shape}", "give an array (n, 3) in m")
+    if not np.all(np.isfinite(points)):
+        row = int(np.argwhere(~np.isfinite(points))[0, 0])
+        raise validate.fail(element, f"vertex {row} is {points[row].tolist()}", "give finite coordinates")
+    return points
+
+
+def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
+    if not isinstance(max_vertices, int | np.integer) or not 4 <= max_vertices <= MOST_VERTICES:
+        raise validate.fail(
+            element,
+            f"max_vertices = {max_vertices!r} is out of range",
+            f"give a whole number from 4 to {MOST_VERTICES}",
+        )
+    try:
+        corners = hull_points(points)
+        kept, gap = fewer_points(corners, int(max_vertices)) if len(corners) > max_vertices else (corners, 0.0)
+        vertices, faces = convex_hull(kept)
+    except FlatPointsError:
+        raise validate.fail(
+            element,
+            f"the {len(points)} vertices span no volume (they lie in one plane, on a line or in a point)",
+            "give at least four points that are not in one plane, or use a thin box",
+        ) from None
+    if gap > 0.0:
+        warnings.warn(
+            f"{element}: its hull has {len(corners)} vertices; {len(vertices)} of them are kept, whose hull lies at "
+            f"most {gap:.2g} m inside it; give at most {max_vertices} vertices to choose them yourself",
+            stacklevel=3,  # the line that adds the shape
+        )
+    return {"vertices": vertices, "faces": faces}
+
+
+def _mesh_points(element: str, mesh: Any) -> Any:
+    if isinstance(mesh, str | os.PathLike):
+        return _read_mesh(element, os.fspath(mesh))
+    if hasattr(mesh, "vertices"):
+        return mesh.vertices
+    return mesh[0] if isinstance(mesh, tuple) and len(mesh) == 2 else mesh
+
+
+def _read_mesh(element: str, path: str) -> Any:
+    if not os.path.isfile(path):
+        raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
+    try:
+        import trimesh
+    except ImportError:
+        raise validate.fail(
+            element, f"reading the mesh file {path} needs trimesh, which is not installed", 'pip install "gpusim[urdf]"'
+        ) from None
+    try:
+        mesh: Any = trimesh.load(path, force="mesh")
+        vertices = np.asarray(mesh.vertices)
+    except Exception as error:  # what trimesh's many readers raise is not stated
+        raise validate.fail(
+            element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
+        ) from None
+    return vertices

@@ -1,0 +1,90 @@
+"""Mass properties of bodies that take them from their shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.geometry.base import shape_type
+from gpusim.model import validate
+from gpusim.model.specs import BodySpec, ShapeSpec
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
+
+
+def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
+    """Mass, center of mass and inertia of rigidly joined shapes of uniform density.
+
+    Every shape counts whole, also where two overlap; shapes without volume count nothing.
+
+    Args:
+        shapes: shapes of one body.
+
+    Returns:
+        Mass, kg; center of mass (3,), m; inertia about it (3, 3), kg m2; both in the body frame. All zero if the
+        shapes have no volume.
+    """
+    parts = [(s.density * shape_type(s.kind).volume(s.params), s) for s in shapes]
+    parts = [(mass, s) for mass, s in parts if mass > 0.0]
+    total = math.fsum(mass for mass, _ in parts)
+    if total == 0.0:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    centers = [s.xform.apply(shape_type(s.kind).center(s.params)) for _, s in parts]
+    com = sum(((mass / total) * c for (mass, _), c in zip(parts, centers, strict=True)), np.zeros(3))
+    inertia = np.zeros((3, 3))
+    for (mass, s), center in zip(parts, centers, strict=True):
+        turn, arm = s.xform.matrix(), center - com
+        own = s.density * shape_type(s.kind).inertia(s.params)
+        inertia += turn @ own @ turn.T + mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+    return total, com, 0.5 * (inertia + inertia.T)
+
+
+def complete_bodies(builder: ModelBuilder) -> list[BodySpec]:
+    """The builder's bodies, with mass, inertia and center of mass of their shapes where none were given.
+
+    A given mass scales the shapes' inertia, whatever their densities add up to. A given center of mass moves nothing
+    else: the inertia stays the shapes' about their own center of mass. A kinematic body without mass and without a
+    shape that weighs gets 1 kg and a unit inertia, which nothing depends on.
+
+    Raises:
+        ModelError: a body without mass or inertia has no shape that could give them.
+    """
+    shapes: list[list[ShapeSpec]] = [[] for _ in builder.bodies]
+    for shape in builder.shapes:
+        if shape.body >= 0:
+            shapes[shape.body].append(shape)
+    return [b if b.complete else _completed(b, own) for b, own in zip(builder.bodies, shapes, strict=True)]
+
+
+def _completed(body: BodySpec, shapes: list[ShapeSpec]) -> BodySpec:
+    mass, com, inertia = mass_properties(shapes)
+    if mass == 0.0:
+        if not body.kinematic:
+            raise _no_mass(body, shapes)
+        mass, inertia = 1.0, np.eye(3)
+    total = mass if math.isnan(body.mass) else body.mass
+    return dataclasses.replace(
+        body,
+        mass=total,
+        inertia=validate.inertia(body.element, inertia * (total / mass)),
+        com=com if np.isnan(body.com).any() else body.com,
+    )
+
+
+def _no_mass(body: BodySpec, shapes: list[ShapeSpec]) -> Exception:
+    missing = "mass and inertia" if math.isnan(body.mass) else "inertia"
+    if not shapes:
+        reason = "no shape to take them from" if math.isnan(body.mass) else "no shape to take it from"
+    else:
+        kinds = ", ".join(sorted({s.kind.replace("_", " ") for s in shapes}))
+        reason = f"its shapes ({kinds}) enclose no volume"
+    return validate.fail(
+        body.element,
+        f"has no {missing}, and {reason}",
+        "give add_body(mass=..., inertia=...), or add a shape with a volume, such as add_shape_box",
+    )

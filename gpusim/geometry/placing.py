@@ -1,0 +1,171 @@
+"""Builder methods for shapes of any kind, and for pairs of shapes that collide or do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import shape_type
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import WORLD, PairSpec, ShapeSpec
+
+ALL_GROUPS = 0xFFFFFFFF
+
+
+def shape_element(builder: ModelBuilder, label: str | None) -> str:
+    """How messages name the shape that is about to be added."""
+    return f"shape '{label or f'shape{len(builder.shapes)}'}'"
+
+
+@builder_method
+def add_shape(
+    self: ModelBuilder,
+    kind: str,
+    body: int,
+    params: dict[str, Any],
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first.
+
+    Args:
+        kind: registered name, such as "box".
+        body: body index, -1 for the world.
+        params: the kind's checked parameters.
+        xform: shape frame in the body frame.
+        material: surface and bulk; ``Material()`` if left out.
+        label: unique name; ``shape<index>`` if left out.
+        group: bits of the groups that the shape is in.
+        mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
+            other's mask; shapes of one body never do, those of two bodies that a joint connects only if
+            ``add_collision_pair`` says so (of the joints to the world only fixed ones count).
+        density: kg/m3, for a body without a given mass; the material's if left out.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule, or a plane or height field is put on a body that forces move.
+    """
+    name = self._new_label("shape", label, len(self.shapes))
+    element = f"shape '{name}'"
+    body = self.check_body(element, "body", body)
+    if not shape_type(kind).movable and body != WORLD and not self.bodies[body].kinematic:
+        raise validate.fail(
+            element,
+            f"a {kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
+            "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
+        )
+    if not isinstance(xform, Transform | None):
+        raise validate.fail(element, f"xform {xform!r} is no Transform", "give gpusim.Transform(position, rotation)")
+    material = _check_material(element, material) or Material()
+    self.shapes.append(
+        ShapeSpec(
+            label=name,
+            kind=kind,
+            body=body,
+            xform=xform or Transform(),
+            params=params,
+            material=material,
+            group=_bits(element, "group", group),
+            mask=_bits(element, "mask", mask),
+            density=material.density if density is None else validate.positive(element, "density", density),
+        )
+    )
+    self._labels["shape"][name] = len(self.shapes) - 1
+    return len(self.shapes) - 1
+
+
+@builder_method
+def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
+    """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given.
+
+    Args:
+        shape_a, shape_b: shape indices, of two bodies.
+        material: of their contacts; the two shapes' materials combined if left out.
+
+    Returns:
+        The pair's index.
+
+    Raises:
+        ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
+    """
+    return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
+
+
+@builder_method
+def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> int:
+    """Let two shapes pass through each other whatever their groups say.
+
+    Args:
+        shape_a, shape_b: shape indices.
+
+    Returns:
+        The pair's index.
+
+    Raises:
+        ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
+    """
+    return _add_pair(self, shape_a, shape_b, False, None)
+
+
+def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:
+    caller = "add_collision_pair" if collide else "exclude_collision_pair"
+    a, b = (_check_shape(builder, caller, n, s) for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
+    first, second = builder.shapes[a], builder.shapes[b]
+    element = f"{caller}: {first.element} and {second.element}"
+    if first.body == second.body:
+        raise validate.fail(
+            element,
+            f"both belong to one body ({builder.body_label(first.body)}), whose shapes never collide with each other",
+            "leave the pair out, or give shapes of two bodies",
+        )
+    if collide and not (_can_move(builder, first.body) or _can_move(builder, second.body)):
+        raise validate.fail(
+            element,
+            f"no force moves {builder.body_label(first.body)} or {builder.body_label(second.body)}",
+            "leave the pair out, or give a shape of a body that can move",
+        )
+    for pair in builder.pairs:
+        if {pair.shape_a, pair.shape_b} == {a, b}:
+            listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
+            raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")
+    builder.pairs.append(PairSpec(a, b, collide, material))
+    return len(builder.pairs) - 1
+
+
+def _can_move(builder: ModelBuilder, body: int) -> bool:
+    return body != WORLD and not builder.bodies[body].kinematic
+
+
+def _check_shape(builder: ModelBuilder, element: str, name: str, index: Any) -> int:
+    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
+    if not whole or not 0 <= index < len(builder.shapes):
+        raise validate.fail(
+            element,
+            f"{name} = {index!r} is unknown: there are {len(builder.shapes)} shapes",
+            "give what add_shape_... returned",
+        )
+    return int(index)
+
+
+def _check_material(element: str, material: Any) -> Material | None:
+    if not isinstance(material, Material | None):
+        raise validate.fail(element, f"material {material!r} is no Material", "give gpusim.Material(...)")
+    return material
+
+
+def _bits(element: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= ALL_GROUPS:
+        raise validate.fail(
+            element, f"{name} = {value!r} is not a set of 32 bits", f"give a whole number from 0 to {ALL_GROUPS:#x}"
+        )
+    return int(value)

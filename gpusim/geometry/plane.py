@@ -1,0 +1,60 @@
+"""Plane: the infinite half space below z = 0 of the shape frame."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, Unmovable, register
+from gpusim.geometry.placing import ALL_GROUPS
+from gpusim.geometry.transform import Transform
+from gpusim.model.builder import ModelBuilder, builder_method
+
+DRAWN = 100.0
+"""Half of the edge of the square that is drawn, m."""
+
+
+@register
+class Plane(Unmovable):
+    """Half space; no parameters."""
+
+    name: ClassVar[str] = "plane"
+    number: ClassVar[int] = 0
+    size_names: ClassVar[tuple[str, ...]] = ()
+
+    def radius(self, params: Params) -> float:
+        """No sphere holds it."""
+        return math.inf
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """A large square."""
+        corners = DRAWN * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+        return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
+
+
+@builder_method
+def add_shape_plane(
+    self: ModelBuilder,
+    body: int = -1,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+) -> int:
+    """Add a half space: everything below z = 0 of the shape frame is solid.
+
+    Args:
+        body: -1 for the world, or a kinematic body.
+        xform, material, label, group, mask: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: forces move the body.
+    """
+    return self.add_shape("plane", body, {}, xform, material, label, group, mask)

@@ -1,0 +1,68 @@
+"""Sphere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import arc, revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+
+@register
+class Sphere(ShapeType):
+    """Ball about the shape frame's origin; ``radius``."""
+
+    name: ClassVar[str] = "sphere"
+    number: ClassVar[int] = 1
+    size_names: ClassVar[tuple[str, ...]] = ("radius",)
+
+    def volume(self, params: Params) -> float:
+        """4/3 pi r^3."""
+        return 4.0 / 3.0 * math.pi * float(params["radius"]) ** 3
+
+    def inertia(self, params: Params) -> Array:
+        """2/5 V r^2."""
+        return 0.4 * self.volume(params) * float(params["radius"]) ** 2 * np.eye(3)
+
+    def radius(self, params: Params) -> float:
+        """Its own."""
+        return float(params["radius"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Circles of latitude."""
+        return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
+
+
+@builder_method
+def add_shape_sphere(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a sphere about the shape frame's origin.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: m, above zero.
+        xform, material, label, group, mask, density: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+    """
+    params: dict[str, Any] = {"radius": validate.positive(shape_element(self, label), "radius", radius)}
+    return self.add_shape("sphere", body, params, xform, material, label, group, mask, density)

@@ -1,0 +1,123 @@
+"""Superellipsoid: between a box, an ellipsoid and an octahedron."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.ellipsoid import check_semi_axes
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import rings_mesh
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array, Vector
+
+EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
+
+
+@register
+class Superellipsoid(ShapeType):
+    """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1; ``semi_axes`` (a, b, c), ``exponents`` (e1, e2).
+
+    Volume and moments after Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
+    """
+
+    name: ClassVar[str] = "superellipsoid"
+    number: ClassVar[int] = 7
+    size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
+
+    def size_values(self, params: Params) -> list[float]:
+        """Semi-axes and exponents."""
+        return [float(v) for v in (*params["semi_axes"], *params["exponents"])]
+
+    def volume(self, params: Params) -> float:
+        """2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2)."""
+        a, b, c, e1, e2 = self.size_values(params)
+        return 2.0 * a * b * c * e1 * e2 * beta(0.5 * e1 + 1.0, e1) * beta(0.5 * e2, 0.5 * e2)
+
+    def inertia(self, params: Params) -> Array:
+        """From the second moments of the three coordinates."""
+        a, b, c, e1, e2 = self.size_values(params)
+        scale = 0.5 * a * b * c * e1 * e2
+        level = scale * beta(1.5 * e2, 0.5 * e2) * beta(0.5 * e1, 2.0 * e1 + 1.0)
+        height = 4.0 * scale * beta(0.5 * e2, 0.5 * e2 + 1.0) * beta(1.5 * e1, e1 + 1.0)
+        x2, y2, z2 = a * a * level, b * b * level, c * c * height
+        return np.diag([y2 + z2, x2 + z2, x2 + y2])
+
+    def radius(self, params: Params) -> float:
+        """Exact: the farthest point of the level curve, then of the meridian through it."""
+        a, b, c, e1, e2 = self.size_values(params)
+        return _farthest(_farthest(a, b, e2), c, e1)
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Rings of constant height."""
+        a, b, c, e1, e2 = self.size_values(params)
+        up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
+        around = 2.0 * math.pi * np.arange(segments) / segments
+        level, height = _power(np.cos(up), e1), _power(np.sin(up), e1)
+        x, y = a * _power(np.cos(around), e2), b * _power(np.sin(around), e2)
+        rings = np.stack([np.outer(level, x), np.outer(level, y), np.outer(c * height, np.ones(segments))], axis=-1)
+        return rings_mesh(rings)
+
+
+def beta(x: float, y: float) -> float:
+    """Euler's beta function."""
+    return math.gamma(x) * math.gamma(y) / math.gamma(x + y)
+
+
+def _power(value: Array, exponent: float) -> Array:
+    """|v|^e with the sign of v; round-off near zero taken as zero, so that corners meet."""
+    clean = np.where(np.abs(value) < 1e-12, 0.0, value)
+    return np.asarray(np.sign(clean) * np.abs(clean) ** exponent)
+
+
+def _farthest(p: float, q: float, exponent: float) -> float:
+    """Largest distance from the origin on |x/p|^(2/e) + |y/q|^(2/e) = 1 (Hoelder's inequality)."""
+    large, small = max(p, q), min(p, q)
+    if exponent >= 1.0:
+        return large
+    power = 2.0 / (1.0 - exponent)
+    return float(large * (1.0 + (small / large) ** power) ** (1.0 / power))
+
+
+@builder_method
+def add_shape_superellipsoid(
+    self: ModelBuilder,
+    body: int,
+    semi_axes: Vector,
+    exponents: Vector,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a superellipsoid about the shape frame's origin.
+
+    Args:
+        body: body index, -1 for the world.
+        semi_axes: half of its extents (a, b, c) along x, y, z, m, above zero.
+        exponents: (e1, e2), 0.1 to 1.9: e1 of the outline seen from the side, e2 of that seen along z; near 0 a
+            square, 1 an ellipse, near 2 a rhombus.
+        xform, material, label, group, mask, density: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    powers = validate.numbers(element, "exponents", exponents, 2)
+    for name, value in zip(("e1", "e2"), powers, strict=True):
+        if not EXPONENT_MIN <= value <= EXPONENT_MAX:
+            raise validate.fail(
+                element,
+                f"exponent {name} = {value:g} lies outside {EXPONENT_MIN:g} to {EXPONENT_MAX:g}",
+                "give exponents between them, or use a box or a hull for sharp edges",
+            )
+    params: dict[str, Any] = {"semi_axes": check_semi_axes(element, semi_axes), "exponents": powers}
+    return self.add_shape("superellipsoid", body, params, xform, material, label, group, mask, density)

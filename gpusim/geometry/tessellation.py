@@ -1,0 +1,59 @@
+"""Triangle meshes of round shapes and polygons, for drawing and for checks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.typing import Array
+
+
+def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
+    """Surface of revolution about z of a profile that runs from below to above, its ends closed.
+
+    Args:
+        radius, z: the profile, (n,), m.
+        segments: edges around the axis.
+
+    Returns:
+        Vertices and triangles; see ``base.Mesh``.
+    """
+    angle = 2.0 * np.pi * np.arange(segments) / segments
+    rings = np.stack(
+        [np.outer(radius, np.cos(angle)), np.outer(radius, np.sin(angle)), np.outer(z, np.ones(segments))], axis=-1
+    )
+    return rings_mesh(rings)
+
+
+def rings_mesh(rings: Array) -> tuple[Array, Array]:
+    """Closed surface through rings of points (n, segments, 3) around z, from below to above."""
+    n, segments = rings.shape[:2]
+    vertices = np.concatenate([rings.reshape(-1, 3), rings[0].mean(axis=0)[None], rings[-1].mean(axis=0)[None]])
+    low, high = n * segments, n * segments + 1
+    here = np.arange(segments)
+    there = (here + 1) % segments
+    triangles = [np.stack([np.full(segments, low), there, here], axis=1)]
+    for k in range(n - 1):
+        a, b, c, d = k * segments + here, k * segments + there, (k + 1) * segments + there, (k + 1) * segments + here
+        triangles += [np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)]
+    top = (n - 1) * segments
+    triangles.append(np.stack([np.full(segments, high), top + here, top + there], axis=1))
+    return without_slivers(vertices, np.concatenate(triangles).astype(np.int32))
+
+
+def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
+    """The mesh with points that coincide made one and triangles without area left out."""
+    scale = float(np.abs(vertices).max()) or 1.0
+    _, first, back = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
+    triangles = back.reshape(-1)[triangles]
+    distinct = (
+        (triangles[:, 0] != triangles[:, 1])
+        & (triangles[:, 1] != triangles[:, 2])
+        & (triangles[:, 2] != triangles[:, 0])
+    )
+    return vertices[first], triangles[distinct].astype(np.int32)
+
+
+def arc(radius: float, start: float, end: float, count: int) -> tuple[Array, Array]:
+    """Points of a circle's arc in the (radius, z) plane, angles from +radius towards +z, rad."""
+    angle = np.linspace(start, end, count)
+    return radius * np.cos(angle), radius * np.sin(angle)

@@ -1,0 +1,101 @@
+"""Wheel: a disk with a round edge that touches everything in one point."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import arc, revolve
+from gpusim.geometry.transform import Transform
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array
+
+
+@register
+class Wheel(ShapeType):
+    """Disk of radius ``radius - edge_radius`` in the plane z = 0, inflated by ``edge_radius``; the axle is z."""
+
+    name: ClassVar[str] = "wheel"
+    number: ClassVar[int] = 10
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "edge_radius")
+
+    def volume(self, params: Params) -> float:
+        """Integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2); 0 for a sharp edge."""
+        e = float(params["edge_radius"])
+        disk = float(params["radius"]) - e
+        return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
+
+    def inertia(self, params: Params) -> Array:
+        """Integrals of pi rho^4/2 (along the axle), and of pi rho^4/4 + pi rho^2 z^2 (across)."""
+        e = float(params["edge_radius"])
+        d = float(params["radius"]) - e
+        # Integrals over z of rho^4 and of rho^2 z^2, from those of powers of sqrt(e^2 - z^2).
+        fourth = (
+            2.0 * d**4 * e
+            + 2.0 * math.pi * d**3 * e**2
+            + 8.0 * d**2 * e**3
+            + 1.5 * math.pi * d * e**4
+            + 16.0 / 15.0 * e**5
+        )
+        second = 2.0 / 3.0 * d**2 * e**3 + 0.25 * math.pi * d * e**4 + 4.0 / 15.0 * e**5
+        across = math.pi * (0.25 * fourth + second)
+        return np.diag([across, across, 0.5 * math.pi * fourth])
+
+    def radius(self, params: Params) -> float:
+        """Its own."""
+        return float(params["radius"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """The round edge and two flat sides; a thin double cone for a sharp edge."""
+        e = float(params["edge_radius"])
+        disk = float(params["radius"]) - e
+        if e == 0.0:
+            thin = 1e-3 * disk
+            return revolve(np.array([0.0, disk, 0.0]), np.array([-thin, 0.0, thin]), segments)
+        r, z = arc(e, -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
+        return revolve(r + disk, z, segments)
+
+
+@builder_method
+def add_shape_wheel(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    edge_radius: float = 0.0,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+) -> int:
+    """Add a wheel: a disk with a round edge, axle along z, one contact point with anything.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: to the outside of the edge, m, above zero.
+        edge_radius: radius of the edge's rounding, m, from 0 (sharp; the wheel then has no volume, and its body
+            needs a mass) to below ``radius``.
+        xform, material, label, group, mask, density: see ``add_shape``; turn the axle with ``xform``.
+
+    Returns:
+        The shape's index.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "edge_radius": validate.not_negative(element, "edge_radius", edge_radius),
+    }
+    if params["edge_radius"] >= params["radius"]:
+        raise validate.fail(
+            element,
+            f"edge_radius = {edge_radius:g} is not below radius = {radius:g}",
+            "give a smaller edge_radius, or use a sphere",
+        )
+    return self.add_shape("wheel", body, params, xform, material, label, group, mask, density)

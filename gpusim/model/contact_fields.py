@@ -1,0 +1,90 @@
+"""Arrays of contacts, for the table of model/fields.py, and the layout of a manifold's record.
+
+Dimensions: shapes, pairs (places for pairs of shapes whose boxes overlap), 4 (points of a manifold). Forces, impulses
+and slips of a contact are those of shape A on shape B, world frame; A has the lower number, normals point from A to B.
+"""
+
+from __future__ import annotations
+
+from gpusim.model.field import Field
+
+POINTS = 4
+"""Points of a manifold at most."""
+
+# Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
+FRAME, ARM, RESPONSE = 0, 9, 15
+FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
+TORQUE, SHEAR = 57, 60
+FIRST_POINT, POINT = 62, 25
+# Within the record of a point.
+PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22
+RECORD = FIRST_POINT + POINTS * POINT
+RECORD_LAYOUT = {
+    "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
+    "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
+    "AT_SHEAR": SHEAR, "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS,
+    "AT_BIAS": BIAS, "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH, "AT_COURSE": COURSE, "AT_STEP": STEP,
+    "RECORD_NUMBERS": RECORD,
+}  # fmt: skip
+"""Names and values of the same constants in the kernels."""
+
+# What is kept of every pair from step to step, so that the next step finds it again.
+_KEPT = (
+    Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, rising"),
+    Field("pair_points", ("worlds", "pairs"), "int", "-", "points of the manifold, 0 to 4"),
+    Field("contact_feature", ("worlds", "pairs", 4), "int", "-", "which features touch"),
+    Field("pair_normal", ("worlds", "pairs", 3), "pose", "-", "unit normal from A to B"),
+    Field("pair_guess", ("worlds", "pairs", 4), "pose", "-", "start of the search for the closest points"),
+    Field("pair_force", ("worlds", "pairs", 3), "stored", "N s", "friction impulse of a patch"),
+    Field("pair_torque", ("worlds", "pairs", 3), "stored", "N m s", "rolling and spinning friction"),
+    Field("contact_impulse", ("worlds", "pairs", 4, 3), "stored", "N s", "impulse of the last kick"),
+    Field("contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "how far a sticking point has slipped"),
+    Field("contact_arm", ("worlds", "pairs", 4, 6), "stored", "m", "point from both centers of mass, one substep ago"),
+    Field("contact_age", ("worlds", "pairs", 4), "int", "-", "substeps for which a point has existed"),
+)
+CONTACT_STATE_FIELDS: tuple[Field, ...] = (
+    *_KEPT,
+    Field("pair_count", ("worlds",), "int", "-", "pairs whose boxes overlap"),
+    Field("pairs_most", ("worlds",), "int", "-", "most pairs so far, those without a place counted"),
+    Field("pairs_lost", ("worlds",), "int", "-", "pairs without a place so far, summed over steps"),
+    Field("contact_mode", ("worlds", "pairs", 4), "int", "-", "flight, sliding or sticking"),
+    Field("contact_anchor", ("worlds", "pairs", 4, 6), "pose", "m", "points on A and B from their centers of mass"),
+)
+CONTACT_WORK_FIELDS: tuple[Field, ...] = (
+    *(Field(f"before_{f.name}", f.dims[1:], f.kind, f.unit, f"{f.doc}, of the step before") for f in _KEPT),
+    Field("before_count", (), "int", "-", "pairs of the step before"),
+    Field("shape_position", ("shapes", 3), "pose", "m", "origin of the shape's frame in the world"),
+    Field("shape_rotation", ("shapes", 9), "pose", "-", "rotation matrix, shape to world"),
+    Field("shape_reach", ("shapes",), "pose", "m", "how far a shape's box is widened"),
+    Field("shape_lower", ("shapes", 3), "pose", "m", "widened box in the world"),
+    Field("shape_upper", ("shapes", 3), "pose", "m", "widened box in the world"),
+    Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
+    Field("pair_start", ("places",), "int", "-", "first pair of every shape as A, and their number"),
+    Field("bucket_start", ("bucket_places",), "int", "-", "first member of every bucket of the grid"),
+    Field("bucket_cursor", ("bucket_places",), "int", "-", "members that a bucket has so far"),
+    Field("bucket_shape", ("grid_shapes",), "int", "-", "members of the buckets"),
+    Field("scan_sum", ("scan_parts",), "int", "-", "sums of parts of a list"),
+    Field("manifold", ("pairs", RECORD), "real", "-", "records of the manifolds (contact_rows.cuh)"),
+    Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
+    Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on a jointed body"),
+    Field("color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then jointed"),
+    Field("color_member", ("pairs",), "int", "-", "manifolds by color"),
+    Field("body_colors", ("bodies", 2), "int", "-", "bit mask of the colors that a body has"),
+    Field("body_parts", ("bodies",), "int", "-", "sides of overflow manifolds on a body, at least 1"),
+    Field("part_start", ("body_places",), "int", "-", "first overflow side of a body"),
+    Field("part_side", ("pair_sides",), "int", "-", "overflow sides (manifold * 2 + side) by body"),
+    Field("part_change", ("pair_sides", 6), "real", "m/s", "velocity changes by overflow sides"),
+    Field("side_motion", (2, 6), "real", "m/s", "motions of both sides, for the joints to answer"),
+    Field("answering", (), "int", "-", "1: the joints have to answer"),
+    Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
+    Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
+    Field("square_before", (), "pose", "J", "size of what the last sweep changed"),
+    Field("course_share", (), "real", "-", "how much of the course so far is gone again"),
+    Field("twist_sweep", ("contact_bodies", 6), "real", "m/s", "velocities before a sweep"),
+    Field("twist_course", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
+    Field("row_sweep", ("course_rows",), "real", "N s", "joint impulses before a sweep"),
+    Field("row_course", ("course_rows",), "real", "N s", "course of the joint impulses"),
+    Field("touching", (), "int", "-", "manifolds with points"),
+    Field("settling", (), "int", "-", "1: velocities change after the drift"),
+    Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),
+)

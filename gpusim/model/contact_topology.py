@@ -1,0 +1,308 @@
+"""What never changes about contacts after finalize: shapes as index arrays, who may touch whom, laws, capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.contact.law import NUMBERS, ContactLaw
+from gpusim.contact.material import Material, contact_modulus, pair_material
+from gpusim.geometry.base import shape_type
+from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+# Up to this many shapes all pairs are listed at finalize; above, a grid finds those whose boxes overlap.
+MOST_LISTED = 64
+# Places for pairs that a shape gets where the user gives no number, and some for all.
+PAIRS_EACH, PAIRS_MORE = 14, 32
+# Kinds whose surface goes on rolling under the contact: their points do not turn with the body within a step.
+ROLLING_KINDS = ("sphere", "capsule", "cylinder", "cone", "ellipsoid", "superellipsoid", "wheel")
+MATERIAL_NUMBERS = 6
+PARTS = 256
+"""Parts of which a long list is summed side by side."""
+
+
+@dataclass
+class ContactTopology:
+    """Index arrays of shapes; bodies as in Topology (the world is the last one)."""
+
+    labels: list[str]
+    kind: Array
+    body: Array
+    size: Array
+    """(shapes, 8) numbers of the shape kind (geometry/base.py)."""
+    center: Array
+    """(shapes, 3) origin of the shape's frame from the body's center of mass, body axes, m."""
+    turn: Array
+    """(shapes, 9) rotation matrix, shape to body."""
+    radius: Array
+    """(shapes,) bounding radius about ``center``, m; inf for planes."""
+    rolls: Array
+    """(shapes,) True: points stay where they are when the body turns within a step."""
+    group: Array
+    mask: Array
+    law: Array
+    """(shapes,) number of the contact law; 0: rigid with Coulomb friction."""
+    laws: Array
+    """(laws, 8) as ContactLaw.numbers."""
+    modulus: Array
+    """(shapes,) E/(1 - nu^2), Pa."""
+    curvature: Array
+    """(shapes,) 1/R where the shape is round, else 0, 1/m."""
+    points: Array
+    point_start: Array
+    face_first: Array
+    face_start: Array
+    vertex_start: Array
+    face_vertex: Array
+    face_normal: Array
+    skips: list[list[int]]
+    """Shapes with a higher number that a shape does not touch although groups would let it."""
+    takes: list[list[int]]
+    """Shapes with a higher number that it touches whatever groups say."""
+    take_material: list[list[int]]
+    """Row of ``materials`` for each of ``takes``; -1: the shapes' own."""
+    materials: Array
+    """(n, 6): friction, rolling, spinning, restitution, E*, law of pairs with a material of their own."""
+    candidates: list[list[int]] | None
+    """For every shape those with a higher number that it may touch; None: too many to list, a grid finds them."""
+    cell: float
+    """Edge of the grid's cells, m."""
+    jointed: Array
+    """(bodies,) True where a joint or coupling acts on a body."""
+
+    @property
+    def num_shapes(self) -> int:
+        """Number of shapes."""
+        return self.kind.size
+
+    @property
+    def num_buckets(self) -> int:
+        """Buckets of the grid, a power of two; 0 where pairs are listed."""
+        return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
+
+    def capacity(self, config: SolverConfig, dynamic: Array) -> int:
+        """Places for pairs in each world."""
+        listed = None if self.candidates is None else sum(map(len, self.candidates))
+        if listed == 0 or self.num_shapes < 2:
+            return 0
+        if config.max_pairs is not None:
+            return config.max_pairs if listed is None else min(config.max_pairs, listed)
+        guess = PAIRS_EACH * int(np.count_nonzero(dynamic[self.body])) + PAIRS_MORE
+        return guess if listed is None else min(guess, listed)
+
+    def sizes(self, config: SolverConfig, dynamic: Array) -> dict[str, int]:
+        """Sizes of the arrays of model/contact_fields.py."""
+        pairs = self.capacity(config, dynamic)
+        shapes = self.num_shapes if pairs else 0
+        gridded = pairs > 0 and self.candidates is None
+        return {
+            "shapes": self.num_shapes,
+            "touchable": shapes,
+            "pairs": pairs,
+            "places": shapes + 1 if pairs else 0,
+            "buckets": self.num_buckets if gridded else 0,
+            "bucket_places": self.num_buckets + 2 if gridded else 0,
+            "grid_shapes": shapes if gridded else 0,
+            "scan_parts": PARTS if pairs else 0,
+            "color_places": config.max_colors + 3 if pairs else 0,
+            "body_places": dynamic.size + 1 if pairs else 0,
+            "pair_sides": 2 * pairs,
+            "contact_bodies": dynamic.size if pairs else 0,
+            "kept_pairs": pairs if config.joint_solver == "direct" else 0,
+        }
+
+
+def contact_topology(
+    shapes: Sequence[ShapeSpec],
+    pairs: Sequence[PairSpec],
+    bodies: Sequence[BodySpec],
+    joints: Sequence[JointSpec],
+    dynamic: Array,
+    jointed: Array,
+) -> ContactTopology:
+    """Arrays of all shapes; ``dynamic`` (bodies,) tells which bodies impulses move."""
+    world = len(bodies)
+    body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
+    types = [shape_type(s.kind) for s in shapes]
+    laws, law = _laws(shapes, pairs)
+    points = [np.asarray(t.points(s.params), dtype=np.float64).ravel() for s, t in zip(shapes, types, strict=True)]
+    faces = [t.faces(s.params) for s, t in zip(shapes, types, strict=True)]
+    radius = np.array([t.radius(s.params) for s, t in zip(shapes, types, strict=True)])
+    group = np.array([s.group for s in shapes], dtype=np.int64)
+    mask = np.array([s.mask for s in shapes], dtype=np.int64)
+    takes, take_material, materials = _takes(shapes, pairs, laws)
+    may = _Filter(body, dynamic, group, mask, _skips(shapes, pairs, joints), takes)
+    return ContactTopology(
+        labels=[s.label for s in shapes],
+        kind=np.array([t.number for t in types], dtype=np.int64),
+        body=body,
+        size=np.array([_sizes(s) for s in shapes]).reshape(-1, 8),
+        center=np.array([s.xform.position - _com(bodies, s) for s in shapes]).reshape(-1, 3),
+        turn=np.array([s.xform.matrix().ravel() for s in shapes]).reshape(-1, 9),
+        radius=radius,
+        rolls=np.array([s.kind in ROLLING_KINDS for s in shapes], dtype=bool),
+        group=group,
+        mask=mask,
+        law=law,
+        laws=np.array([x.numbers() for x in laws], dtype=np.float64).reshape(-1, len(NUMBERS)),
+        modulus=np.array([s.material.young_modulus / (1.0 - s.material.poisson_ratio**2) for s in shapes]),
+        curvature=np.array([_curvature(s) for s in shapes]),
+        points=np.concatenate([np.zeros(0), *points]),
+        point_start=_starts([p.size for p in points]),
+        face_first=np.concatenate([np.zeros(0), *(f.first for f in faces)]),
+        face_start=_starts([len(f.first) for f in faces]),
+        vertex_start=_starts([len(f.vertex) for f in faces]),
+        face_vertex=np.concatenate([np.zeros(0), *(f.vertex for f in faces)]),
+        face_normal=np.concatenate([np.zeros((0, 3)), *(f.normal for f in faces)]),
+        skips=may.skips,
+        takes=takes,
+        take_material=take_material,
+        materials=materials,
+        candidates=_candidates(may) if len(shapes) <= MOST_LISTED else None,
+        cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
+        jointed=jointed,
+    )
+
+
+def _starts(counts: Sequence[int]) -> Array:
+    return np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
+    return np.zeros(3) if shape.body == WORLD else bodies[shape.body].com
+
+
+def _sizes(shape: ShapeSpec) -> Array:
+    """Numbers of a shape; height fields get their lowest and highest point, which bounds ask for in every step."""
+    kind = shape_type(shape.kind)
+    size: Array = kind.sizes(shape.params).copy()
+    if shape.kind == "height_field":
+        heights = kind.points(shape.params)
+        size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
+    return size
+
+
+def _curvature(shape: ShapeSpec) -> float:
+    """1/R for Hertz: of a ball, of a tube's cross-section, of an ellipsoid the ball of the same volume."""
+    if "radius" in shape.params:
+        return 1.0 / float(shape.params["radius"])
+    if "semi_axes" in shape.params:
+        return float(np.prod(shape.params["semi_axes"]) ** (-1.0 / 3.0))
+    return 0.0
+
+
+def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
+    """All laws, the default one first, and the number of each shape's."""
+    laws = [ContactLaw()]
+    for material in [s.material for s in shapes] + [p.material for p in pairs if p.material is not None]:
+        if material.law is not None and material.law not in laws:
+            laws.append(material.law)
+    return laws, np.array([0 if s.material.law is None else laws.index(s.material.law) for s in shapes], dtype=np.int64)
+
+
+def _takes(
+    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
+) -> tuple[list[list[int]], list[list[int]], Array]:
+    """Pairs that touch whatever groups say, and their materials."""
+    takes: list[dict[int, int]] = [{} for _ in shapes]
+    materials: list[list[float]] = []
+    for pair in pairs:
+        if not pair.collide:
+            continue
+        low, high = sorted((pair.shape_a, pair.shape_b))
+        number = -1
+        if pair.material is not None:
+            number = len(materials)
+            materials.append(_material_row(pair.material, laws))
+        takes[low][high] = number
+    order = [sorted(t) for t in takes]
+    numbers = [[t[k] for k in o] for t, o in zip(takes, order, strict=True)]
+    return order, numbers, np.array(materials, dtype=np.float64).reshape(-1, MATERIAL_NUMBERS)
+
+
+def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
+    law = 0 if m.law is None else laws.index(m.law)
+    return [m.friction, m.rolling_friction, m.spinning_friction, m.restitution, contact_modulus(m, m), float(law)]
+
+
+def _skips(
+    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]
+) -> list[set[int]]:
+    """Pairs that do not touch: excluded ones, and shapes of bodies that a joint connects."""
+    skips: list[set[int]] = [set() for _ in shapes]
+    for pair in pairs:
+        if not pair.collide:
+            low, high = sorted((pair.shape_a, pair.shape_b))
+            skips[low].add(high)
+    on: dict[int, list[int]] = {}
+    for k, s in enumerate(shapes):
+        on.setdefault(s.body, []).append(k)
+    for joint in joints:
+        # What swings on a hinge in the world may fall on the ground; what is welded to the world is part of it.
+        if joint.kind == "free" or (WORLD in (joint.parent, joint.child) and joint.kind != "fixed"):
+            continue
+        for a in on.get(joint.parent, []):
+            for b in on.get(joint.child, []):
+                skips[min(a, b)].add(max(a, b))
+    return skips
+
+
+class _Filter:
+    """May two shapes touch?"""
+
+    def __init__(
+        self, body: Array, dynamic: Array, group: Array, mask: Array, skips: list[set[int]], takes: list[list[int]]
+    ) -> None:
+        self.body, self.dynamic, self.group, self.mask = body, dynamic, group, mask
+        self.takes = takes
+        self.skips = [sorted(s - set(t)) for s, t in zip(skips, takes, strict=True)]
+
+    def __call__(self, a: int, b: int) -> bool:
+        """Shapes a < b."""
+        if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
+            return False
+        if b in self.takes[a]:
+            return True
+        if not (self.group[a] & self.mask[b]) or not (self.group[b] & self.mask[a]):
+            return False
+        return b not in self.skips[a]
+
+
+def _candidates(may: _Filter) -> list[list[int]]:
+    count = may.body.size
+    return [[b for b in range(a + 1, count) if may(a, b)] for a in range(count)]
+
+
+def _cell(radius: Array) -> float:
+    """Cells hold all but the few largest shapes, which are tested against all others."""
+    finite = np.sort(radius[np.isfinite(radius)])
+    if not finite.size:
+        return 1.0
+    few = max(4, finite.size // 50)
+    return 2.5 * float(finite[max(finite.size - 1 - few, 0)])
+
+
+def check_laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology) -> None:
+    """Every pair that may touch has one contact law; ModelError names the first that has two."""
+    own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
+    several = np.unique(topology.law[topology.law > 0])
+    if several.size < 2:
+        return
+    for a, s in enumerate(shapes):
+        for b in range(a + 1, len(shapes)):
+            if topology.law[a] and topology.law[b] and topology.law[a] != topology.law[b]:
+                listed = topology.candidates is None or b in topology.candidates[a]
+                if listed:
+                    pair_material(s, shapes[b], own.get((a, b)))
+
+
+def capacity_message(most: int, capacity: int, world: int) -> str:
+    """The message of pairs that found no place."""
+    return (
+        f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
+        f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
+    )

@@ -1,0 +1,50 @@
+"""The decorator of loops that numba compiles.
+
+numba's cache looks at the time of a function's own file only, and would go on using a function whose callees in other
+files have changed. So the compiled loops of collide/ are cached by the content of the whole folder, where the compiled
+kernels are cached too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+from gpusim.backends.compile_cache import CompileError, cache_folder, digest
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def _folder() -> Path | None:
+    """Where this version of the sources is cached; None where there is no place."""
+    sources = sorted((Path(__file__).parent / "collide").glob("*.py"))
+    try:
+        return cache_folder() / "numba" / digest(part for s in sources for part in (s.name, s.read_text("utf-8")))
+    except (CompileError, OSError):
+        return None
+
+
+_FOLDER = _folder()
+_SETTINGS: Any = numba.config
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Functions that are decorated meanwhile are cached in this package's folder."""
+    kept = _SETTINGS.CACHE_DIR
+    if _FOLDER is not None and not kept:
+        _SETTINGS.CACHE_DIR = str(_FOLDER)
+    try:
+        yield
+    finally:
+        _SETTINGS.CACHE_DIR = kept
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile a function with the kernels' arithmetic: no reordering, divisions by zero give infinity or NaN."""
+    with _own_cache():
+        return cast(_Function, numba.njit(cache=True, error_model="numpy")(function))

@@ -1,0 +1,69 @@
+"""Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
+
+What a sweep changes is a gradient g. Between two sweeps, impulses and velocities go on along the course c of the sweeps
+so far, ``p += beta c, c = beta c + g`` with beta = |g|^2/|g of the sweep before|^2, unless the changes grow: then the
+course starts anew. Squares are weighted with the masses of the points, so that they are energies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model import contact_fields as at
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+class Course:
+    """The course of the sweeps of some worlds; that of the points is in their records."""
+
+    def __init__(self, w: Work, live: Array) -> None:
+        self._twist, self._impulse = w.twist.copy(), w.impulse.copy()
+        self._twist_course, self._impulse_course = np.zeros_like(w.twist), np.zeros_like(w.impulse)
+        self._before = np.zeros(w.num_worlds)
+        m = w.touch.all
+        mine = live[m.world]
+        course = m.point[..., at.COURSE : at.STEP]
+        course[:] = np.where((mine[:, None] & m.exists)[..., None], course.dtype.type(0), course)
+
+    def go_on(self, w: Work, live: Array) -> None:
+        """Between two sweeps of the worlds that are ``live``."""
+        square = self._squares(w)
+        share = np.where(square < self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
+        self._before, share = square, share.astype(w.real)
+        self._points(w, live, share)
+        self._twist_course = self._array(w.twist, self._twist, self._twist_course, live, share)
+        self._impulse_course = self._array(w.impulse, self._impulse, self._impulse_course, live, share)
+
+    @staticmethod
+    def _squares(w: Work) -> Array:
+        """Energy of what the last sweep changed, (num_worlds,)."""
+        m = w.touch.all
+        total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
+        for k in range(at.POINTS):
+            step = m.point[:, k, at.STEP : at.POINT]
+            size = m.point[:, k, at.MASS] * np.vecdot(step, step)
+            own = own + np.where(k < m.points, size, w.real.type(0))
+        np.add.at(total, m.world, own.astype(np.float64))
+        return total
+
+    @staticmethod
+    def _points(w: Work, live: Array, share: Array) -> None:
+        m = w.touch.all
+        p, zero = m.point, w.real.type(0)
+        beta = share[m.world][:, None, None]
+        pick = (live[m.world][:, None] & m.exists)[..., None]
+        course = beta * p[..., at.COURSE : at.STEP]
+        further = np.where(beta > 0.0, course + p[..., at.STEP : at.POINT], zero)
+        p[..., at.IMPULSE : at.IMPACT] = np.where(pick, p[..., at.IMPULSE : at.IMPACT] + course, p[..., at.IMPULSE : at.IMPACT])
+        p[..., at.COURSE : at.STEP] = np.where(pick, further, p[..., at.COURSE : at.STEP])
+
+    @staticmethod
+    def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
+        """Move ``values`` on, and bring ``before`` up to date; the new course."""
+        beta, pick = share[:, None, None], live[:, None, None]
+        moved = beta * course
+        further = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))
+        values[:] = np.where(pick, values + moved, values)
+        before[:] = np.where(pick, values, before)
+        return np.where(pick, further, course)

@@ -1,0 +1,110 @@
+"""Contacts of worlds with the direct joint solver, and sweeps over contacts alone.
+
+Each manifold on a jointed body feels it through all joints, by the factor of the joint rows: its response to a wrench
+f is
+
+    R f + S M^-1 J^T q,   q = -A^-1 J m(f)
+
+with R the free bodies' response, m(f) the motions of its two bodies, q the joints' answer and S what their motions do
+at the manifold. Every change of such a manifold's impulses is followed by the joints' answer to it. So a foot carries
+the whole robot in one sweep, where a foot alone would need as many as the masses' ratio. These manifolds follow one
+after another, the n-th of every world together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference import contact_rows, contact_solve
+from gpusim.reference.contact_course import Course
+from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def answer(w: Work, m: Manifolds, motion: Array) -> Array:
+    """Impulses by which the joints take back the motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
+    moved = np.zeros_like(w.twist)
+    world = np.broadcast_to(m.world[:, None], m.body.shape)
+    moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
+    change: Array = w.factor.solve(-w.row_velocity(moved))
+    return change
+
+
+def respond_jointed(w: Work, worlds: Array) -> None:
+    """Responses of the jointed manifolds of some worlds (bool, (num_worlds,)), which have just been factored."""
+    if w.touch is None:
+        return
+    for part in w.touch.jointed:
+        mask = worlds[part.world]
+        if not mask.any():
+            continue
+        m = part.part(mask)
+        for j in range(6):
+            _respond_column(w, m, j)
+        contact_rows.point_masses(m)
+        part.record[mask], part.moved[mask] = m.record, m.moved
+
+
+def _respond_column(w: Work, m: Manifolds, j: int) -> None:
+    """Column j of the response: the motions by a unit wrench and the joints' answer."""
+    wrench = np.zeros((m.world.size, 6), w.real)
+    wrench[:, j] = 1.0
+    motion = contact_rows.side_motions(m, wrench)
+    answered = w.apply_impulse(answer(w, m, motion))[m.world[:, None], m.body]
+    m.response[:, :, j] = contact_rows.relative_motion(m, answered + motion)
+
+
+def sweep_contacts(w: Work, worlds: Array) -> None:
+    """Sweep contacts of some worlds for the velocities that the joint rows have left, until they converge."""
+    if w.touch is None:
+        return
+    live = worlds & w.touch.touching
+    w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
+    course = Course(w, live)
+    for sweep in range(w.config.iterations):
+        if not live.any():
+            break
+        if sweep:
+            course.go_on(w, live)
+        change = contact_solve.sweep_lists(w, live)
+        for part in w.touch.jointed:
+            np.maximum(change, _sweep_jointed(w, part, live), out=change)
+        live = live & ~(change <= w.config.epsilon)
+    w.touch.keep(w)
+
+
+def _sweep_jointed(w: Work, part: Manifolds, live: Array) -> Array:
+    change = np.zeros(w.num_worlds, w.real)
+    mask = live[part.world]
+    if not mask.any():
+        return change
+    m = part.part(mask)
+    s = contact_solve.sweep_list(m, w.twist, False)
+    part.record[mask] = m.record
+    change[m.world] = s.most
+    worlds = m.world[s.most > 0.0]
+    if worlds.size:
+        answered = answer(w, m, contact_rows.side_motions(m, s.wrench))
+        moved = w.apply_impulse(answered)
+        w.impulse[worlds] += answered[worlds]
+        w.twist[worlds] += moved[worlds]
+    return change
+
+
+def keep_records(w: Work, worlds: Array) -> None:
+    """Keep the records of some worlds for the guard."""
+    if w.touch is None:
+        return
+    m = w.touch.all
+    mask = worlds[m.world]
+    w.contacts.kept_manifold[m.world[mask], m.pair[mask]] = m.record[mask]
+
+
+def restore_records(w: Work, worlds: Array) -> None:
+    """Return to the records that were kept."""
+    if w.touch is None:
+        return
+    m = w.touch.all
+    mask = worlds[m.world]
+    m.record[mask] = w.contacts.kept_manifold[m.world[mask], m.pair[mask]]

@@ -1,0 +1,211 @@
+"""Laws of contacts by their sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
+
+Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
+Arrays are over manifolds or points, (n,); numbers of a law are those of ``ContactLaw.numbers``, (n, 8).
+
+Soft normal forces (``soften``) are rows as those of springs (actuators/spring.py): with the elastic force F(d), its
+slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean force over the kick gives
+
+    p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
+
+which a sweep solves as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D; p >= 0 keeps it from pulling. c is a number
+for linear damping and c F for Hunt and Crossley.
+
+Impacts (``impact_speed``; design section 8, which makes eq. 19 of the papers exact): the speed at t_n is
+u_s = u- + a h_prev/2 with the row's acceleration a from the kick, so the gap closes with
+u_i = -sqrt(u_s^2 - 2 a gap), and the point leaves with ``-e u_i - a h/2`` half a step later. Below 2 |a| h a contact
+rests, and e is 0.
+
+Coulomb (``coulomb``; walking-robot paper eq. 21): |p_t| <= mu p_n, the exact circle. Inside it p_t stops the point. On
+it p_t is opposite to the velocity that it leaves, u = K p_t - g = -x p_t with x > 0, so (K + x) p_t = g, |p_t| = mu p_n:
+one equation for x, solved by Newton's method on 1/|p_t| (More and Sorensen 1983), which comes from below and never
+overshoots.
+
+Patches (``patch_factors``): gpusim/contact/patch.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE
+from gpusim.contact.patch import PATCH_NODES
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.contact_topology import ContactTopology
+    from gpusim.reference.work import Work
+
+HERTZ, LINEAR, HUNT_CROSSLEY = CODES["LAW_HERTZ"], CODES["LAW_LINEAR"], CODES["LAW_HUNT_CROSSLEY"]
+COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"], CODES["LAW_CONTENSOU"]
+# Where the numbers of a law stand.
+NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
+# Columns of a pair's own material.
+MODULUS_COLUMN, LAW_COLUMN = 4, 5
+
+
+def larger(a: Array, b: Array | float) -> Array:
+    """The larger one, ``b`` where ``a`` is NaN, as in the kernels."""
+    return np.where(a > b, a, b)  # type: ignore[arg-type]
+
+
+def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
+    """Smallest divisor."""
+    return float(np.finfo(real).tiny) * 1e6
+
+
+class PairTables:
+    """What pairs of shapes have of their own."""
+
+    def __init__(self, t: ContactTopology) -> None:
+        self.t = t
+        taken = [(a * t.num_shapes + b, m) for a, row in enumerate(t.takes) for b, m in zip(row, t.take_material[a])]
+        own = sorted(x for x in taken if x[1] >= 0)
+        self._key = np.array([key for key, _ in own], dtype=np.int64)
+        self._row = np.array([row for _, row in own], dtype=np.int64)
+
+    def own_material(self, a: Array, b: Array) -> Array:
+        """Row of the pair's own material, (n,); -1: the shapes' own."""
+        if not self._key.size:
+            return np.full(a.shape, -1)
+        key = a * self.t.num_shapes + b
+        at = np.minimum(np.searchsorted(self._key, key), self._key.size - 1)
+        return np.where(self._key[at] == key, self._row[at], -1)
+
+    def law(self, a: Array, b: Array) -> Array:
+        """Numbers of the law of each pair, (n, 8)."""
+        row, number = self.own_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
+        if self._key.size:
+            number = np.where(row >= 0, self.t.materials[row, LAW_COLUMN].astype(np.int64), number)
+        law: Array = self.t.laws[number]
+        return law
+
+    def modulus(self, a: Array, b: Array) -> Array:
+        """E* of each pair, Pa, (n,)."""
+        row, e = self.own_material(a, b), self.t.modulus
+        both = 1.0 / (1.0 / e[a] + 1.0 / e[b])
+        return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
+
+    def radius(self, a: Array, b: Array) -> Array:
+        """Radius of relative curvature of each pair, m, (n,); 0 between flat surfaces."""
+        curvature = self.t.curvature[a] + self.t.curvature[b]
+        return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)
+
+
+def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
+    """Elastic force and its slope at depths above zero, N and N/m; F = k d^(3/2) or k pi d^2 (R - d/3)."""
+    given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
+    stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
+    hertz = law[:, NORMAL_AT] == HERTZ
+    force = np.where(hertz, stiffness * depth * root, given * (np.pi * depth * depth) * (radius - depth / 3.0))
+    slope = np.where(hertz, 1.5 * stiffness * root, given * np.pi * depth * (2.0 * radius - depth))
+    return force, slope
+
+
+def soften(
+    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array
+) -> tuple[Array, Array]:
+    """Compliance gamma and bias b of points with a soft normal force; ``speed`` before the kick."""
+    depth, before = -gap.astype(np.float64), speed.astype(np.float64)
+    pressed = depth > 0.0
+    kick, h_prev = w.kick_time[world, 0].astype(np.float64), w.h_prev[world, 0].astype(np.float64)
+    force, slope = elastic_force(law, radius, modulus, np.where(pressed, depth, 0.0))
+    coefficient, kind = law[:, COEFFICIENT_AT], law[:, DAMPING_AT]
+    damping = np.where(kind == LINEAR, coefficient, np.where(kind == HUNT_CROSSLEY, coefficient * force, 0.0))
+    impulse = kick * (force + 0.25 * h_prev * slope * before - 0.5 * damping * before)
+    drop = larger(kick * (0.25 * w.h * slope + 0.5 * damping), least_number(w.real))
+    gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
+    return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
+
+
+def impact_speed(w: Work, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
+    """Speed with which points leave after this substep's impact, 0 for none; row speeds before and after the kick."""
+    real, h = w.real.type, w.real.type(w.h)
+    pull = np.zeros_like(kicked)
+    if w.scheme != "papers":
+        pull = (kicked - before) / w.kick_time[world, 0]
+    now = before + real(0.5) * pull * w.h_prev[world, 0]
+    square = now * now - real(2) * pull * gap
+    lands = (restitution > 0.0) & (kicked < 0.0) & (square > 0.0) & ~(now > 0.0)
+    speed = np.sqrt(np.where(lands, square, real(0)))
+    lands &= ~(speed < real(2) * np.abs(pull) * h)
+    return np.where(lands, restitution * speed - real(0.5) * pull * h, real(0))
+
+
+def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
+    """Radius of the patch of each manifold, m, (n,): as given, or sqrt(R d) from the deepest of its points (n, 4)."""
+    given = law[:, PATCH_AT]
+    wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
+    if not wanted.any():
+        return given
+    depth = np.zeros(given.shape)
+    for k in range(gap.shape[1]):
+        depth = np.where(k < points, larger(depth, -gap[:, k].astype(np.float64)), depth)
+    return np.where(wanted, np.sqrt(radius * depth), given)
+
+
+def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Friction of points within circles of radius ``most``.
+
+    Args:
+        most: mu p_n, N s, (n,).
+        mass: entries nn, tn, sn, tt, ts, ss of the points' velocity by a unit impulse, (n, 6).
+        u: velocity along both tangents with the impulse ``p`` acting, each (n, 2).
+
+    Returns:
+        The new impulse, (n, 2).
+    """
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    u1, u2 = u[:, 0], u[:, 1]
+    det = k11 * k22 - k12 * k12
+    held = np.empty_like(p)
+    held[:, 0] = p[:, 0] - (k22 * u1 - k12 * u2) / det
+    held[:, 1] = p[:, 1] - (k11 * u2 - k12 * u1) / det
+    result = np.where((most > 0.0)[:, None], held, most.dtype.type(0))
+    square = held[:, 0] * held[:, 0] + held[:, 1] * held[:, 1]
+    slides = np.flatnonzero((most > 0.0) & ~(square <= most * most))
+    if slides.size:
+        result[slides] = _on_circle(most[slides], mass[slides], u[slides], p[slides], held[slides])
+    return result
+
+
+def _on_circle(most: Array, mass: Array, u: Array, p: Array, held: Array) -> Array:
+    """(K + x) p = g with |p| = most."""
+    real = most.dtype.type
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]
+    x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - larger(k11, k22), real(0))
+    q1, q2 = held[:, 0], held[:, 1]
+    for _ in range(FRICTION_PASSES):
+        a, c = k11 + x, k22 + x
+        scale = real(1) / (a * c - k12 * k12)
+        q1, q2 = (c * g1 - k12 * g2) * scale, (a * g2 - k12 * g1) * scale
+        square = q1 * q1 + q2 * q2
+        size = np.sqrt(square)
+        bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale
+        x = larger(x + (size / most - real(1)) * square / bend, real(0))
+    fit = most / np.sqrt(q1 * q1 + q2 * q2)
+    return np.stack([fit * q1, fit * q2], axis=1)
+
+
+def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
+    """-g u with g = most/max(|u|, speed), implicit in u: (1 + K g) u = free velocity; as :func:`coulomb`."""
+    real = most.dtype.type
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
+    size = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1])
+    g = most / larger(size, speed)
+    a, b, c = real(1) + k11 * g, k12 * g, real(1) + k22 * g
+    scale = real(1) / (a * c - b * b)
+    return np.stack([-g * ((c * f1 - b * f2) * scale), -g * ((a * f2 - b * f1) * scale)], axis=1)
+
+
+def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
+    """Factors f and t of patches that slide at ``slide`` and whose rims spin at ``rim``, m/s; (n, 2)."""
+    s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
+    place = s * (PATCH_NODES - 1)
+    node = np.clip(np.where(np.isfinite(place), place, 0.0).astype(np.int64), 0, PATCH_NODES - 2)
+    low, high = table[pressure, node], table[pressure, node + 1]
+    return (low + (place - node)[:, None] * (high - low)).astype(real)

@@ -1,0 +1,338 @@
+"""Manifolds as rows: geometry and masses in stage prepare, biases after the kick, what is kept in stage drift.
+
+A point of a manifold has three rows along its frame (normal n from A to B, tangents), each ``u + b + gamma p = 0`` or a
+friction law, with u the velocity of B's point against A's. Both bodies act at one arm each, from the center of mass to
+the middle of the gap; the arms of a point are those of the manifold's middle plus its ``place``, so that a whole
+manifold needs only the relative twist there and the 6x6 response to a wrench there.
+
+Second order in the step: velocities live at half steps, so rows should hold at the arms half a step later,
+``J(t_n + h/2) v = 0``. Arms are continued there from their change over the last substep,
+``arm + h/(2 h_prev) (arm - arm_before)``, and likewise the normal; what that adds to the velocity is taken from the
+velocities before the kick, as part of the bias. Surfaces that roll keep their point only within a step.
+
+Bias along the normal: ``gap/h`` where the gap is open, so that bodies land on the surface and not before. Overlaps
+beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h, push_speed), and points in
+touch give way a little in proportion to their impulse as long as it lasts: gamma is a share of their mass, the larger
+the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage settle then takes both
+out of the velocities again. Along the tangents: a sticking point remembers how far it has slipped (what the sweeps left
+unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it never adds up to creep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.contact.constants import (
+    FLIGHT,
+    FIRM_MANIFOLDS,
+    PUSH_SHARE,
+    SLIDING,
+    SLIDING_SHARE,
+    SLIP_SHARE,
+    SOFTEST,
+    STICKING,
+)
+from gpusim.geometry.rotations import matvec
+from gpusim.model import contact_fields as at
+from gpusim.reference import contact_laws, manifolds
+from gpusim.reference.contact_laws import larger
+from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+MATERIALS = ("friction", "rolling_friction", "spinning_friction", "restitution")
+SIDES = np.array([-1, 1])
+"""A wrench acts on B, and against A."""
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Vector product over the last axis, number by number: the same bits in any company."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar product over the last axis."""
+    return np.asarray(np.vecdot(a, b))
+
+
+def tangents(normal: Array) -> Array:
+    """Both tangents (n, 2, 3) of unit normals (n, 3) (Duff et al. 2017); they turn steadily with it but near z = 0-."""
+    x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
+    one = normal.dtype.type(1)
+    sign = np.where(z < 0.0, -one, one)
+    a = -one / (sign + z)
+    b = x * y * a
+    first = np.stack([one + sign * x * x * a, sign * b, -sign * x], axis=1)
+    return np.stack([first, np.stack([b, sign + y * y * a, -y], axis=1)], axis=1)
+
+
+def prepare(w: Work) -> None:
+    """Stage prepare: geometry, materials, masses, and the impulses of the last kick as a start."""
+    w.touch = None if w.contacts is None else manifolds.gather(w)
+    if w.touch is None:
+        return
+    m = w.touch.all
+    arms, gap = _place_points(w, m)
+    has = m.exists
+    m.point[..., at.GAP] = np.where(has, gap, m.point[..., at.GAP])
+    middle = np.where(has[..., None, None], arms, 0.0).sum(axis=1) / m.points[:, None, None]
+    m.arm[:] = middle
+    place = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
+    m.point[..., at.PLACE : at.MASS] = place
+    m.frame[:, 0] = w.state.arrays["pair_normal"][m.world, m.pair]
+    m.frame[:, 1:] = tangents(m.frame[:, 0])
+    _materials(w, m)
+    _start_impulses(w, m)
+    _levers(m)
+    for k, part in enumerate(w.touch.lists):
+        _free_response(w, part, split=w.touch.overflow and k == 0)
+        point_masses(part)
+    w.touch.keep(w)
+
+
+def anchors(w: Work, m: Manifolds) -> Array:
+    """Points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
+    kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, at.POINTS, 2, 3)
+    rotation = w.rotation[m.world[:, None], m.body]
+    rolls = w.model.contact.rolls[m.shape]
+    return np.where(rolls[:, None, :, None], kept, matvec(rotation[:, None], kept))
+
+
+def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
+    """Arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m; float64."""
+    arms = anchors(w, m)
+    center = w.state.arrays["position"][m.world[:, None], m.body]
+    apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
+    arms[:, :, 0] += 0.5 * apart
+    arms[:, :, 1] -= 0.5 * apart
+    return arms, dot(w.state.arrays["pair_normal"][m.world, m.pair][:, None], apart)
+
+
+def _materials(w: Work, m: Manifolds) -> None:
+    """Friction and restitution: geometric means of both shapes and the larger one, or the pair's own."""
+    a, b = m.shape[:, 0], m.shape[:, 1]
+    for k, name in enumerate(MATERIALS):
+        values = w.broadcast(w.parameters[f"shape_{name}"])
+        of_a, of_b = values[m.world, a], values[m.world, b]
+        m.material[:, k] = np.maximum(of_a, of_b) if name == "restitution" else np.sqrt(of_a * of_b)
+    row = w.pair_tables.own_material(a, b)
+    if (row >= 0).any():
+        m.material[:] = np.where((row >= 0)[:, None], w.model.contact.materials[row, :4], m.material)
+
+
+def _start_impulses(w: Work, m: Manifolds) -> None:
+    s, real = w.state.arrays, w.real
+    before = s["kick_before"][m.world].astype(real)
+    factor = np.where(before > 0.0, w.kick_time[m.world, 0] / np.where(before > 0.0, before, real.type(1)), real.type(0))
+    impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
+    impulse[..., 0] = larger(impulse[..., 0], real.type(0))
+    m.point[..., at.IMPULSE : at.IMPACT] = np.where(m.exists[..., None], impulse, real.type(0))
+    m.point[..., at.IMPACT] = m.point[..., at.PUSH] = 0.0
+    m.torque[:] = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
+    m.shear[:] = to_frame(m, s["pair_force"][m.world, m.pair].astype(real) * factor[:, None])[:, 1:]
+
+
+def to_frame(m: Manifolds, vector: Array) -> Array:
+    """World vectors (n, 3) or (n, 4, 3) along the frame."""
+    return matvec(m.frame if vector.ndim == 2 else m.frame[:, None], vector)
+
+
+def from_frame(m: Manifolds, vector: Array) -> Array:
+    """Vectors along the frame, (n, 3) or (n, 4, 3), in the world."""
+    turn = m.frame.swapaxes(-1, -2)
+    return matvec(turn if vector.ndim == 2 else turn[:, None], vector)
+
+
+def _levers(m: Manifolds) -> None:
+    """Wrenches of unit impulses along the frame at each point."""
+    axes = m.frame.swapaxes(-1, -2)[:, None]
+    m.lever[:, :, :3] = axes
+    place = m.point[..., at.PLACE : at.MASS]
+    m.lever[:, :, 3:] = cross(place[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
+
+
+def side_motions(m: Manifolds, wrench: Array) -> Array:
+    """What wrenches (n, ..., 6) do to both bodies, (n, ..., 2, 6): B gets them, A the opposite."""
+    more = (1,) * (wrench.ndim - 2)
+    arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
+    force, torque = wrench[..., None, :3], wrench[..., None, 3:]
+    out = np.empty((*wrench.shape[:-1], 2, 6), wrench.dtype)
+    out[..., :3] = sign * force * m.inverse_mass.reshape(-1, *more, 2, 1)
+    out[..., 3:] = matvec(m.mobility.reshape(-1, *more, 2, 3, 3), sign * (cross(arm, force) + torque))
+    return out
+
+
+def relative_motion(m: Manifolds, motion: Array) -> Array:
+    """Twist (n, ..., 6) of B against A at the middle, from the motions (n, ..., 2, 6) of both bodies."""
+    arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
+    at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
+    return np.concatenate(
+        [at_middle[..., 1, :] - at_middle[..., 0, :], motion[..., 1, 3:] - motion[..., 0, 3:]], axis=-1
+    )
+
+
+def relative_twist(m: Manifolds, twist: Array) -> Array:
+    """Twist (n, 6) of B against A at the middle, from the twists (num_worlds, bodies, 6) of all bodies."""
+    return relative_motion(m, twist[m.world[:, None], m.body])
+
+
+def _free_response(w: Work, m: Manifolds, split: bool) -> None:
+    """Response of free bodies; those of the overflow as if they were split among its manifolds."""
+    units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
+    motion = side_motions(m, units)
+    if split:
+        parts = np.maximum(w.contacts.body_parts[m.world[:, None], m.body], 1).astype(w.real)
+        motion = parts[:, None, :, None] * motion
+    m.response[:] = relative_motion(m, motion).swapaxes(-1, -2)
+
+
+def point_masses(m: Manifolds) -> None:
+    """Velocities of the points by unit impulses, along the frame, from the response."""
+    m.moved[:] = np.matmul(m.response[:, None], m.lever)
+    mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
+    for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
+        m.point[..., at.MASS + k] = mass[..., i, j]
+
+
+def aim(w: Work) -> None:
+    """After the kick: biases of all points, soft rows, impacts, and the numbers of the friction laws."""
+    m = w.touch.all
+    a, b = m.shape[:, 0], m.shape[:, 1]
+    radius = w.pair_tables.radius(a, b)
+    m.record[:, at.SPEED] = m.law[:, contact_laws.SPEED_AT]
+    m.record[:, at.PATCH] = contact_laws.patch_radius(m.law, radius, m.point[..., at.GAP], m.points)
+    before, kicked = relative_twist(m, w.twist_before), relative_twist(m, w.twist_kicked)
+    for k in range(int(m.points.max())):
+        _aim_points(w, m, k, before, kicked)
+    soft = np.flatnonzero(m.soft)
+    if soft.size:
+        _soften(w, m, soft, radius[soft], before[soft])
+    w.touch.keep(w)
+
+
+def velocity_at(twist: Array, place: Array) -> Array:
+    """Velocity of B against A at places from the middle."""
+    return cross(twist[..., 3:], place) + twist[..., :3]
+
+
+def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
+    """Rows of the k-th points, from the relative twists before and after the kick."""
+    p, real, h = m.point[:, k], w.real.type, w.real.type(w.h)
+    place, gap, zero = p[:, at.PLACE : at.MASS], p[:, at.GAP], real(0)
+    u, v = velocity_at(before, place), velocity_at(kicked, place)
+    h_prev = w.h_prev[m.world, 0]
+    goes_on = _continues(w, m, k)
+    half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
+    later = half[:, None, None] * ((m.arm + place[:, None]) - _arm_before(w, m, k))
+    turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
+    bend = np.where(goes_on[:, None], turning[:, 1] - turning[:, 0], zero)
+    turn = np.zeros_like(gap)
+    if w.config.substeps == 1:
+        turn = np.where(goes_on, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
+    slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
+    bias = to_frame(m, bend)
+    over = -(gap + real(w.config.contact_slop))
+    most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    push = np.where(over > 0.0, most, zero)
+    bias[:, 0] = np.where(gap > 0.0, gap / h, -push) + bias[:, 0] + turn
+    bias[:, 1:] += slip[:, 1:]
+    normal = m.frame[:, 0]
+    impact = contact_laws.impact_speed(w, m.world, m.material[:, 3], gap, dot(normal, u), dot(normal, v))
+    new = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
+    gamma = np.where((gap > 0.0) | new, zero, _softness(w, m) * p[:, at.MASS])
+    has = k < m.points
+    p[:, at.BIAS : at.GAMMA] = np.where(has[:, None], bias, p[:, at.BIAS : at.GAMMA])
+    p[:, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
+    p[:, at.PUSH] = np.where(has & ~m.soft, push, zero)
+    p[:, at.IMPACT] = np.where(has & ~m.soft, impact, zero)
+
+
+def _softness(w: Work, m: Manifolds) -> Array:
+    """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
+    sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
+    return np.asarray(1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+
+
+def _continues(w: Work, m: Manifolds, k: int) -> Array:
+    """Points whose arms have a past to continue; surfaces that roll have none within a step."""
+    rolls = w.model.contact.rolls[m.shape].any(axis=1)
+    old = w.state.arrays["contact_age"][m.world, m.pair, k] > 0
+    goes_on = old & (w.h_prev[m.world, 0] > 0.0) & ~(rolls & (w.config.substeps > 1))
+    return np.zeros_like(goes_on) if w.scheme == "papers" else goes_on
+
+
+def _arm_before(w: Work, m: Manifolds, k: int) -> Array:
+    return w.state.arrays["contact_arm"][m.world, m.pair, k].reshape(-1, 2, 3).astype(w.real)
+
+
+def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) -> None:
+    modulus = w.pair_tables.modulus(m.shape[soft, 0], m.shape[soft, 1])
+    law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
+    for k in range(int(m.points[soft].max())):
+        p = m.point[soft, k]
+        speed = dot(normal, velocity_at(before, p[:, at.PLACE : at.MASS]))
+        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, p[:, at.GAP], speed)
+        has = k < m.points[soft]
+        m.point[soft, k, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
+        m.point[soft, k, at.BIAS] = np.where(has, bias, p[:, at.BIAS])
+
+
+def slip(w: Work) -> None:
+    """Stage drift: how far sticking points slip in it; the arms, for the next substep."""
+    if w.touch is None:
+        return
+    m, real, h = w.touch.all, w.real.type, w.real.type(w.h)
+    place, bias = m.point[..., at.PLACE : at.MASS], m.point[..., at.BIAS : at.GAMMA]
+    kept = w.state.arrays["contact_slip"][m.world, m.pair]
+    u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], place))
+    slipped = to_frame(m, kept.astype(w.real))
+    # The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
+    turning = bias - real(SLIP_SHARE) * slipped / h
+    slipped = np.where((_modes(m) == STICKING)[..., None], slipped + h * (u + turning), real(0))
+    slipped[..., 0] = 0.0
+    _keep(w, "contact_slip", from_frame(m, slipped))
+    _keep(w, "contact_arm", (m.arm[:, None] + place[:, :, None]).reshape(-1, at.POINTS, 6))
+    _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
+    m.age[:] += 1
+
+
+def store(w: Work) -> None:
+    """Stage settle: impulses live on; what bounced starts its next contact from nothing."""
+    if w.touch is None:
+        return
+    m, s = w.touch.all, w.state.arrays
+    impulse = m.point[..., at.IMPULSE : at.IMPACT]
+    bounced = (m.point[..., at.IMPACT] > 0.0) & (impulse[..., 0] > 0.0)
+    _keep(w, "contact_impulse", np.where(bounced[..., None], w.real.type(0), from_frame(m, impulse)))
+    _keep(w, "contact_mode", _modes(m))
+    shear = np.concatenate([np.zeros_like(m.shear[:, :1]), m.shear], axis=1)
+    s["pair_torque"][m.world, m.pair] = from_frame(m, m.torque)
+    s["pair_force"][m.world, m.pair] = from_frame(m, shear)
+
+
+def _keep(w: Work, name: str, values: Array) -> None:
+    """Write values of the points that exist, (n, 4, ...), to the state."""
+    m, target = w.touch.all, w.state.arrays[name]
+    has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
+    target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
+
+
+def rubbing_load(p: Array, normal: Array, soft: Array) -> Array:
+    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it."""
+    one = p.dtype.type(1)
+    mass = p[..., at.MASS]
+    share = p[..., at.GAMMA] / np.where(mass > 0.0, mass, one)
+    return normal * np.where(soft, one, one + share)
+
+
+def _modes(m: Manifolds) -> Array:
+    """Flight, sliding or sticking of every point, (n, 4)."""
+    normal, t1, t2 = (m.point[..., at.IMPULSE + k] for k in range(3))
+    rub, load = np.sqrt(t1 * t1 + t2 * t2), rubbing_load(m.point, normal, m.soft[:, None])
+    slides = rub >= m.record.dtype.type(SLIDING_SHARE) * m.material[:, :1] * load
+    return np.where(normal > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)

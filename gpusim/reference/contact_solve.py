@@ -1,0 +1,276 @@
+"""Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies.
+
+Both bodies of a manifold are read and written once: a sweep keeps the twist of B against A at the manifold's middle,
+solves each point for it (normal first, then friction with what the normal did to the tangents), several times around
+where there are several points, then what acts on the patch as a whole. The sum of the changes, a wrench, moves the
+bodies.
+
+Manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving body.
+In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and the
+bodies take the mean (colored_solve.py). The same sweeps serve the stages solve and settle.
+
+A world that has converged keeps its bits while others go on: nothing of it is solved or written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.contact.constants import NEW_AGE, NEW_PASSES, PATCH_STICK, POINT_PASSES
+from gpusim.contact.patch import patch_table
+from gpusim.model import contact_fields as at
+from gpusim.reference import contact_laws, contact_rows
+from gpusim.reference.contact_laws import larger
+from gpusim.reference.contact_rows import dot
+from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass
+class Sweep:
+    """Running sums of one sweep over n manifolds."""
+
+    twist: Array
+    """(n, 6) of B against A at the middle."""
+    wrench: Array
+    """(n, 6) what was added, about the middle."""
+    most: Array
+    """(n,) greatest change of an impulse."""
+
+    def note(self, change: Array) -> None:
+        """Remember the greatest change, (n,) or fewer of the first ones."""
+        most = self.most[: change.shape[0]]
+        np.maximum(most, np.abs(change), out=most)
+
+    def apply(self, m: Manifolds, wrench: Array) -> None:
+        """Add a wrench (n, 6) of the whole patch."""
+        self.twist += np.matvec(m.response, wrench)  # type: ignore[call-overload, unused-ignore]
+        self.wrench += wrench
+
+
+def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
+    """Nothing added yet to the velocities (num_worlds, bodies, 6)."""
+    twist = contact_rows.relative_twist(m, velocity)
+    return Sweep(twist, np.zeros_like(twist), np.zeros(m.world.size, twist.dtype))
+
+
+def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
+    """Changes (n, 3) of the impulses of the first n manifolds' points k, along the frame."""
+    s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
+    s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
+    for j in range(3):
+        s.note(change[:, j])
+
+
+def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
+    """Velocities (n, 3) of the first n manifolds' points k, along the frame."""
+    return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
+
+
+def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
+    """Normal impulses of points k of the first n manifolds, then their friction."""
+    p = m.point[:n, k]
+    mass, gamma, old = p[:, at.MASS : at.BIAS], p[:, at.GAMMA], p[:, at.IMPULSE : at.IMPACT]
+    u = point_velocity(m, k, n, s) + p[:, at.BIAS : at.GAMMA]
+    new = old.copy()
+    new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
+    u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
+    most = m.material[:n, 0] * contact_rows.rubbing_load(p, new[:, 0], m.soft[:n])
+    law = m.law[:n, contact_laws.FRICTION_AT]
+    rubs = _which(law == contact_laws.COULOMB)
+    if rubs is not None:
+        new[rubs, 1:] = contact_laws.coulomb(most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    rubs = _which(law == contact_laws.REGULARIZED)
+    if rubs is not None:
+        speed = m.record[:n, at.SPEED][rubs]
+        new[rubs, 1:] = contact_laws.regularized(most[rubs], speed, mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    change = new - old
+    old[:] = new
+    p[:, at.STEP : at.POINT] += change
+    push_point(m, k, n, change, s)
+
+
+def _which(mask: Array) -> Any:
+    """Index of those in a mask: a slice for all, None for none."""
+    if mask.all():
+        return slice(None)
+    return np.flatnonzero(mask) if mask.any() else None
+
+
+def total_normal(m: Manifolds) -> Array:
+    """Sum of the normal impulses of each manifold, (n,)."""
+    total = np.zeros(m.world.size, m.record.dtype)
+    for k in range(at.POINTS):
+        total = total + np.where(k < m.points, m.point[:, k, at.IMPULSE], total.dtype.type(0))
+    return total
+
+
+def turn_response(m: Manifolds, axis: Array) -> Array:
+    """Rate about an axis (n, 3) by a unit torque about it, (n,)."""
+    return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
+
+
+def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
+    s.apply(m, np.concatenate([np.zeros_like(axis), axis * change[:, None]], axis=1))
+    s.note(change)
+
+
+def sweep_torques(m: Manifolds, s: Sweep) -> None:
+    """Spinning friction about the normal, then rolling friction about the tangents within a circle."""
+    load, frame = total_normal(m), m.frame
+    spinning, rolling = m.material[:, 2], m.material[:, 1]
+    if (spinning > 0.0).any():
+        most = spinning * load
+        now = np.clip(m.torque[:, 0] - dot(frame[:, 0], s.twist[:, 3:]) / turn_response(m, frame[:, 0]), -most, most)
+        change = np.where(spinning > 0.0, now - m.torque[:, 0], now.dtype.type(0))
+        m.torque[:, 0] = np.where(spinning > 0.0, now, m.torque[:, 0])
+        _push_torque(m, frame[:, 0], change, s)
+    if not (rolling > 0.0).any():
+        return
+    most = rolling * load
+    stiff = larger(turn_response(m, frame[:, 1]), turn_response(m, frame[:, 2]))
+    now = m.torque[:, 1:] - np.matvec(frame[:, 1:], s.twist[:, 3:]) / stiff[:, None]  # type: ignore[call-overload, unused-ignore]
+    size = now[:, 0] * now[:, 0] + now[:, 1] * now[:, 1]
+    beyond = size > most * most
+    fit = np.where(beyond, most / np.sqrt(np.where(beyond, size, size.dtype.type(1))), size.dtype.type(1))
+    now = np.where((rolling > 0.0)[:, None], fit[:, None] * now, m.torque[:, 1:])
+    change = now - m.torque[:, 1:]
+    m.torque[:, 1:] = now
+    for j in range(2):
+        _push_torque(m, frame[:, 1 + j], change[:, j], s)
+
+
+def sweep_patch(m: Manifolds, s: Sweep) -> None:
+    """Sliding and spinning of one patch (gpusim/contact/patch.py).
+
+    Both rub by secants -g u of the law, g = mu N f/v for the slide and mu N a^2 t/(a w) for the spin, implicit in
+    their velocities. Below PATCH_STICK the patch sticks as if it were at that speed.
+    """
+    real = m.record.dtype.type
+    frame, shear, patch = m.frame, m.shear, m.record[:, at.PATCH]
+    load = m.material[:, 0] * total_normal(m)
+    u = np.matvec(frame[:, 1:], s.twist[:, :3])  # type: ignore[call-overload, unused-ignore]
+    spin = dot(frame[:, 0], s.twist[:, 3:])
+    slide, rim = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1]), patch * np.abs(spin)
+    moves = slide + rim > 0.0
+    pressure = m.law[:, contact_laws.PRESSURE_AT].astype(np.int64)
+    factors = contact_laws.patch_factors(
+        patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), m.record.dtype
+    )
+    force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
+    g = load * force / larger(slide, least * force)
+    g_spin = load * patch * patch * torque / larger(rim, least * torque)
+    along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
+    k = larger(dot(frame[:, 1], along), contact_laws.least_number(m.record.dtype)).astype(m.record.dtype)
+    k_spin = turn_response(m, frame[:, 0])
+    now = np.empty_like(m.torque)
+    now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)
+    now[:, 2] = -g_spin * (spin - k_spin * m.torque[:, 0]) / (real(1) + k_spin * g_spin)
+    change = now - np.stack([shear[:, 0], shear[:, 1], m.torque[:, 0]], axis=1)
+    wrench = np.empty_like(s.wrench)
+    wrench[:, :3] = frame[:, 1] * change[:, :1] + frame[:, 2] * change[:, 1:2]
+    wrench[:, 3:] = frame[:, 0] * change[:, 2:]
+    for j in range(3):
+        s.note(change[:, j])
+    shear[:] = now[:, :2]
+    m.torque[:, 0] = now[:, 2]
+    s.apply(m, wrench)
+
+
+def sweep_points(m: Manifolds, s: Sweep) -> None:
+    """All points in turn, several times around, then the patches."""
+    m.point[..., at.STEP : at.POINT] = np.where(m.exists[..., None], m.record.dtype.type(0), m.point[..., at.STEP : at.POINT])
+    # New points have nothing to start from, so they are solved in turn more often.
+    passes = np.where(m.points == 1, 1, np.where(m.age < NEW_AGE, NEW_PASSES, POINT_PASSES))
+    for k in range(int(passes.max())):
+        _some(m, passes > k, s, _sweep_once)
+    patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
+    _some(m, patch, s, sweep_patch)
+    _some(m, ~patch & ((m.material[:, 2] > 0.0) | (m.material[:, 1] > 0.0)), s, sweep_torques)
+
+
+def _sweep_once(m: Manifolds, s: Sweep) -> None:
+    """Every point once; manifolds with most points come first."""
+    for k in range(int(m.points[0])):
+        sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
+
+
+def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
+    """Solve those in a mask only."""
+    if mask.all():
+        solve(m, s)
+    elif mask.any():
+        part, own = m.part(mask), Sweep(s.twist[mask], s.wrench[mask], s.most[mask])
+        solve(part, own)
+        m.record[mask] = part.record
+        s.twist[mask], s.wrench[mask], s.most[mask] = own.twist, own.wrench, own.most
+
+
+def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
+    """What wrenches (n, 6) do to the velocities (num_worlds, bodies, 6) of both bodies.
+
+    Those of the overflow are added up for each body in rising order of the manifolds and their sides.
+    """
+    motion = contact_rows.side_motions(m, wrench)
+    world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
+    if not shared:
+        velocity[world[m.moves], m.body[m.moves]] += motion[m.moves]
+        return
+    order = np.argsort((2 * pair + np.arange(2))[m.moves], kind="stable")
+    where: Any = world[m.moves][order], m.body[m.moves][order]
+    np.add.at(velocity, where, motion[m.moves][order])
+
+
+def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
+    """Solve manifolds from the same velocities and move their bodies."""
+    s = start_sweep(m, velocity)
+    sweep_points(m, s)
+    move_sides(m, s.wrench, velocity, shared)
+    return s
+
+
+def sweep_lists(w: Work, live: Array) -> Array:
+    """One sweep over all lists of the worlds that are ``live``; greatest change of an impulse in each world."""
+    change = np.zeros(w.num_worlds, w.real)
+    for k, part in enumerate(w.touch.lists):
+        mask = live[part.world]
+        if not mask.any():
+            continue
+        m = part if mask.all() else part.part(mask)
+        s = sweep_list(m, w.twist, w.touch.overflow and k == 0)
+        if m is not part:
+            part.record[mask] = m.record
+        np.maximum.at(change, m.world, s.most)
+    return change
+
+
+def warm_wrench(m: Manifolds) -> Array:
+    """Wrench (n, 6) of the impulses as they stand."""
+    wrench = np.zeros((m.world.size, 6), m.record.dtype)
+    for k in range(int(m.points.max())):
+        push = np.matvec(m.lever[:, k], m.point[:, k, at.IMPULSE : at.IMPACT])  # type: ignore[call-overload, unused-ignore]
+        wrench += np.where((k < m.points)[:, None], push, push.dtype.type(0))
+    frame, shear, torque = m.frame, m.shear, m.torque
+    wrench[:, :3] += frame[:, 1] * shear[:, :1] + frame[:, 2] * shear[:, 1:]
+    wrench[:, 3:] += contact_rows.from_frame(m, torque)
+    return wrench
+
+
+def start_contacts(w: Work) -> None:
+    """Aim all rows, and start from the impulses of the last kick."""
+    if w.touch is None:
+        return
+    contact_rows.aim(w)
+    # A list is read as a whole before it moves anything, so the twist changes in place.
+    w.twist = w.twist.copy()
+    for k, m in enumerate(w.touch.lists):
+        move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
+    for m in w.touch.jointed:
+        move_sides(m, warm_wrench(m), w.twist, False)

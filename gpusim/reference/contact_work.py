@@ -1,0 +1,62 @@
+"""ContactWork: the work arrays of contacts, which the stages collide, color and those of contact rows fill in turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.model.contact_fields import CONTACT_WORK_FIELDS
+from gpusim.model.field import Field
+from gpusim.model.fields import allocate
+from gpusim.model.model import Model
+from gpusim.reference.collide.tables import shape_tables
+from gpusim.solver.config import SolverConfig
+from gpusim.typing import Array
+
+_OVER_WORLDS = tuple(Field(f.name, ("worlds", *f.dims), f.kind, f.unit, f.doc) for f in CONTACT_WORK_FIELDS)
+
+
+class ContactWork:
+    """Arrays of CONTACT_WORK_FIELDS (model/contact_fields.py) by their names; shapes (num_worlds, ...).
+
+    They are allocated once. As in the kernels, entries behind the count of a list (pairs of a world, points of a
+    manifold, members of a color) keep what they had.
+
+    Attributes:
+        sizes: dimensions by name ("pairs", "shapes", ...).
+        tables: shapes for the narrow phase.
+        crowded: how often, over worlds and steps, there were more close pairs than places.
+    """
+
+    def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:
+        t = model.topology
+        contacts = model.contact.sizes(config, t.dynamic)
+        self.sizes = {
+            "worlds": num_worlds,
+            "bodies": t.num_bodies + 1,
+            "course_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+            **contacts,
+        }
+        self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
+        self.tables = shape_tables(model.contact)
+        self.crowded = 0
+        for name, array in self.arrays.items():
+            setattr(self, name, array)
+
+    @property
+    def num_pairs(self) -> int:
+        """Places for pairs in each world."""
+        return self.sizes["pairs"]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Array:
+            """An array of CONTACT_WORK_FIELDS."""
+
+
+def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
+    """The work arrays, or None where the model has no places for pairs."""
+    if not model.contact.capacity(config, model.topology.dynamic):
+        return None
+    return ContactWork(model, num_worlds, config, real)

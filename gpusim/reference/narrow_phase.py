@@ -1,0 +1,112 @@
+"""Stage collide, second part: the points where close pairs touch, matched with those of the step before.
+
+A point of the step before is the same one where pair and feature are the same; it hands on its impulse, its slip and
+its arms, so that solves start warm and resting contact does not creep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import FLIGHT
+from gpusim.geometry import rotations
+from gpusim.model.contact_fields import POINTS
+from gpusim.reference.collide.pairs import meet
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def keep_pairs(w: Work) -> None:
+    """The pairs of the step before make room for the new ones."""
+    c, state = w.contacts, w.state.arrays
+    assert c is not None
+    c.before_count[:] = state["pair_count"]
+    for name, array in c.arrays.items():
+        if name.startswith("before_") and name != "before_count":
+            array[:] = state[name.removeprefix("before_")]
+
+
+def meet_pairs(w: Work) -> None:
+    """Contact points of every pair: pair_points, contact_feature, contact_anchor, pair_normal, and what is matched."""
+    c, state = w.contacts, w.state.arrays
+    assert c is not None
+    state["pair_points"][:] = 0
+    world, place = np.nonzero(np.arange(c.num_pairs) < state["pair_count"][:, None])
+    if not world.size:
+        return
+    pair = state["pair_shapes"][world, place]
+    old = pairs_before(c, w.model.contact.num_shapes, world, pair)
+    guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
+    margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
+    met = Met(world.size)
+    meet(c.tables, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    state["pair_guess"][world, place] = guess
+    state["pair_points"][world, place] = met.count
+    for side in (0, 1):
+        met.keep_anchors(w, world, pair[:, side], side)
+    touching = np.flatnonzero(met.count)
+    match_pairs(w, c, world[touching], place[touching], old[touching], met.normal[touching])
+    n, k = np.nonzero(np.arange(POINTS) < met.count[:, None])
+    at = world[n], place[n], k
+    state["contact_feature"][at] = met.feature[n, k]
+    state["contact_anchor"][at] = met.anchor[n, k]
+    match_points(w, c, at, old[n])
+
+
+class Met:
+    """What the narrow phase finds for a list of pairs."""
+
+    def __init__(self, pairs: int) -> None:
+        self.count = np.zeros(pairs, np.int32)
+        self.normal = np.zeros((pairs, 3))
+        self.points = np.zeros((2, pairs, POINTS, 3))
+        self.feature = np.zeros((pairs, POINTS), np.int64)
+        self.anchor = np.zeros((pairs, POINTS, 6))
+        self.arrays = (self.count, self.normal, self.points[0], self.points[1], self.feature)
+
+    def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
+        """Points on one side from the body's center of mass; they turn with the body unless the surface rolls."""
+        shapes = w.model.contact
+        b = shapes.body[shape]
+        arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
+        own = rotations.matvec(w.rotation[world, b].swapaxes(-1, -2)[:, None], arm)
+        self.anchor[..., 3 * side : 3 * side + 3] = np.where(shapes.rolls[shape][:, None, None], arm, own)
+
+
+def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
+    """Places of pairs (n, 2) in the step before, or -1: both lists rise."""
+    old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
+    if not old_world.size:
+        return np.full(world.size, -1)
+
+    def key(world: Array, pair: Array) -> Array:
+        number: Array = (world * num_shapes + pair[:, 0]) * num_shapes + pair[:, 1]
+        return number
+
+    known, wanted = key(old_world, c.before_pair_shapes[old_world, old_place]), key(world, pair)
+    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return np.where(known[at] == wanted, old_place[at], -1)
+
+
+def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
+    """What touching pairs take over from the step before, and how far their normals have turned since."""
+    state, at = w.state.arrays, (world, place)
+    met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
+    c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
+    state["pair_normal"][at] = normal
+    state["pair_force"][at] = np.where(met, c.before_pair_force[world, old], 0.0)
+    state["pair_torque"][at] = np.where(met, c.before_pair_torque[world, old], 0.0)
+
+
+def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
+    """What points take over from the one with the same feature; others start anew."""
+    state, world = w.state.arrays, at[0]
+    existed = np.arange(POINTS) < c.before_pair_points[world, old][:, None]
+    same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
+    same &= (old >= 0)[:, None]
+    known, came = np.any(same, axis=1), (world, old, np.argmax(same, axis=1))
+    state["contact_mode"][at] = FLIGHT
+    state["contact_age"][at] = np.where(known, c.before_contact_age[came], 0)
+    for name in ("contact_impulse", "contact_slip", "contact_arm"):
+        state[name][at] = np.where(known[:, None], c.arrays[f"before_{name}"][came], 0.0)

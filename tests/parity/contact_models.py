@@ -1,0 +1,194 @@
+"""Small models that touch, for the contacts of the reference and the kernels: name, builder, settings of the step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpusim import ContactLaw, Material, ModelBuilder, Transform
+
+Case = tuple[ModelBuilder, dict[str, Any]]
+
+
+class ContactModel(NamedTuple):
+    """A builder with its settings, and whether it stays comparable over many steps."""
+
+    make: Callable[[], Case]
+    calm: bool = True
+
+
+def _turn(axis: int, angle: float) -> tuple[float, float, float, float]:
+    q = [0.0, 0.0, 0.0, math.cos(0.5 * angle)]
+    q[axis] = math.sin(0.5 * angle)
+    return q[0], q[1], q[2], q[3]
+
+
+def _ground(b: ModelBuilder, material: Material, slope: float = 0.0) -> None:
+    b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 0.0), _turn(1, slope)), material=material)
+
+
+def ball(restitution: float) -> Case:
+    """A ball that turns and drops on a plane; lands within a few steps."""
+    b, m = ModelBuilder(), Material(restitution=restitution)
+    _ground(b, m)
+    body = b.add_body(
+        xform=Transform((0, 0, 0.104)), linear_velocity=(0.3, 0.1, -1.0), angular_velocity=(1.0, 2.0, 3.0)
+    )
+    b.add_shape_sphere(body, radius=0.1, material=m)
+    return b, {}
+
+
+def slope(friction: float, **config: Any) -> Case:
+    """A box that lies on a slope of 0.4 rad and slides or sticks."""
+    b, m = ModelBuilder(), Material(friction=friction)
+    _ground(b, m, 0.4)
+    turn = _turn(1, 0.4)
+    up = np.array([math.sin(0.4), 0.0, math.cos(0.4)])
+    body = b.add_body(xform=Transform(tuple(0.0999 * up), turn), angular_velocity=(0.0, 0.0, 0.2))
+    b.add_shape_box(body, half_extents=(0.3, 0.2, 0.1), material=m)
+    return b, config
+
+
+def stack(count: int = 5, **config: Any) -> Case:
+    """Boxes on each other, slightly turned and overlapping."""
+    b, m = ModelBuilder(), Material(friction=0.6)
+    _ground(b, m)
+    for k in range(count):
+        body = b.add_body(xform=Transform((0.004 * k, 0.0, 0.1 + 0.1995 * k), _turn(2, 0.05 * k)))
+        b.add_shape_box(body, half_extents=(0.1, 0.1, 0.1), material=m)
+    return b, config
+
+
+def heap(**config: Any) -> Case:
+    """Boxes and balls that fall into each other; few colors, so that many manifolds overflow."""
+    b, m = ModelBuilder(), Material(friction=0.4)
+    _ground(b, m)
+    rng = np.random.default_rng(5)
+    for k in range(10):
+        place = (0.16 * (k % 2) + 0.02 * rng.uniform(), 0.17 * (k // 2 % 2), 0.099 + 0.19 * (k // 4))
+        velocity = tuple(0.3 * rng.normal(size=3))
+        spin = tuple(rng.normal(size=3))
+        turn = _turn(2, 0.3 * rng.uniform())
+        body = b.add_body(xform=Transform(place, turn), linear_velocity=velocity, angular_velocity=spin)
+        if k % 3 == 2:
+            b.add_shape_sphere(body, radius=0.1, material=m)
+        else:
+            b.add_shape_box(body, half_extents=(0.1, 0.1, 0.1), material=m)
+    return b, {"max_colors": 2, **config}
+
+
+def pendulum(**config: Any) -> Case:
+    """A ball at the end of a pendulum that hits a box on the ground."""
+    b, m = ModelBuilder(), Material(friction=0.5)
+    _ground(b, m)
+    arm = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.01), xform=Transform((0.0, 0.0, 0.65)), angular_velocity=(0, -3, 0))
+    b.add_joint_revolute(-1, arm, Transform((0, 0, 1.15)), Transform((0, 0, 0.5)), axis=(0, 1, 0), limit_lower=-1.0)
+    b.add_shape_sphere(arm, radius=0.1, xform=Transform((0, 0, -0.5)), material=m)
+    box = b.add_body(xform=Transform((0.203, 0.0, 0.0995)))
+    b.add_shape_box(box, half_extents=(0.1, 0.15, 0.1), material=m)
+    return b, config
+
+
+def leg(**config: Any) -> Case:
+    """Two links that stand on a box foot, with friction and damping in the joints; another box leans on the foot."""
+    b, m = ModelBuilder(), Material(friction=0.8)
+    _ground(b, m)
+    foot = b.add_body(mass=0.5, inertia=(0.002, 0.002, 0.002), xform=Transform((0, 0, 0.0499)))
+    b.add_shape_box(foot, half_extents=(0.15, 0.08, 0.05), material=m)
+    shin = b.add_body(mass=3.0, inertia=(0.05, 0.05, 0.01), xform=Transform((0, 0, 0.3)))
+    thigh = b.add_body(mass=8.0, inertia=(0.2, 0.2, 0.05), xform=Transform((0, 0, 0.7)))
+    options: dict[str, Any] = {"axis": (0, 1, 0), "damping": 2.0, "friction": 3.0}
+    b.add_joint_revolute(foot, shin, Transform((0, 0, 0.05)), Transform((0, 0, -0.2)), **options)
+    b.add_joint_revolute(shin, thigh, Transform((0, 0, 0.2)), Transform((0, 0, -0.2)), **options)
+    block = b.add_body(xform=Transform((0.249, 0, 0.0999)))
+    b.add_shape_box(block, half_extents=(0.1, 0.1, 0.1), material=m)
+    return b, config
+
+
+def soft(law: ContactLaw, **config: Any) -> Case:
+    """A ball that presses into soft ground as it rolls."""
+    b, m = ModelBuilder(), Material(friction=0.3, law=law)
+    _ground(b, m)
+    body = b.add_body(xform=Transform((0, 0, 0.0985)), linear_velocity=(0.5, 0, -0.4), angular_velocity=(1.0, 2.0, 3.0))
+    b.add_shape_sphere(body, radius=0.1, material=m)
+    return b, config
+
+
+def disk(pressure: str = "uniform", spinning: float = 0.0, rolling: float = 0.0, patch: bool = True) -> Case:
+    """A cylinder that slides and spins on its flat side."""
+    law = ContactLaw(friction="contensou", patch_radius=0.08, pressure=pressure) if patch else None
+    m = Material(friction=0.4, law=law, spinning_friction=spinning, rolling_friction=rolling)
+    b = ModelBuilder()
+    _ground(b, m)
+    body = b.add_body(xform=Transform((0, 0, 0.0499)), linear_velocity=(0.3, 0.2, 0), angular_velocity=(0, 0, 6.0))
+    b.add_shape_cylinder(body, radius=0.1, half_length=0.05, material=m)
+    return b, {}
+
+
+def rolling_ball() -> Case:
+    """A ball that rolls and spins against rolling and spinning friction."""
+    b, m = ModelBuilder(), Material(friction=0.5, rolling_friction=0.01, spinning_friction=0.005)
+    _ground(b, m)
+    body = b.add_body(xform=Transform((0, 0, 0.0999)), linear_velocity=(0.5, 0, 0), angular_velocity=(0, 5.0, 4.0))
+    b.add_shape_sphere(body, radius=0.1, material=m)
+    return b, {}
+
+
+def limit(**config: Any) -> Case:
+    """A pendulum that bounces on its limits."""
+    b = ModelBuilder()
+    arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=Transform((0, 0, 0.5)), angular_velocity=(0, -2.0, 0))
+    b.add_joint_revolute(
+        -1, arm, Transform((0, 0, 1)), Transform((0, 0, 0.5)),
+        axis=(0, 1, 0), limit_lower=-0.01, limit_upper=0.01, limit_restitution=1.0,
+    )  # fmt: skip
+    return b, config
+
+
+def own_material() -> Case:
+    """Two boxes of which one has a material of its own with the ground, on regularized friction."""
+    b = ModelBuilder()
+    law = ContactLaw(friction="regularized", regularization_speed=0.01)
+    ground = b.add_shape_plane(-1, material=Material(friction=0.2))
+    for k in range(2):
+        body = b.add_body(xform=Transform((0.5 * k, 0, 0.0999)), linear_velocity=(0.3, 0.1, 0))
+        shape = b.add_shape_box(body, half_extents=(0.1, 0.1, 0.1), material=Material(friction=0.3))
+        if k:
+            b.add_collision_pair(ground, shape, material=Material(friction=0.9, law=law))
+    return b, {}
+
+
+HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
+VOLUMETRIC = ContactLaw(
+    normal="volumetric", stiffness=1e8, damping="linear", damping_coefficient=20.0, friction="contensou", pressure="hertz"
+)
+MODELS: dict[str, ContactModel] = {
+    "ball_dead": ContactModel(lambda: ball(0.0)),
+    "ball_half": ContactModel(lambda: ball(0.5)),
+    "ball_elastic": ContactModel(lambda: ball(1.0)),
+    "slope_slides": ContactModel(lambda: slope(0.2)),
+    "slope_sticks": ContactModel(lambda: slope(0.8)),
+    "slope_substeps": ContactModel(lambda: slope(0.8, substeps=3)),
+    "slope_papers": ContactModel(lambda: slope(0.8, scheme="papers")),
+    "stack": ContactModel(stack),
+    "stack_few_sweeps": ContactModel(lambda: stack(iterations=2)),
+    "stack_converges": ContactModel(lambda: stack(epsilon=1e-6, iterations=50)),
+    "heap": ContactModel(heap, calm=False),
+    "pendulum_direct": ContactModel(pendulum),
+    "pendulum_colored": ContactModel(lambda: pendulum(joint_solver="colored")),
+    "leg_direct": ContactModel(leg),
+    "leg_colored": ContactModel(lambda: leg(joint_solver="colored")),
+    "leg_papers": ContactModel(lambda: leg(scheme="papers", joint_solver="colored")),
+    "hunt_crossley": ContactModel(lambda: soft(HUNT_CROSSLEY)),
+    "volumetric": ContactModel(lambda: soft(VOLUMETRIC)),
+    "disk_uniform": ContactModel(disk),
+    "disk_hertz": ContactModel(lambda: disk("hertz")),
+    "disk_torques": ContactModel(lambda: disk(spinning=0.05, rolling=0.01, patch=False)),
+    "rolling_ball": ContactModel(rolling_ball),
+    "own_material": ContactModel(own_material),
+    "limit_direct": ContactModel(limit),
+    "limit_colored": ContactModel(lambda: limit(joint_solver="colored")),
+}

@@ -1,0 +1,109 @@
+"""Colors of manifolds: no two of one color share a moving body, every touching pair is listed once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.reference.contact_work import ContactWork
+from gpusim.typing import Array
+
+from .piles import DT, pile, shift_worlds, simulate
+
+NO_CONTACT, OVERFLOW, JOINTED = -2, -1, -3
+WORLDS = 2
+
+
+def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
+    """A dense pile after stage color."""
+    sim, backend = simulate(pile(40, seed=3), WORLDS, **config)
+    shift_worlds(sim)
+    backend.collide(DT)
+    assert backend.work.contacts is not None
+    return backend, backend.work.contacts
+
+
+def pairs_of(backend: NumpyBackend, world: int) -> tuple[Array, Array, Array]:
+    """Bodies, numbers of points and colors of the manifolds of a world."""
+    state, c = backend.state.arrays, backend.work.contacts
+    assert c is not None
+    count = state["pair_count"][world]
+    bodies = backend.work.model.contact.body[state["pair_shapes"][world, :count]]
+    return bodies, state["pair_points"][world, :count], c.manifold_color[world, :count]
+
+
+@pytest.mark.parametrize("colors", [2, 32, 62])
+def test_a_color_has_every_moving_body_once(colors: int) -> None:
+    backend, c = colored(max_colors=colors)
+    dynamic = backend.work.topology.dynamic
+    for world in range(WORLDS):
+        bodies, points, chosen = pairs_of(backend, world)
+        assert ((points == 0) == (chosen == NO_CONTACT)).all()
+        assert c.touching[world] == np.count_nonzero(points)
+        for color in range(colors):
+            on = bodies[chosen == color]
+            on = on[dynamic[on]]
+            assert on.size == np.unique(on).size
+        assert (chosen == OVERFLOW).any() == (colors == 2)
+        # what overflows could have no color
+        for pair in bodies[chosen == OVERFLOW]:
+            moving = pair[dynamic[pair]]
+            taken = {int(k) for k in chosen[np.isin(bodies, moving).any(axis=1)] if k >= 0}
+            assert taken == set(range(colors))
+
+
+@pytest.mark.parametrize("colors", [2, 32])
+def test_lists_hold_every_touching_manifold_once(colors: int) -> None:
+    backend, c = colored(max_colors=colors)
+    for world in range(WORLDS):
+        _, _, chosen = pairs_of(backend, world)
+        first, member = c.color_first[world], c.color_member[world]
+        numbers = [*range(colors), OVERFLOW, JOINTED]
+        lists = [member[first[k] : first[k + 1]].tolist() for k in range(colors + 2)]
+        assert lists == [np.flatnonzero(chosen == number).tolist() for number in numbers]
+        assert lists[-1]
+        assert first[-1] == c.touching[world]
+
+
+def test_overflow_sides_are_listed_by_body() -> None:
+    backend, c = colored(max_colors=2)
+    for world in range(WORLDS):
+        bodies, _, chosen = pairs_of(backend, world)
+        sides = [(m, k) for m in np.flatnonzero(chosen == OVERFLOW) for k in (0, 1)]
+        for b in range(backend.work.topology.num_bodies + 1):
+            expected = [2 * m + k for m, k in sides if bodies[m, k] == b]
+            start = c.part_start[world]
+            assert c.part_side[world, start[b] : start[b + 1]].tolist() == expected
+            assert c.body_parts[world, b] == len(expected)
+
+
+def test_jointed_manifolds_stand_apart_for_the_direct_solver_only() -> None:
+    for solver in ("direct", "colored"):
+        backend, _ = colored(joint_solver=solver)
+        bodies, points, chosen = pairs_of(backend, 0)
+        jointed = backend.work.model.contact.jointed[bodies].any(axis=1) & (points > 0)
+        assert jointed.any()
+        assert ((chosen == JOINTED) == (jointed & (solver == "direct"))).all()
+
+
+def test_colors_are_the_same_again_and_alone() -> None:
+    backend, c = colored()
+    kept = c.manifold_color.copy(), c.color_member.copy()
+    backend.collide(DT)
+    assert np.array_equal(c.manifold_color, kept[0])
+    assert np.array_equal(c.color_member, kept[1])
+    sim, alone = simulate(pile(40, seed=3))
+    for name, array in sim.state.arrays.items():
+        array[0] = backend.state.arrays[name][1]
+    alone.collide(DT)
+    assert np.array_equal(alone.work.contacts.manifold_color[0], c.manifold_color[1])  # type: ignore[union-attr]
+
+
+def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
+    """The order scatters, so that a chain of touching balls needs few colors."""
+    backend, _ = colored(joint_solver="colored")
+    _, _, chosen = pairs_of(backend, 0)
+    bodies, points, _ = pairs_of(backend, 0)
+    busiest = max(np.count_nonzero((bodies[points > 0] == b).any(axis=1)) for b in range(40))
+    assert chosen.max() + 1 <= 2 * busiest

@@ -1,0 +1,111 @@
+"""Materials and contact laws: what they check, and how two materials combine."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from gpusim import ContactLaw, Material, ModelBuilder, ModelError
+from gpusim.contact.law import FLOATS, NUMBERS, SOCKETS
+from gpusim.contact.material import combine, contact_modulus, pair_material
+from gpusim.model.specs import PairSpec
+
+HERTZ = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.3)
+
+
+def test_combination_is_symmetric_and_of_one_kind_the_same() -> None:
+    a = Material(0.4, 0.01, 0.002, 0.3, 800.0, 2e9, 0.3)
+    b = Material(0.9, 0.04, 0.0, 0.7, 500.0, 1e6, 0.5, HERTZ)
+    c = combine(a, b)
+    assert c == combine(b, a)
+    assert (c.friction, c.rolling_friction, c.spinning_friction) == pytest.approx((0.6, 0.02, 0.0))
+    assert (c.restitution, c.law) == (0.7, HERTZ)
+    modulus = 1.0 / ((1.0 - 0.09) / 2e9 + (1.0 - 0.25) / 1e6)
+    assert contact_modulus(a, b) == pytest.approx(modulus) and c.contact_modulus == pytest.approx(modulus)
+    same = combine(b, b)
+    assert same.friction == pytest.approx(b.friction) and same.law == b.law
+    assert (same.young_modulus, same.poisson_ratio) == pytest.approx((1e6, 0.5))
+
+
+def test_pair_of_shapes() -> None:
+    b = ModelBuilder()
+    b.add_shape_plane(material=Material(law=HERTZ), label="road")
+    b.add_shape_sphere(b.add_body(), 1.0, material=Material(law=ContactLaw(normal="hertz")), label="tire")
+    road, tire = b.shapes
+    with pytest.raises(ModelError, match="shape 'road' and shape 'tire'.*different contact laws.*add_collision_pair"):
+        pair_material(road, tire)
+    own = Material(friction=0.9)
+    assert pair_material(road, tire, PairSpec(0, 1, True, own)) is own
+    tire.material = Material(friction=0.02)
+    assert pair_material(road, tire, PairSpec(0, 1, True)).friction == pytest.approx(0.1)
+    tire.material = Material(law=dataclasses.replace(HERTZ))
+    assert pair_material(road, tire).law == HERTZ
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"friction": -0.1}, ("friction = -0.1", "negative")),
+        ({"rolling_friction": float("nan")}, ("rolling_friction", "finite")),
+        ({"spinning_friction": "much"}, ("spinning_friction", "'much'")),
+        ({"restitution": 1.1}, ("restitution = 1.1", "0 to 1")),
+        ({"density": 0.0}, ("density", "above zero")),
+        ({"young_modulus": -1.0}, ("young_modulus", "above zero")),
+        ({"poisson_ratio": 0.6}, ("poisson_ratio = 0.6", "0.5")),
+        ({"law": "hertz"}, ("'hertz'", "gpusim.ContactLaw")),
+    ],
+)
+def test_bad_materials(values: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(ModelError) as error:
+        Material(**values)
+    for word in ("Material", *words):
+        assert word in str(error.value)
+
+
+def test_numbers_of_a_law() -> None:
+    assert ContactLaw().numbers() == (0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
+    law = ContactLaw("volumetric", "linear", "contensou", stiffness=1e6, damping_coefficient=5.0, pressure="hertz")
+    assert law.numbers() == (2, 1, 2, 1, 1e6, 5.0, 0.0, 0.0)
+    soft = ContactLaw(friction="regularized", regularization_speed=1e-3)
+    assert soft.numbers() == (0, 0, 1, 0, 0.0, 0.0, 1e-3, 0.0)
+    assert ContactLaw(friction="contensou", patch_radius=0.01).numbers()[-1] == 0.01
+    assert len(NUMBERS) == 8
+    assert str(soft) == (
+        "ContactLaw(normal='rigid', damping='none', friction='regularized', regularization_speed=0.001)"
+    )
+
+
+def test_sockets_are_numbered_from_zero_and_told() -> None:
+    for table in SOCKETS.values():
+        assert [c.number for c in table.values()] == list(range(len(table)))
+        assert all(c.doc and c.equation and set(c.needs) <= set(c.uses) for c in table.values())
+        assert {n for c in table.values() for n in c.uses} <= {*FLOATS, "pressure"}
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"normal": "soft"}, ("normal = 'soft'", "rigid, hertz, volumetric")),
+        ({"damping": 3}, ("damping = 3", "linear")),
+        ({"friction": "dry"}, ("friction = 'dry'", "coulomb")),
+        ({"friction": "contensou", "patch_radius": 0.1, "pressure": "flat"}, ("pressure = 'flat'", "uniform")),
+        ({"normal": "volumetric"}, ("'volumetric' needs stiffness", "N/m^3")),
+        ({"normal": "hertz", "stiffness": 0.0}, ("stiffness", "above zero")),
+        ({"stiffness": 1e6}, ("stiffness", "normal='rigid'", "normal='hertz'")),
+        ({"normal": "hertz", "damping": "linear"}, ("'linear' needs damping_coefficient", "N s/m")),
+        ({"normal": "hertz", "damping_coefficient": 1.0}, ("damping_coefficient", "damping='linear'")),
+        ({"damping": "hunt_crossley", "damping_coefficient": 0.1}, ("rigid", "hertz", "restitution")),
+        ({"damping": "linear", "damping_coefficient": 0.1}, ("rigid", "hertz")),
+        ({"friction": "regularized"}, ("regularization_speed", "m/s")),
+        ({"patch_radius": 0.1}, ("patch_radius", "friction='contensou'")),
+        ({"pressure": "hertz"}, ("pressure", "friction='contensou'")),
+        ({"friction": "contensou"}, ("patch", "no depth", "patch_radius")),
+    ],
+)
+def test_bad_laws(values: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(ModelError) as error:
+        ContactLaw(**values)
+    for word in ("ContactLaw", *words):
+        assert word in str(error.value)
