@@ -35,9 +35,10 @@ GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
     for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = relative[k];
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.again() = 0; }
+GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold() = 1; }
 GPUSIM_PHASE void respond_points(const World& w, int m) { point_masses(record(w, m), w.pair_points()[m]); }
 // Solve a jointed manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
-GPUSIM_FN void finish_jointed(const World& w, int m, const real* r, const Sweep& s) {
+GPUSIM_FN void finish_jointed(const World& w, int m, real* r, const Sweep& s) {
     for (int side = 0; side < 2; ++side) {
         real* moved = w.side_motion() + 6 * side;
         const int b = side_body(w, m, side);
@@ -45,8 +46,7 @@ GPUSIM_FN void finish_jointed(const World& w, int m, const real* r, const Sweep&
         for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
     }
     *w.answering() = s.most > real(0);
-    raise_to(w.largest_change(), s.most);
-    note_square(w, m, r);
+    end_manifold(w, m, r, s);
 }
 GPUSIM_PHASE void sweep_jointed(const World& w, int m) {
     real* r = record(w, m);

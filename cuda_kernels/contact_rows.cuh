@@ -206,12 +206,14 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     }
     real slip[3];
     to_frame(r, w.contact_slip() + 3 * (4 * m + k), real(SLIP_SHARE) / h, slip);
+    // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
+    const bool apart = gap > real(w.contact_slop());
     const real over = -(gap + real(w.contact_slop()));
     p[AT_PUSH] = over > real(0) ? smaller(real(PUSH_SHARE) * over / h, real(w.push_speed())) : real(0);
-    p[AT_BIAS] = (gap > real(0) ? gap / h : -p[AT_PUSH]) + dot3(n, bend) + turn;
+    p[AT_BIAS] = (apart ? gap / h : -p[AT_PUSH]) + dot3(n, bend) + turn;
     p[AT_BIAS + 1] = dot3(n + 3, bend) + slip[1];
     p[AT_BIAS + 2] = dot3(n + 6, bend) + slip[2];
-    p[AT_GAMMA] = gap > real(0) || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
+    p[AT_GAMMA] = apart || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
     if (soft_normal(w, m)) soften_point(w, m, p, dot3(n, u));
     if (soft_normal(w, m)) p[AT_PUSH] = real(0);
     else p[AT_IMPACT] = impact_speed(w, r[AT_RESTITUTION], gap, dot3(n, u), dot3(n, v));

@@ -216,14 +216,21 @@ GPUSIM_PHASE void start_course_pair(const World& w, int m) {
     if (m >= *w.pair_count()) return;
     for (int k = 0; k < w.pair_points()[m]; ++k) clear_numbers(point_record(record(w, m), k) + AT_COURSE, 3);
 }
+// What a sweep did to a manifold, for the sweeps to end when they change little.
+GPUSIM_FN void end_manifold(const World& w, int m, real* r, const Sweep& s) {
+    real load = real(0);
+    for (int k = 0; k < w.pair_points()[m]; ++k) load = larger(load, point_record(r, k)[AT_IMPULSE]);
+    raise_to(w.largest_change(), s.most);
+    raise_to(w.largest_load(), load);
+    note_square(w, m, r);
+}
 GPUSIM_SHARED void sweep_manifold(const World& w, int m) {
     real* r = record(w, m);
     Sweep s;
     start_sweep(w, m, r, w.twist(), s);
     sweep_points(w, m, r, s);
     move_sides(w, m, r, s.wrench, w.twist());
-    raise_to(w.largest_change(), s.most);
-    note_square(w, m, r);
+    end_manifold(w, m, r, s);
 }
 // Impulses of the last kick.
 GPUSIM_FN void warm_wrench(const World& w, int m, real* r, real* wrench) {

@@ -8,12 +8,12 @@
 GPUSIM_FN bool touches(const World& w) { return w.pairs() && *w.touching() > 0; }
 GPUSIM_PHASE void start_settle(const World& w, int) { *w.settling() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
-    *w.largest_change() = real(0);
+    *w.largest_change() = *w.largest_load() = real(0);
     *w.done() = 0;
 }
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
-    *w.done() = *w.largest_change() <= real(w.epsilon());
-    *w.largest_change() = real(0);
+    *w.done() = *w.largest_change() <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    *w.largest_change() = *w.largest_load() = real(0);
 }
 // Axis k that was stopped by a limit: its bound becomes the speed with which it leaves. The papers' scheme has no bounce
 // on limits.

@@ -211,6 +211,9 @@ GPUSIM_PHASE void direct_solve(const World& w) {
             respond_jointed(w);
             RUN(1, keep_factor(w, i));
         }
+        // The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
+        curvature(w);
+        RUN(1, hold_bias(w, i));
         start_contacts(w);
     }
     direct_passes(w);

@@ -10,23 +10,18 @@ GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
 }
 
-// A sphere against a shape of its kind or a higher one.
-GPUSIM_FN int collide_sphere(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
-    if (b.kind == SHAPE_SPHERE) return sphere_sphere(a, b, margin, out);
-    if (b.kind == SHAPE_CAPSULE) return sphere_capsule(a, b, margin, out);
-    if (b.kind == SHAPE_BOX) return sphere_box(a, b, margin, out);
-    if (b.kind == SHAPE_CYLINDER) return sphere_cylinder(a, b, margin, out);
-    if (b.kind == SHAPE_CONE) return sphere_cone(a, b, margin, out);
-    if (is_smooth(b)) return smooth_smooth(a, b, margin, guess, out);
-    return convex_convex(a, b, margin, guess, out);
-}
-
 // Sees the lower kind first.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
-    if (a.kind == SHAPE_SPHERE) return collide_sphere(a, b, margin, guess, out);
     if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);
     if (a.kind == SHAPE_CAPSULE && b.kind == SHAPE_CAPSULE) return capsule_capsule(a, b, margin, out);
+    if (a.kind == SHAPE_SPHERE) {
+        if (b.kind == SHAPE_SPHERE) return sphere_sphere(a, b, margin, out);
+        if (b.kind == SHAPE_CAPSULE) return sphere_capsule(a, b, margin, out);
+        if (b.kind == SHAPE_BOX) return sphere_box(a, b, margin, out);
+        if (b.kind == SHAPE_CYLINDER) return sphere_cylinder(a, b, margin, out);
+        if (b.kind == SHAPE_CONE) return sphere_cone(a, b, margin, out);
+    }
     if (is_smooth(a) && is_smooth(b)) return smooth_smooth(a, b, margin, guess, out);
     return convex_convex(a, b, margin, guess, out);
 }

@@ -85,6 +85,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,
+        "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
     }
 

@@ -84,6 +84,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("twist_course", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
     Field("row_sweep", ("course_rows",), "real", "N s", "joint impulses before a sweep"),
     Field("row_course", ("course_rows",), "real", "N s", "course of the joint impulses"),
+    Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
     Field("touching", (), "int", "-", "manifolds with points"),
     Field("settling", (), "int", "-", "1: velocities change after the drift"),
     Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),

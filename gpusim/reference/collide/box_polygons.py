@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner
 from gpusim.typing import Array
 
 DEEPER = 1e-6  # of the face: a point left out must be deeper by this to get in
 POLYGON = 8
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def clip(n: int, x: Array, y: Array, edge: Array, second: bool, sign: float, limit: float, side: int) -> int:
     """Keep what of the polygon lies within sign * (y if second else x) <= limit; the number of corners."""
     ox = np.empty(POLYGON)
@@ -41,13 +41,13 @@ def clip(n: int, x: Array, y: Array, edge: Array, second: bool, sign: float, lim
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def turned_area(x: Array, y: Array, i: int, j: int, k: int) -> float:
     """Twice the signed area of the triangle i, j, k."""
     return (x[j] - x[i]) * (y[k] - y[i]) - (y[j] - y[i]) * (x[k] - x[i])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def spread(x: Array, y: Array, gap: Array, n: int, size: float, pick: Array) -> None:
     """Four of n > 4 points that span the largest area, the deepest one among them; in their order.
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from gpusim.reference.collide.box_polygons import DEEPER, POLYGON, clip, spread
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.convex import convex_convex
 from gpusim.reference.collide.shape import Shape
 from gpusim.reference.collide.spheres import clamped
@@ -27,7 +27,7 @@ SNAP = 1e-5  # of the face: corners that stick out by less are not clipped, but 
 EDGE_FEATURE = 4608
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def faces_apart(a: Shape, b: Shape, margin: float, r: Array, q: Array, t: Array, tb: Array, face_gap: Array) -> bool:
     """Whether a face axis parts the boxes by more than the margin; fills what else is asked of the pair.
 
@@ -57,7 +57,7 @@ def faces_apart(a: Shape, b: Shape, margin: float, r: Array, q: Array, t: Array,
     return False
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def best_face(face_gap: Array, q: Array, size: float) -> int:
     """The face axis with the greatest gap; the earlier one of ties."""
     tie = TIE * size
@@ -72,7 +72,7 @@ def best_face(face_gap: Array, q: Array, size: float) -> int:
     return 3 + j if face_gap[3 + j] > face_gap[i] + slack else i
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def edges_apart(
     a: Array, b: Array, margin: float, r: Array, q: Array, t: Array, face: float
 ) -> tuple[bool, int, float, float]:
@@ -112,7 +112,7 @@ def edges_apart(
     return False, code, best, best_sine
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def edge_normal(r: Array, t: Array, i: int, j: int, sine: float, n: Array) -> None:
     """Unit normal of edge axis i, j in A's axes, from A to B."""
     i1 = 0 if i == 2 else i + 1
@@ -125,7 +125,7 @@ def edge_normal(r: Array, t: Array, i: int, j: int, sine: float, n: Array) -> No
         n[i2] = -n[i2]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def edge_wins(face_gap: Array, r: Array, size: float, face: int, edge_gap: float, n: Array) -> bool:
     """Whether the best edge axis, normal n in A's axes, is to be taken instead of the best face."""
     if not edge_gap > face_gap[face] + TIE * size:
@@ -137,7 +137,7 @@ def edge_wins(face_gap: Array, r: Array, size: float, face: int, edge_gap: float
     return abs(cosine) < PARALLEL
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def edge_contact(
     a: Shape,
     b: Shape,
@@ -209,7 +209,7 @@ def edge_contact(
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def outline(
     h: Array, g: Array, m: Array, t: Array, k: int, j: int, up: bool, x: Array, y: Array, edge: Array
 ) -> tuple[int, float, float, float, float, float]:
@@ -263,7 +263,7 @@ def outline(
     return n, level, cx, cy, slope_x, slope_y
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def face_contact(
     ref: Shape,
     inc: Shape,
@@ -340,12 +340,13 @@ def face_contact(
     return n
 
 
-@numba.njit(cache=True, error_model="numpy")
-def box_box(a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array) -> int:
-    """Contact of two boxes: at most 4 points, normal from A to B; see spheres.py for the arguments.
+@inner
+def box_box_facing(
+    a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
+) -> int:
+    """As box_box; -1 for the general routine: boxes apart whose nearest features lie beyond each other's faces.
 
-    Boxes whose nearest features are corners and edges beyond each other's faces are rare and go to the general
-    routine.
+    Calling this one spares numba compiling the general routine once more.
     """
     r = np.empty(9)
     q = np.empty(9)
@@ -379,7 +380,7 @@ def box_box(a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, p
     return count if count > 0 else -1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def box_box(a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array) -> int:
     """Contact of two boxes: at most 4 points, normal from A to B; see spheres.py for the arguments."""
     count = box_box_facing(a, b, margin, normal, points_a, points_b, feature)

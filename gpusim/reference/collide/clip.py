@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner
 from gpusim.reference.collide.shape import UNBOUNDED
 from gpusim.reference.collide.vectors import Vector, along3, cross3, divide3, dot3, norm3, row3, set_row3, subtract3
 from gpusim.typing import Array
@@ -31,19 +31,19 @@ class Loop(NamedTuple):
     count: Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def new_loop() -> Loop:
     """An empty loop."""
     return Loop(np.empty((LOOP_CORNERS, 3)), np.empty(LOOP_CORNERS, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def mix_ids(i: int, j: int, k: int) -> int:
     """A number for what came of three others."""
     return 256 + (i * 911 + j * 2749 + k * 5039) % 65280
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def add_corner(loop: Loop, p: Vector, id: int) -> None:
     """One more corner, where there is room."""
     if loop.count[0] == LOOP_CORNERS:
@@ -53,7 +53,7 @@ def add_corner(loop: Loop, p: Vector, id: int) -> None:
     loop.count[0] += 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def clip_by_plane(source: Loop, outward: Vector, level: float, slack: float, id: int, out: Loop) -> None:
     """The part of a loop, or of a segment, with outward . p <= level."""
     out.count[0] = 0
@@ -77,7 +77,7 @@ def clip_by_plane(source: Loop, outward: Vector, level: float, slack: float, id:
         here = there
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def clip_by_polygon(
     polygon: Array, ids: Array, corners: int, n: Vector, slack: float, loop: Loop, scratch: Loop
 ) -> None:
@@ -97,7 +97,7 @@ def clip_by_polygon(
             loop.id[k] = scratch.id[k]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def polygon_normal(polygon: Array, corners: int) -> Vector:
     """Normal of a polygon, not a unit vector."""
     x, y, z = 0.0, 0.0, 0.0
@@ -110,14 +110,14 @@ def polygon_normal(polygon: Array, corners: int) -> Vector:
     return x, y, z
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def square_distance(p: Vector, q: Vector) -> float:
     """Squared distance of two points."""
     d = subtract3(p, q)
     return dot3(d, d)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def deepest_point(gap: Array, count: int, slack: float) -> int:
     """The deepest point; among those nearly as deep, the first."""
     least = UNBOUNDED
@@ -129,7 +129,7 @@ def deepest_point(gap: Array, count: int, slack: float) -> int:
     return best
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def widest_point(points: Array, count: int, p: Vector, q: Vector, n: Vector, sign: float, slack: float) -> int:
     """The point that makes the triangle with p and q, seen against n, greatest; sign picks the side."""
     most = slack
@@ -143,7 +143,7 @@ def widest_point(points: Array, count: int, p: Vector, q: Vector, n: Vector, sig
     return best
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def choose_four(points: Array, gap: Array, count: int, n: Vector, chosen: Array) -> int:
     """Numbers of at most four points.
 
@@ -176,7 +176,7 @@ def choose_four(points: Array, gap: Array, count: int, n: Vector, chosen: Array)
     return kept
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def set_features(ids: Array, count: int, feature: Array) -> None:
     """Features from ids; no two points of a manifold have the same."""
     for i in range(count):

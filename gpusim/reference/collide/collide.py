@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numba
-
 from gpusim.reference.collide.boxes import box_box
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.convex import convex_convex
 from gpusim.reference.collide.planes import plane_convex
 from gpusim.reference.collide.shape import (
@@ -30,51 +29,40 @@ from gpusim.reference.collide.spheres import (
 from gpusim.typing import Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def is_smooth(s: Shape) -> bool:
     """Whether the shape has one normal everywhere and curves everywhere."""
     return s.kind == SHAPE_SPHERE or s.kind == SHAPE_ELLIPSOID or s.kind == SHAPE_SUPERELLIPSOID
 
 
-@numba.njit(cache=True, error_model="numpy")
-def collide_sphere(
-    a: Shape, b: Shape, margin: float, guess: Array, normal: Array, points_a: Array, points_b: Array, feature: Array
-) -> int:
-    """A sphere against a shape of its kind or a higher one."""
-    if b.kind == SHAPE_SPHERE:
-        return sphere_sphere(a, b, margin, normal, points_a, points_b, feature)
-    if b.kind == SHAPE_CAPSULE:
-        return sphere_capsule(a, b, margin, normal, points_a, points_b, feature)
-    if b.kind == SHAPE_BOX:
-        return sphere_box(a, b, margin, normal, points_a, points_b, feature)
-    if b.kind == SHAPE_CYLINDER:
-        return sphere_cylinder(a, b, margin, normal, points_a, points_b, feature)
-    if b.kind == SHAPE_CONE:
-        return sphere_cone(a, b, margin, normal, points_a, points_b, feature)
-    if is_smooth(b):
-        return smooth_smooth(a, b, margin, guess, normal, points_a, points_b, feature)
-    return convex_convex(a, b, margin, guess, normal, points_a, points_b, feature)
-
-
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def collide_ordered(
     a: Shape, b: Shape, margin: float, guess: Array, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
     """Sees the lower kind first."""
     if a.kind == SHAPE_PLANE:
         return plane_convex(a, b, margin, normal, points_a, points_b, feature)
-    if a.kind == SHAPE_SPHERE:
-        return collide_sphere(a, b, margin, guess, normal, points_a, points_b, feature)
     if a.kind == SHAPE_BOX and b.kind == SHAPE_BOX:
         return box_box(a, b, margin, normal, points_a, points_b, feature)
     if a.kind == SHAPE_CAPSULE and b.kind == SHAPE_CAPSULE:
         return capsule_capsule(a, b, margin, normal, points_a, points_b, feature)
+    if a.kind == SHAPE_SPHERE:
+        if b.kind == SHAPE_SPHERE:
+            return sphere_sphere(a, b, margin, normal, points_a, points_b, feature)
+        if b.kind == SHAPE_CAPSULE:
+            return sphere_capsule(a, b, margin, normal, points_a, points_b, feature)
+        if b.kind == SHAPE_BOX:
+            return sphere_box(a, b, margin, normal, points_a, points_b, feature)
+        if b.kind == SHAPE_CYLINDER:
+            return sphere_cylinder(a, b, margin, normal, points_a, points_b, feature)
+        if b.kind == SHAPE_CONE:
+            return sphere_cone(a, b, margin, normal, points_a, points_b, feature)
     if is_smooth(a) and is_smooth(b):
         return smooth_smooth(a, b, margin, guess, normal, points_a, points_b, feature)
     return convex_convex(a, b, margin, guess, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def collide(
     a: Shape, b: Shape, margin: float, guess: Array, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:

@@ -1,6 +1,7 @@
 """Contact points of any two convex shapes; as cuda_kernels/collide/convex.cuh.
 
-Normal and gap come from the cores (gjk.py, epa.py); the points from the part that their facing polygons share (clip.py).
+Normal and gap come from the cores (gjk.py, epa.py); the points from the part that their facing polygons share
+(clip.py).
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from gpusim.reference.collide.clip import (
@@ -22,6 +22,7 @@ from gpusim.reference.collide.clip import (
     polygon_normal,
     set_features,
 )
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.epa import epa
 from gpusim.reference.collide.gjk import (
     GJK_APART,
@@ -96,19 +97,19 @@ class Approach(NamedTuple):
     radius_b: float
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def is_polytope(s: Shape) -> bool:
     """Whether the shape has flat faces only."""
     return s.kind == SHAPE_BOX or s.kind == SHAPE_HULL
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def has_rim(s: Shape) -> bool:
     """Whether the shape has a cap."""
     return s.kind == SHAPE_CYLINDER or s.kind == SHAPE_CONE
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def polish_normal(
     a: Shape, b: Shape, offset: Vector, extent: float, normal: Vector, on_a: Vector, on_b: Vector
 ) -> tuple[Vector, Vector, Vector]:
@@ -145,7 +146,7 @@ def polish_normal(
     return normal, on_a, on_b
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def approach(a: Shape, b: Shape, margin: float, guess: Vector) -> tuple[bool, Approach]:
     """Normal, gap and nearest points of the cores.
 
@@ -183,7 +184,7 @@ def approach(a: Shape, b: Shape, margin: float, guess: Vector) -> tuple[bool, Ap
     return gap <= most, Approach(offset, extent, normal, gap, on_a, on_b, radius_a, radius_b)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def set_point(a: Shape, c: Approach, middle: Vector, gap: float, i: int, points_a: Array, points_b: Array) -> None:
     """Point i: a pair of opposite points with their middle given; on the surfaces, world frame."""
     to_a = -0.5 * gap + c.radius_a
@@ -193,19 +194,19 @@ def set_point(a: Shape, c: Approach, middle: Vector, gap: float, i: int, points_
         points_b[i, k] = a.center[k] + (middle[k] + to_b * c.normal[k])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def middle_of(p: Vector, q: Vector) -> Vector:
     """Half way from p to q."""
     return 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), 0.5 * (p[2] + q[2])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def shows_corner(s: Shape, count: int) -> bool:
     """Whether the only corner that a shape shows is exactly where it touches: no point of a round rim or side."""
     return count == 1 and (is_polytope(s) or s.kind == SHAPE_SPHERE or s.kind == SHAPE_CAPSULE)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def segment_points(
     a: Shape,
     c: Approach,
@@ -258,7 +259,7 @@ def segment_points(
     return count if least <= c.gap + EXACT_ROUND * c.extent else 0  # else they only pass by
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def clip_candidates(
     c: Approach,
     most: float,
@@ -296,8 +297,10 @@ def clip_candidates(
     return found
 
 
-@numba.njit(cache=True, error_model="numpy")
-def add_nearest(a: Shape, b: Shape, c: Approach, side: float, points: Array, gaps: Array, ids: Array, count: int) -> int:
+@inner
+def add_nearest(
+    a: Shape, b: Shape, c: Approach, side: float, points: Array, gaps: Array, ids: Array, count: int
+) -> int:
     """The nearest points join where those from the polygons miss them: a rim is round, its polygon is not."""
     least = UNBOUNDED
     for i in range(count):
@@ -310,7 +313,7 @@ def add_nearest(a: Shape, b: Shape, c: Approach, side: float, points: Array, gap
     return count + 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def face_points(
     a: Shape,
     b: Shape,
@@ -356,7 +359,7 @@ def face_points(
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def contact_points(
     a: Shape, b: Shape, c: Approach, margin: float, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -386,7 +389,7 @@ def contact_points(
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def convex_convex(
     a: Shape,
     b: Shape,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numba
+from gpusim.reference.collide.compiled import inner, outer
 
 INV_LN2 = 1.44269504088896338700e00
 LN2_HI = 6.93147180369123816490e-01
@@ -19,7 +19,7 @@ ROUND = 6755399441055744.0  # adding and subtracting it rounds to an integer, ti
 SPLIT = 134217729.0  # 2^27 + 1 splits 53 bits in two halves
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def exp_sum(x: float, tail: float) -> float:
     """exp(x + tail) for |tail| of about an ulp of x."""
     if x != x:
@@ -44,7 +44,7 @@ def exp_sum(x: float, tail: float) -> float:
     return math.ldexp(1.0 - ((lo - (r * c) / (2.0 - c)) - hi), int(k))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def log_sum(x: float) -> tuple[float, float]:
     """log of a positive, finite x as hi + lo; lo is not small against hi, but hi has no error."""
     m, e = math.frexp(x)
@@ -66,13 +66,13 @@ def log_sum(x: float) -> tuple[float, float]:
     return hi, rest + (s * (half + (even + odd)) + k * LN2_LO - half)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def det_exp(x: float) -> float:
     """e^x."""
     return exp_sum(x, 0.0)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def det_log(x: float) -> float:
     """Natural logarithm; -infinity at 0, NaN below it."""
     if x == 0.0:
@@ -85,7 +85,7 @@ def det_log(x: float) -> float:
     return hi + lo
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def det_power(x: float, y: float) -> float:
     """x^y for x >= 0, NaN below 0."""
     if y == 0.0 or x == 1.0:

@@ -1,8 +1,9 @@
 """Penetration of two convex cores, by an expanding polytope (van den Bergen 2001); as cuda_kernels/collide/epa.cuh.
 
 Sought is the direction along which the least motion parts the cores. The polytope lies inside the set of differences
-a - b. Its face nearest to the origin (signed: the origin may still be outside) moves out to the set's own boundary until
-it is there, within an accuracy. Few cores need more points than there is room for; then the best direction so far does.
+a - b. Its face nearest to the origin (signed: the origin may still be outside) moves out to the set's own boundary
+until it is there, within an accuracy. Few cores need more points than there is room for; then the best direction so far
+does.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner
 from gpusim.reference.collide.gjk import Simplex, depth_along, difference_support
 from gpusim.reference.collide.shape import UNBOUNDED, Shape
 from gpusim.reference.collide.vectors import (
@@ -54,7 +55,7 @@ class Polytope(NamedTuple):
     count: Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def new_polytope() -> Polytope:
     """An empty polytope."""
     return Polytope(
@@ -67,7 +68,7 @@ def new_polytope() -> Polytope:
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def add_face(t: Polytope, i: int, j: int, k: int) -> None:
     """A triangle, counterclockwise seen from outside."""
     p = row3(t.w, i)
@@ -86,7 +87,7 @@ def add_face(t: Polytope, i: int, j: int, k: int) -> None:
     t.count[1] += 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def square_to(d: Vector) -> Vector:
     """A unit vector square to d, which need not be one."""
     x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
@@ -95,7 +96,7 @@ def square_to(d: Vector) -> Vector:
     return divide3(out, norm3(out))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def height_over(t: Polytope, w: Vector) -> float:
     """Height of w over the point or line (squared) or plane (signed, not squared) of the polytope's first corners."""
     p = row3(t.w, 0)
@@ -110,7 +111,7 @@ def height_over(t: Polytope, w: Vector) -> float:
     return dot3(n, g) / norm3(n)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def direction_from(t: Polytope, k: int) -> tuple[bool, Vector]:
     """The k-th direction to try for the next corner, square to the first ones; false where there are no more."""
     d = (1.0 if k // 2 == 0 else 0.0, 1.0 if k // 2 == 1 else 0.0, 1.0 if k // 2 == 2 else 0.0)
@@ -134,7 +135,7 @@ def direction_from(t: Polytope, k: int) -> tuple[bool, Vector]:
     return True, negate3(d) if k % 2 == 1 else d
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def add_spanning_point(a: Shape, b: Shape, offset: Vector, thin: float, t: Polytope) -> tuple[bool, Vector]:
     """One more corner, as far as possible from the first ones.
 
@@ -160,7 +161,7 @@ def add_spanning_point(a: Shape, b: Shape, offset: Vector, thin: float, t: Polyt
     return found, d
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def span(a: Shape, b: Shape, offset: Vector, extent: float, s: Simplex, t: Polytope) -> tuple[bool, Vector]:
     """A tetrahedron, of the simplex's points where they do.
 
@@ -189,7 +190,7 @@ def span(a: Shape, b: Shape, offset: Vector, extent: float, s: Simplex, t: Polyt
     return True, m
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def toggle_edge(t: Polytope, edges: int, i: int, j: int) -> int:
     """Edge i, j of a face that goes: in the rim of the hole, unless the face on its other side goes too.
 
@@ -207,7 +208,7 @@ def toggle_edge(t: Polytope, edges: int, i: int, j: int) -> int:
     return edges + 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def expand(t: Polytope, nearest: int, w: Vector, slack: float) -> bool:
     """Put a point outside of a face into the polytope.
 
@@ -239,7 +240,7 @@ def expand(t: Polytope, nearest: int, w: Vector, slack: float) -> bool:
     return True
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def epa(a: Shape, b: Shape, offset: Vector, extent: float, accuracy: float, s: Simplex) -> tuple[float, Vector]:
     """The least motion that parts the cores, and the direction from A to B of b's motion.
 

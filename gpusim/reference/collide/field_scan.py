@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner
 from gpusim.reference.collide.convex import convex_convex
 from gpusim.reference.collide.shape import FACE_CORNERS, SHAPE_HULL, Shape
 from gpusim.reference.collide.support import face_polygon, support
@@ -75,7 +75,7 @@ class FieldTriangle(NamedTuple):
     n: Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_corner(s: FieldScan, column: int, row: int) -> tuple[float, float, float]:
     """A corner of the grid."""
     x = (column - 0.5 * (s.count[COLUMNS] - 1)) * s.number[DX]
@@ -83,7 +83,7 @@ def field_corner(s: FieldScan, column: int, row: int) -> tuple[float, float, flo
     return x, y, s.heights[row * s.count[COLUMNS] + column]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_step(half: int, k: int) -> tuple[int, int]:
     """Columns and rows from corner 0 of a triangle to its corner k."""
     if k == 0:
@@ -93,7 +93,7 @@ def field_step(half: int, k: int) -> tuple[int, int]:
     return 1 if k == 1 else 0, 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_beyond(half: int, k: int) -> tuple[int, int]:
     """The same to the far corner of the triangle beyond edge k (corner k to k + 1)."""
     if half == 0:
@@ -101,7 +101,7 @@ def field_beyond(half: int, k: int) -> tuple[int, int]:
     return -1 if k == 2 else 1, 2 if k == 1 else 0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_triangle(s: FieldScan, column: int, row: int, half: int, t: FieldTriangle) -> None:
     """Fill t."""
     t.place[0] = column
@@ -119,7 +119,7 @@ def field_triangle(s: FieldScan, column: int, row: int, half: int, t: FieldTrian
     t.n[2] = 1.0 / length
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_share(s: FieldScan, t: FieldTriangle, x: float, y: float, k: int) -> float:
     """Share of corner k at a point seen from above; all three are >= 0 over the triangle."""
     u = (x - t.corner[0, 0]) / s.number[DX]
@@ -129,13 +129,13 @@ def field_share(s: FieldScan, t: FieldTriangle, x: float, y: float, k: int) -> f
     return 1.0 - v if k == 0 else (u if k == 1 else v - u)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def plane_gap(t: FieldTriangle, x: float, y: float, z: float) -> float:
     """Height over the triangle's plane, along its normal."""
     return (x - t.corner[0, 0]) * t.n[0] + (y - t.corner[0, 1]) * t.n[1] + (z - t.corner[0, 2]) * t.n[2]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_keep(s: FieldScan, k: int, b: Array, n: Array, gap: float, score: float, feature: int) -> None:
     """What is found in entry k."""
     for i in range(3):
@@ -146,7 +146,7 @@ def field_keep(s: FieldScan, k: int, b: Array, n: Array, gap: float, score: floa
     s.feature[k] = feature
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_take(s: FieldScan, b: Array, n: Array, gap: float, feature: int) -> None:
     """A contact at the point b of the shape with normal n: kept where it is what is looked for."""
     if gap > s.number[MARGIN]:
@@ -171,14 +171,14 @@ def field_take(s: FieldScan, b: Array, n: Array, gap: float, feature: int) -> No
             field_keep(s, k, b, n, gap, score, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_feature(s: FieldScan, t: FieldTriangle, k: int) -> int:
     """Number of a contact that belongs to a triangle."""
     cell = (t.place[1] * s.count[COLUMNS] + t.place[0]) % 4096
     return CELL_FEATURE + (2 * cell + t.place[2]) * 7 + k
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_clip(s: FieldScan, t: FieldTriangle, polygon: Array, ids: Array, n: int) -> int:
     """What of the polygon (n corners) lies over the triangle; ids of new corners are -1 - edge."""
     old = np.empty((CORNERS, 3))
@@ -209,7 +209,7 @@ def field_clip(s: FieldScan, t: FieldTriangle, polygon: Array, ids: Array, n: in
     return n
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_face(s: FieldScan, t: FieldTriangle) -> int:
     """Contacts with the triangle's own face.
 
@@ -243,13 +243,13 @@ def field_face(s: FieldScan, t: FieldTriangle) -> int:
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_has(s: FieldScan, column: int, row: int) -> bool:
     """Whether the grid has this corner."""
     return column >= 0 and row >= 0 and column < s.count[COLUMNS] and row < s.count[ROWS]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_falls(s: FieldScan, p: Array, n: Array, column: int, row: int) -> bool:
     """Whether the surface falls away from a point p of it towards a corner, seen along n. True past the rim."""
     if not field_has(s, column, row):
@@ -261,7 +261,7 @@ def field_falls(s: FieldScan, p: Array, n: Array, column: int, row: int) -> bool
     return x * n[0] + y * n[1] + z * n[2] <= LEAN * math.sqrt(x * x + y * y + z * z)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_has_normal(s: FieldScan, t: FieldTriangle, k: int, edge: bool, n: Array) -> bool:
     """Whether n is a normal that the surface has at corner or edge k of the triangle."""
     p = t.corner[k]
@@ -285,7 +285,7 @@ def field_has_normal(s: FieldScan, t: FieldTriangle, k: int, edge: bool, n: Arra
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_has_ridge(s: FieldScan, t: FieldTriangle) -> bool:
     """Whether an edge of the triangle is a ridge, or the rim of the field."""
     for k in range(3):
@@ -298,7 +298,7 @@ def field_has_ridge(s: FieldScan, t: FieldTriangle) -> bool:
     return False
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_prism(s: FieldScan, t: FieldTriangle) -> Shape:
     """The triangle, made a prism of the scan's depth."""
     points = np.empty(18)
@@ -333,7 +333,7 @@ def field_prism(s: FieldScan, t: FieldTriangle) -> Shape:
     return Shape(np.int64(SHAPE_HULL), np.zeros(8), points, first, vertex, normals, np.zeros(3), turn)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_ridge(s: FieldScan, t: FieldTriangle) -> None:
     """Contacts with the triangle's edges and corners where they are ridges and peaks."""
     guess = np.zeros(4)
@@ -369,7 +369,7 @@ def field_ridge(s: FieldScan, t: FieldTriangle) -> None:
         field_take(s, b, normal, gap, field_feature(s, t, 3 + i))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_scan(s: FieldScan) -> None:
     """All triangles under the shape's bounds."""
     s.feature[:] = -1

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner
 from gpusim.reference.collide.shape import UNBOUNDED, Shape, turned, turned_back
 from gpusim.reference.collide.support import core_support
 from gpusim.reference.collide.vectors import Vector, along3, cross3, dot3, negate3, row3, set_row3, subtract3
@@ -40,13 +40,13 @@ class Simplex(NamedTuple):
     count: Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def new_simplex() -> Simplex:
     """An empty simplex."""
     return Simplex(np.empty((4, 3)), np.empty((4, 3)), np.empty(4), np.zeros(1, dtype=np.int64))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def difference_support(a: Shape, b: Shape, offset: Vector, d: Vector) -> tuple[Vector, Vector]:
     """The difference that lies farthest along d and its point of A; b's center lies at offset."""
     x, y, z = turned_back(a.turn, d[0], d[1], d[2])
@@ -59,14 +59,14 @@ def difference_support(a: Shape, b: Shape, offset: Vector, d: Vector) -> tuple[V
     return w, point
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def depth_along(a: Shape, b: Shape, offset: Vector, n: Vector) -> float:
     """How far b would have to move along the unit vector n for the cores to touch there."""
     w, _ = difference_support(a, b, offset, n)
     return dot3(w, n)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def weigh_segment(p: Vector, q: Vector) -> tuple[float, float, Vector]:
     """Weights of the point of the segment p, q nearest to the origin, and that point."""
     e = subtract3(q, p)
@@ -78,7 +78,7 @@ def weigh_segment(p: Vector, q: Vector) -> tuple[float, float, Vector]:
     return 1.0 - t, t, along3(p, t, e)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def weigh_triangle(p: Vector, q: Vector, r: Vector) -> tuple[float, float, float, Vector]:
     """The same of a triangle.
 
@@ -124,7 +124,7 @@ def weigh_triangle(p: Vector, q: Vector, r: Vector) -> tuple[float, float, float
     return (1.0 - t) - s, s, t, v  # the first is 0 on the edge q, r
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def beyond(s: Simplex, i: int, j: int, k: int, o: int) -> bool:
     """Whether triangle i, j, k has the origin on the side away from point o; true too where the four are flat."""
     p = row3(s.w, i)
@@ -136,7 +136,7 @@ def beyond(s: Simplex, i: int, j: int, k: int, o: int) -> bool:
     return -dot3(n, p) * height < 0.0 or height * height <= GJK_FLAT * GJK_FLAT * dot3(n, n) * dot3(g, g)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def weigh_tetrahedron(s: Simplex) -> tuple[bool, Vector]:
     """The same of a tetrahedron; false where it holds the origin."""
     least = UNBOUNDED
@@ -161,7 +161,7 @@ def weigh_tetrahedron(s: Simplex) -> tuple[bool, Vector]:
     return outside, v
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def reduce_simplex(s: Simplex) -> tuple[bool, Vector]:
     """The point of the simplex nearest to the origin; points that it does not need go.
 
@@ -192,7 +192,7 @@ def reduce_simplex(s: Simplex) -> tuple[bool, Vector]:
     return True, v
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def holds_point(s: Simplex, w: Vector) -> bool:
     """Whether a difference is one of the simplex's."""
     for i in range(s.count[0]):
@@ -201,7 +201,7 @@ def holds_point(s: Simplex, w: Vector) -> bool:
     return False
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def copy_simplex(source: Simplex, target: Simplex) -> None:
     """Target becomes source."""
     for i in range(4):
@@ -211,7 +211,7 @@ def copy_simplex(source: Simplex, target: Simplex) -> None:
     target.count[0] = source.count[0]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def gjk(
     a: Shape, b: Shape, offset: Vector, most: float, least: float, v: Vector, s: Simplex, before: Simplex
 ) -> tuple[int, Vector]:
@@ -259,7 +259,7 @@ def gjk(
     return GJK_APART, v
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def nearest_points(s: Simplex, v: Vector) -> tuple[Vector, Vector]:
     """The points of both cores, relative to A's center, that the simplex's nearest difference belongs to.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.field_scan import (
     COLUMNS,
     DEEPEST,
@@ -55,7 +55,7 @@ from gpusim.reference.collide.support import support
 from gpusim.typing import Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_cells(low: float, high: float, corners: int, spacing: float) -> tuple[int, int]:
     """First and last cell along one axis that [low, high] reaches; (0, -1) where it reaches none."""
     start = low / spacing + 0.5 * (corners - 1)
@@ -65,7 +65,7 @@ def field_cells(low: float, high: float, corners: int, spacing: float) -> tuple[
     return int(clamped(start, 0.0, corners - 2.0)), int(clamped(end, 0.0, corners - 2.0))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_begin(field: Shape, b: Shape, margin: float) -> FieldScan:
     """The shape in the field's frame, and the cells under it."""
     m = field.turn
@@ -112,7 +112,7 @@ def field_begin(field: Shape, b: Shape, margin: float) -> FieldScan:
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_rescue(s: FieldScan, p: Array) -> None:
     """A shape below the surface that no triangle holds (its lowest points lie over others).
 
@@ -137,7 +137,7 @@ def field_rescue(s: FieldScan, p: Array) -> None:
     field_take(s, nearest, t.n, plane_gap(t, nearest[0], nearest[1], nearest[2]), SUPPORT_FEATURE)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_axes(s: FieldScan, n: Array) -> None:
     """Two directions square to n, fixed to the body: near the diagonals of its axes, where boxes have their corners."""
     m = s.body.turn
@@ -168,7 +168,7 @@ def field_axes(s: FieldScan, n: Array) -> None:
     s.axes[1, 2] = 0.725 * y2 - 0.6887489 * x2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_square(s: FieldScan, i: int, j: int) -> float:
     """Square of the distance of two points found."""
     x = s.b[i, 0] - s.b[j, 0]
@@ -177,7 +177,7 @@ def field_square(s: FieldScan, i: int, j: int) -> float:
     return x * x + y * y + z * z
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_copy(s: FieldScan, k: int) -> None:
     """The deepest point becomes number k."""
     s.b[k] = s.b[DEEPEST]
@@ -187,7 +187,7 @@ def field_copy(s: FieldScan, k: int) -> None:
     s.feature[k] = s.feature[DEEPEST]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_add_deepest(s: FieldScan) -> None:
     """The deepest point takes the place of the nearest one of the other four, unless it is as deep as they are."""
     nearest = 0
@@ -202,7 +202,7 @@ def field_add_deepest(s: FieldScan) -> None:
         field_copy(s, nearest)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def field_put(
     field: Shape, s: FieldScan, n: Array, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -234,7 +234,7 @@ def field_put(
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def height_field_manifolds(
     field: Shape,
     b: Shape,
@@ -310,7 +310,7 @@ def height_field_manifolds(
     return min(most, MANIFOLDS)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def height_field_convex(
     field: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from gpusim.reference.collide.clip import choose_four, set_features
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.convex import EXACT, EXACT_ROUND, has_rim
 from gpusim.reference.collide.shape import (
     FACE_CORNERS,
@@ -22,7 +22,7 @@ from gpusim.reference.collide.vectors import Vector, dot3, negate3, row3, set_ro
 from gpusim.typing import Array
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def plane_candidates(b: Shape, back: Vector, polygon: Array, ids: Array) -> int:
     """Corners that may touch, relative to the shape's center: a box always shows a face; of a cap four are enough."""
     zero = (0.0, 0.0, 0.0)
@@ -42,7 +42,7 @@ def plane_candidates(b: Shape, back: Vector, polygon: Array, ids: Array) -> int:
     return 4
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def plane_convex(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:

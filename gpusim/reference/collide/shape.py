@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.typing import Array
 
 SHAPE_PLANE = 0
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
         kind: SHAPE_...
         size: (8,) float64, m; what the numbers mean depends on the kind.
         points: float64, flat: a hull's vertices (3 n), m, shape frame; a height field's heights (rows * columns), m.
-        face_first: (faces + 1,) int32: vertices of a hull's face f are ``face_vertex[face_first[f]:face_first[f + 1]]``.
+        face_first: (faces + 1,) int32: face f of a hull has ``face_vertex[face_first[f]:face_first[f + 1]]``.
         face_vertex: int32, vertex numbers, counterclockwise seen from outside.
         face_normal: (3 faces,) float64, flat: outward unit normals of the hull's faces, shape frame.
         center: (3,) float64, m: origin of the shape frame in the world.
@@ -95,7 +95,7 @@ def _flat(values: Sequence[float] | Array | None) -> Array:
     return np.array([] if values is None else values, dtype=np.float64).reshape(-1)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def turned(m: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """m (x, y, z) for a flat matrix m."""
     return (
@@ -105,7 +105,7 @@ def turned(m: Array, x: float, y: float, z: float) -> tuple[float, float, float]
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def turned_back(m: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """The transpose of m times (x, y, z)."""
     return (
@@ -115,7 +115,7 @@ def turned_back(m: Array, x: float, y: float, z: float) -> tuple[float, float, f
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def core_radius(s: Shape) -> float:
     """By how much the core is inflated, m."""
     if s.kind == SHAPE_SPHERE or s.kind == SHAPE_CAPSULE:
@@ -125,7 +125,7 @@ def core_radius(s: Shape) -> float:
     return 0.0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def shape_extent(s: Shape) -> float:
     """Length that tolerances of a pair are taken relative to: about the greatest extent from the shape's middle, m."""
     z = s.size
@@ -146,7 +146,7 @@ def shape_extent(s: Shape) -> float:
     return xy if xy > z[2] else z[2]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def plane_bounds(s: Shape, lower: Array, upper: Array) -> None:
     """Bounds of a half space: one where its normal lies along an axis, else none."""
     for k in range(3):
@@ -155,7 +155,7 @@ def plane_bounds(s: Shape, lower: Array, upper: Array) -> None:
         upper[k] = s.center[k] if other == 0.0 and s.turn[3 * k + 2] > 0.0 else UNBOUNDED
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def turned_box_bounds(s: Shape, x: float, y: float, low: float, high: float, lower: Array, upper: Array) -> None:
     """Bounds of the box (+-x, +-y, low to high) of the shape frame."""
     for k in range(3):
@@ -165,7 +165,7 @@ def turned_box_bounds(s: Shape, x: float, y: float, low: float, high: float, low
         upper[k] = s.center[k] + middle + reach
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def hull_bounds(s: Shape, lower: Array, upper: Array) -> None:
     """Bounds of a hull's vertices."""
     for k in range(3):
@@ -179,7 +179,7 @@ def hull_bounds(s: Shape, lower: Array, upper: Array) -> None:
         upper[k] = high
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def height_field_bounds(s: Shape, lower: Array, upper: Array) -> None:
     """Bounds of a height field's surface and base."""
     low = s.size[4]
@@ -192,7 +192,7 @@ def height_field_bounds(s: Shape, lower: Array, upper: Array) -> None:
     turned_box_bounds(s, x, y, low, high, lower, upper)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def round_reach(s: Shape, k: int) -> tuple[float, float]:
     """How far the kinds with an axis along z, and the ellipsoid, reach below and above along the world axis k."""
     z = s.size
@@ -220,7 +220,7 @@ def round_reach(s: Shape, k: int) -> tuple[float, float]:
     return reach, reach
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def shape_bounds(s: Shape, lower: Array, upper: Array) -> None:
     """The box around a shape in the world, without a margin, m; UNBOUNDED where a plane has none.
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.convex import convex_convex
 from gpusim.reference.collide.elementary import det_power
 from gpusim.reference.collide.shape import (
@@ -43,19 +43,19 @@ NORMAL, GRADIENT, ON_A, ON_B, T1, T2, FORM_A, FORM_B, VALUE = 0, 1, 2, 3, 4, 5, 
 Triple = tuple[float, float, float]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def larger(a: float, b: float) -> float:
     """The larger one; b where they don't compare."""
     return a if a > b else b
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def dot(a: Triple, b: Triple) -> float:
     """Scalar product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def tangents(n: Array, t1: Array, t2: Array) -> None:
     """Two unit vectors square to n and to each other."""
     s = -1.0 if n[2] < 0.0 else 1.0
@@ -69,7 +69,7 @@ def tangents(n: Array, t1: Array, t2: Array) -> None:
     t2[2] = -n[1]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def ellipsoid_support(size: Array, ball: bool, n: Triple, t: Triple, u: Triple, form: Array) -> Triple:
     """Point (gradient of the support function) and second derivatives along t and u, all in the shape's frame."""
     a = size[0]
@@ -87,7 +87,7 @@ def ellipsoid_support(size: Array, ball: bool, n: Triple, t: Triple, u: Triple, 
     return a * m[0] / h, b * m[1] / h, c * m[2] / h
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def power_norm(x: float, y: float, q: float) -> tuple[float, float, float, float, float]:
     """Lq norm of (x, y): norm, first derivatives s, and weights w = (x/norm)^(q - 2) of the second ones."""
     most = larger(x, y)
@@ -101,7 +101,7 @@ def power_norm(x: float, y: float, q: float) -> tuple[float, float, float, float
     return norm, wu * u, wv * v, wu, wv
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def superellipsoid_form(size: Array, n: Triple, t: Triple, u: Triple, form: Array) -> Triple:
     """The same for the dual of the superellipsoid's norm: ((a|x|, b|y|) in L_q2, c|z|) in L_q1, q = 2/(2 - e)."""
     q1 = 2.0 / (2.0 - size[3])
@@ -132,7 +132,7 @@ def superellipsoid_form(size: Array, n: Triple, t: Triple, u: Triple, form: Arra
     return a * (sr * rx), b * (sr * ry), c * sz
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_support(s: Shape, n: Array, t: Array, u: Array, form: Array) -> Triple:
     """Point and second derivatives of a shape's support function; n, t, u, point in the world, from its center."""
     m = s.turn
@@ -146,7 +146,7 @@ def smooth_support(s: Shape, n: Array, t: Array, u: Array, form: Array) -> Tripl
     return turned(m, x, y, z)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_at(a: Shape, b: Shape, d: Array, x: float, y: float, z: float, p: Array) -> None:
     """Fill p with f at the normal along (x, y, z): its gradient, points from A's center, second derivatives."""
     length = math.sqrt(x * x + y * y + z * z)
@@ -164,7 +164,7 @@ def smooth_at(a: Shape, b: Shape, d: Array, x: float, y: float, z: float, p: Arr
     p[VALUE, 0] = n[0] * p[GRADIENT, 0] + n[1] * p[GRADIENT, 1] + n[2] * p[GRADIENT, 2]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_step(p: Array, g1: float, g2: float) -> tuple[float, float]:
     """The safeguarded Newton step along the tangents: where f is not convex, as if it were."""
     f = p[VALUE, 0]
@@ -195,7 +195,7 @@ def smooth_step(p: Array, g1: float, g2: float) -> tuple[float, float]:
     return s1, s2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_descend(a: Shape, b: Shape, d: Array, margin: float, size: float, p: Array) -> int:
     """Follow f down from p: 1 converged, 0 not, -1 apart by more than the margin."""
     q = np.empty((9, 3))
@@ -233,7 +233,7 @@ def smooth_descend(a: Shape, b: Shape, d: Array, margin: float, size: float, p: 
     return 0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_other_way(a: Shape, b: Shape, d: Array, size: float, p: Array) -> bool:
     """A deep overlap has several ways out: start anew from a principal axis where that is shorter."""
     better = False
@@ -252,7 +252,7 @@ def smooth_other_way(a: Shape, b: Shape, d: Array, size: float, p: Array) -> boo
     return better
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def smooth_track(
     a: Shape,
     b: Shape,
@@ -308,7 +308,7 @@ def smooth_track(
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def smooth_smooth(
     a: Shape,
     b: Shape,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.shape import SHAPE_CONE, Shape, turned, turned_back
 from gpusim.typing import Array
 
@@ -19,13 +19,13 @@ ROUND_NEAR = 1e-10  # of the size: nearer than this a difference of points tells
 CAPSULE_PARALLEL_SINE2 = 1e-4  # capsules more parallel than this (sine squared) touch in two points
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def clamped(x: float, low: float, high: float) -> float:
     """x within low and high."""
     return low if x < low else (high if x > high else x)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def put_point(
     normal: Array,
     points_a: Array,
@@ -43,7 +43,7 @@ def put_point(
     feature[k] = number
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def ball_ball(
     center_a: Array,
     p: float,
@@ -77,7 +77,7 @@ def ball_ball(
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def sphere_sphere(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -86,7 +86,7 @@ def sphere_sphere(
     return ball_ball(a.center, a.size[0], b.center, b.size[0], up, margin, 0, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def sphere_contact(
     a: Shape,
     b: Shape,
@@ -107,7 +107,7 @@ def sphere_contact(
     return 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def center_in_frame(a: Shape, b: Shape) -> tuple[float, float, float]:
     """A's center in B's frame."""
     x = a.center[0] - b.center[0]
@@ -116,7 +116,7 @@ def center_in_frame(a: Shape, b: Shape) -> tuple[float, float, float]:
     return turned_back(b.turn, x, y, z)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def sphere_box(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -147,7 +147,7 @@ def sphere_box(
     return sphere_contact(a, b, x, y, z, gap, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def cylinder_outline(radial: float, z: float, radius: float, half: float) -> tuple[float, float, float]:
     """From (radial, z) to a cylinder's outline in the half-plane: unit direction (radial, z) and gap."""
     x = (radial if radial < radius else radius) - radial
@@ -162,7 +162,7 @@ def cylinder_outline(radial: float, z: float, radius: float, half: float) -> tup
     return 0.0, (1.0 if z < 0.0 else -1.0), -cap
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def cone_outline(radial: float, z: float, radius: float, half: float) -> tuple[float, float, float]:
     """The same for a cone: base at z = -half, apex at +half."""
     slant = math.sqrt(radius * radius + 4.0 * half * half)
@@ -189,7 +189,7 @@ def cone_outline(radial: float, z: float, radius: float, half: float) -> tuple[f
     return -nx, -nz, distance
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def sphere_round(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -209,7 +209,7 @@ def sphere_round(
     return sphere_contact(a, b, nx, ny, z, gap, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def sphere_cylinder(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -217,7 +217,7 @@ def sphere_cylinder(
     return sphere_round(a, b, margin, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def sphere_cone(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -225,7 +225,7 @@ def sphere_cone(
     return sphere_round(a, b, margin, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def sphere_capsule(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -242,7 +242,7 @@ def sphere_capsule(
     return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, normal, points_a, points_b, feature)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def capsule_stretch(
     a: Shape,
     b: Shape,
@@ -281,7 +281,7 @@ def capsule_stretch(
     return n
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def nearest_on_segments(du: float, dv: float, c: float, half_a: float, half_b: float) -> tuple[float, float]:
     """Parameters of the nearest points of two segments along unit axes u (A) and v (B) from their centers.
 
@@ -296,7 +296,7 @@ def nearest_on_segments(du: float, dv: float, c: float, half_a: float, half_b: f
     return x, y
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def capsule_capsule(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:

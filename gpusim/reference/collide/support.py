@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.elementary import det_power
 from gpusim.reference.collide.shape import (
     FACE_CORNERS,
@@ -37,7 +37,7 @@ TOP_RIM = 16  # ids of a cylinder's or cone's points outside of its caps, whose 
 BOTTOM_RIM = 17
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def disk_support(radius: float, x: float, y: float, z: float) -> tuple[float, float]:
     """The point of a disk farthest along (x, y, z): its center where that is square to it."""
     length = math.sqrt(x * x + y * y)
@@ -45,7 +45,7 @@ def disk_support(radius: float, x: float, y: float, z: float) -> tuple[float, fl
     return scale * x, scale * y
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def superellipsoid_support(size: Array, dx: float, dy: float, dz: float) -> tuple[float, float, float]:
     """The gradient of the dual norm: two Lp norms, one inside the other, as the surface has."""
     q1 = 2.0 / (2.0 - size[3])
@@ -77,7 +77,7 @@ def superellipsoid_support(size: Array, dx: float, dy: float, dz: float) -> tupl
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def hull_support(s: Shape, x: float, y: float, z: float) -> tuple[float, float, float, int]:
     """Farthest vertex of a hull and its number."""
     p = s.points
@@ -91,7 +91,7 @@ def hull_support(s: Shape, x: float, y: float, z: float) -> tuple[float, float, 
     return p[3 * best], p[3 * best + 1], p[3 * best + 2], best
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def core_support(s: Shape, x: float, y: float, z: float) -> tuple[float, float, float, int]:
     """Farthest point of the core along (x, y, z), both in the shape frame, and the number of the vertex.
 
@@ -135,7 +135,7 @@ def core_support(s: Shape, x: float, y: float, z: float) -> tuple[float, float, 
     return px, py, pz, 0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def support(s: Shape, direction: Array, point: Array) -> int:
     """Farthest point of the core along a world direction.
 
@@ -156,7 +156,7 @@ def support(s: Shape, direction: Array, point: Array) -> int:
     return vertex
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def set3(out: Array, i: int, x: float, y: float, z: float) -> None:
     """Row i of an array of points."""
     out[i, 0] = x
@@ -164,14 +164,14 @@ def set3(out: Array, i: int, x: float, y: float, z: float) -> None:
     out[i, 2] = z
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def box_corner(size: Array, vertex: int, polygon: Array, i: int) -> None:
     """The corner of a box with this number."""
     for k in range(3):
         polygon[i, k] = size[k] if (vertex >> k) & 1 else -size[k]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def box_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, ids: Array) -> int:
     """Face, edge or vertex of a box; here and below in the shape frame, (dx, dy, dz) a unit vector."""
     x, y, z = abs(dx), abs(dy), abs(dz)
@@ -201,7 +201,7 @@ def box_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, ids: A
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def hull_face(s: Shape, x: float, y: float, z: float) -> tuple[int, float]:
     """The face of a hull whose normal is closest to (x, y, z), and the cosine between the two."""
     best = 0
@@ -214,7 +214,7 @@ def hull_face(s: Shape, x: float, y: float, z: float) -> tuple[int, float]:
     return best, cosine
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def hull_edge(s: Shape, vertex: int, x: float, y: float, z: float) -> int:
     """The other end of the edge at a vertex of a hull that is closest to square to (x, y, z).
 
@@ -241,7 +241,7 @@ def hull_edge(s: Shape, vertex: int, x: float, y: float, z: float) -> int:
     return other
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def hull_facing(s: Shape, x: float, y: float, z: float, polygon: Array, ids: Array) -> int:
     """Face, edge or vertex of a hull; of a face with more corners than room: some, evenly."""
     face, cosine = hull_face(s, x, y, z)
@@ -264,10 +264,8 @@ def hull_facing(s: Shape, x: float, y: float, z: float, polygon: Array, ids: Arr
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
-def cap_facing(
-    radius: float, height: float, dx: float, dy: float, dz: float, polygon: Array, ids: Array
-) -> int:
+@inner
+def cap_facing(radius: float, height: float, dx: float, dy: float, dz: float, polygon: Array, ids: Array) -> int:
     """Eight corners on a cap's rim, counterclockwise seen from outside.
 
     Those of a tilted cap begin at its outmost point; those of an upright one stand still in the shape, so that contact
@@ -291,7 +289,7 @@ def cap_facing(
     return 8
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def cylinder_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, ids: Array) -> int:
     """Cap, line along the side or point of the rim."""
     radius = s.size[0]
@@ -310,7 +308,7 @@ def cylinder_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, i
     return 2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def cone_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, ids: Array) -> int:
     """Base, line along the side, apex or point of the rim."""
     radius = s.size[0]
@@ -336,7 +334,7 @@ def cone_facing(s: Shape, dx: float, dy: float, dz: float, polygon: Array, ids: 
     return 2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def capsule_facing(s: Shape, dz: float, polygon: Array, ids: Array) -> int:
     """The core's segment or one of its ends."""
     half = s.size[1]
@@ -351,7 +349,7 @@ def capsule_facing(s: Shape, dz: float, polygon: Array, ids: Array) -> int:
     return 2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@inner
 def facing_from(s: Shape, direction: Vector, origin: Vector, polygon: Array, ids: Array) -> int:
     """As ``face_polygon``, relative to an origin: corner = origin + turn x_shape."""
     x, y, z = turned_back(s.turn, direction[0], direction[1], direction[2])
@@ -378,7 +376,7 @@ def facing_from(s: Shape, direction: Vector, origin: Vector, polygon: Array, ids
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@outer
 def face_polygon(s: Shape, direction: Array, polygon: Array, ids: Array) -> int:
     """The face, edge or point of the core that faces a direction.
 

@@ -138,6 +138,9 @@ def outside(s: Shape, points: Array) -> float:
         out = np.hypot(np.maximum(radial - (z[0] - z[1]), 0.0), h) - z[1]
     else:
         normals = s.face_normal.reshape(-1, 3)
-        level = [s.points.reshape(-1, 3)[s.face_vertex[first]] @ n for first, n in zip(s.face_first, normals)]
+        level = [
+            s.points.reshape(-1, 3)[s.face_vertex[first]] @ n
+            for first, n in zip(s.face_first[:-1], normals, strict=True)
+        ]
         out = (local @ normals.T - np.array(level)).max(axis=1)
     return float(out.max())

@@ -25,7 +25,7 @@ def random_pair(rng: np.random.Generator, apart: float) -> tuple[Shape, Shape]:
     direction = rng.normal(size=3)
     direction /= np.linalg.norm(direction)
     low, high = 0.0, 6.0
-    for _ in range(40):
+    for _ in range(30):
         middle = 0.5 * (low + high)
         if box_separation(a, b._replace(center=a.center + middle * direction)) < apart:
             low = middle
@@ -74,19 +74,19 @@ def test_crossing_edges_touch_in_one_point() -> None:
 def test_overlapping_boxes_are_as_deep_as_the_best_of_all_axes() -> None:
     rng = np.random.default_rng(1)
     close = 0
-    for _ in range(300):
+    for _ in range(100):
         a, b = random_pair(rng, -rng.uniform(0.0, 0.3))
         c = touch(box_box, a, b)
         assert c.count > 0
         exact = box_separation(a, b)
         assert c.least == pytest.approx(exact, abs=1e-6)  # axes nearly parallel count as one
         close += abs(c.least - exact) < 1e-12
-    assert close > 290
+    assert close > 95
 
 
 def test_boxes_apart_are_as_far_as_their_nearest_points() -> None:
     rng = np.random.default_rng(2)
-    for _ in range(300):
+    for _ in range(100):
         a, b = random_pair(rng, rng.uniform(0.0, 0.2))
         c = touch(box_box, a, b, margin=1.0)
         assert c.count > 0
@@ -96,7 +96,7 @@ def test_boxes_apart_are_as_far_as_their_nearest_points() -> None:
 
 def test_moving_along_the_normal_closes_the_gap() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(200):
+    for _ in range(60):
         a, b = random_pair(rng, -rng.uniform(0.01, 0.1))
         c = touch(box_box, a, b)
         apart = b._replace(center=b.center - c.least * c.normal)
@@ -114,7 +114,7 @@ def test_points_farther_than_the_margin_are_left_out() -> None:
 
 def test_swapping_negates_and_moving_both_moves() -> None:
     rng = np.random.default_rng(4)
-    for _ in range(100):
+    for _ in range(40):
         a, b = random_pair(rng, rng.uniform(-0.1, 0.02))
         c, d = touch(box_box, a, b), touch(box_box, b, a)
         assert c.least == pytest.approx(d.least, abs=2e-9)
@@ -162,7 +162,7 @@ def test_the_gap_changes_smoothly_as_a_box_rolls_over_another() -> None:
     a = box((1.0, 1.0, 0.5))
     before: Contact | None = None
     step = 1e-3
-    for i in range(3000):
+    for i in range(2000):
         turn = Rotation.from_rotvec([0.3 * i * step, i * step, 0.2 * i * step]).as_matrix()
         lowest = np.abs(turn[2]) @ np.array([0.5, 0.3, 0.4])
         c = touch(box_box, a, box((0.5, 0.3, 0.4), (0.2 + 0.1 * i * step, 0.1, 0.5 + lowest - 0.01), turn))

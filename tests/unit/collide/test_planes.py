@@ -156,8 +156,9 @@ def test_a_hull_with_a_big_face_keeps_its_lowest_corner():
     angle = np.linspace(0.0, 2.0 * np.pi, 50, endpoint=False)
     prism = np.array([[np.cos(t), np.sin(t), h] for h in (-0.2, 0.2) for t in angle])
     rng = np.random.default_rng(2)
+    standing = hull_shape(prism)
     for _ in range(20):
-        b = hull_shape(prism, turn=small_turn(rng, 0.02))
+        b = moved(standing, small_turn(rng, 0.02), np.zeros(3))
         contact = on_ground(b)
         assert contact.count == 4
         assert contact.least == pytest.approx(surface(b)[:, 2].min(), abs=3e-6)

@@ -49,7 +49,7 @@ def test_support_is_the_farthest_point_of_the_surface(kind):
     rng = np.random.default_rng(1)
     for _ in range(4):
         s = random_shape(kind, rng)
-        points = surface(s)
+        points = surface(s, 80)
         for direction in [*rng.normal(size=(15, 3)), *s.turn.reshape(3, 3).T, *-s.turn.reshape(3, 3).T]:
             n = direction / np.linalg.norm(direction)
             point, _ = farthest(s, 3.0 * direction)
@@ -86,7 +86,7 @@ def test_bounds_hold_the_surface_tightly(kind):
     for _ in range(5):
         s = random_shape(kind, rng)
         lower, upper = bounds(s)
-        points = surface(s)
+        points = surface(s, 60)
         assert np.all(points.min(axis=0) > lower - 1e-12)
         assert np.all(points.max(axis=0) < upper + 1e-12)
         if kind != SHAPE_SUPERELLIPSOID:

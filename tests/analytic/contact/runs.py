@@ -1,0 +1,52 @@
+"""Simulations of contact models and what the tests read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim import ModelBuilder
+
+from ..setups import read, total_energy
+
+__all__ = ["contact_modes", "march", "positions", "read", "simulation", "speeds", "total_energy"]
+
+
+def simulation(
+    builder: ModelBuilder, backend: str, dt: float, dtype: str = "float64", **settings: Any
+) -> gpusim.Simulation:
+    """One world; ``settings`` are those of SolverConfig."""
+    config = gpusim.SolverConfig(dt=dt, **settings)
+    return gpusim.Simulation(builder.finalize(), backend=backend, dtype=dtype, config=config)
+
+
+def march(sim: gpusim.Simulation, times: Sequence[float], observe: Callable[[gpusim.Simulation], Any]) -> np.ndarray:
+    """What ``observe`` sees at the multiples of the step nearest to ``times`` (s)."""
+    found, done, dt = [], round(sim.time / sim.config.dt), sim.config.dt
+    for time in times:
+        step = round(time / dt)
+        sim.step(step - done)
+        done = step
+        found.append(np.asarray(observe(sim), dtype=np.float64))
+    return np.stack(found)
+
+
+def positions(sim: gpusim.Simulation) -> np.ndarray:
+    """Of all bodies of world 0, m, (bodies, 3)."""
+    bodies = len(sim.model.labels("body"))
+    return np.array(sim.read_state()["position"][0], dtype=np.float64)[:bodies]
+
+
+def speeds(sim: gpusim.Simulation) -> np.ndarray:
+    """Of all bodies of world 0 half a step ago, m/s, (bodies,)."""
+    bodies = len(sim.model.labels("body"))
+    return np.linalg.norm(np.array(sim.read_state()["linear_velocity"][0], dtype=np.float64)[:bodies], axis=1)
+
+
+def contact_modes(sim: gpusim.Simulation) -> np.ndarray:
+    """Modes of the points of the first pair of world 0 (gpusim.contact.constants)."""
+    state = sim.read_state()
+    return np.asarray(state["contact_mode"])[0, 0, : int(np.asarray(state["pair_points"])[0, 0])]

@@ -1,0 +1,174 @@
+"""Contacts of the NumPy reference against the kernels, side by side from the same state."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim.backends
+from gpusim import Simulation, SolverConfig
+from gpusim.contact.constants import JOINTED, OVERFLOW, SLIDING, STICKING
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+from .contact_models import MODELS
+
+needs_native = pytest.mark.skipif(
+    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
+)
+#: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
+FLOOR = 1e-3
+LEAST_IMPULSE = 1e-9
+#: Greatest relative difference after one step from the same state.
+ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
+#: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
+LATER = {"float64": 1e-10, "float32": 1e-4}
+WHOLE_RUN = 1e-9
+STEPS = 20
+#: Long chains of dependent decisions: few steps.
+SHORT = {"leg_direct": 6, "heap": 6, "stack": 8, "stack_converges": 8}
+#: Worked out in float32, which the direct solver is not.
+SINGLE = (
+    "ball_half", "slope_sticks", "slope_papers", "stack", "heap", "pendulum_colored", "leg_colored", "hunt_crossley",
+    "volumetric", "disk_uniform", "disk_torques", "own_material",
+)  # fmt: skip
+
+
+@cache
+def built(name: str) -> tuple[Model, dict[str, Any]]:
+    """A model and its settings."""
+    builder, config = MODELS[name].make()
+    return builder.finalize(), config
+
+
+def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **more: Any) -> Simulation:
+    """A model on a backend."""
+    model, config = built(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of colors that overflow
+        launch = "fused" if backend == "native" else "auto"
+        settings = SolverConfig(**(config | more))
+        return Simulation(model, worlds, backend=backend, dtype=dtype, config=settings, launch=launch)
+
+
+def differences(a: Simulation, b: Simulation) -> dict[str, float]:
+    """Greatest difference of every array of the state over the greatest number in it.
+
+    Whether a point with nothing but rounding as its impulse flies or slides is left open.
+    """
+    result, theirs = {}, b.state.variables()
+    loaded = np.linalg.norm(theirs["contact_impulse"], axis=-1) > LEAST_IMPULSE
+    for name, mine in a.state.variables().items():
+        x, y = mine.astype(np.float64), theirs[name].astype(np.float64)
+        if name == "contact_mode":
+            x, y = np.where(loaded, x, 0.0), np.where(loaded, y, 0.0)
+        if x.size:
+            result[name] = float(np.abs(x - y).max() / max(np.abs(y).max(), FLOOR))
+    return result
+
+
+def beyond(found: dict[str, float], most: float) -> dict[str, float]:
+    """Arrays that differ by more than ``most`` or are not numbers."""
+    return {name: value for name, value in found.items() if not value <= most}
+
+
+def copy_state(source: Simulation, target: Simulation) -> None:
+    """Give a simulation the state of another one."""
+    target.state.restore(source.state, np.arange(source.num_worlds))
+    target.changed()
+
+
+CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in SINGLE]
+
+
+@needs_native
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
+    """All arrays of the state after each step, with the reference put on the kernels' state before it."""
+    colored = {"joint_solver": "colored"} if dtype == "float32" else {}
+    reference, native = (make(name, backend, dtype, **colored) for backend in ("numpy", "native"))
+    for step in range(SHORT.get(name, STEPS)):
+        reference.step(1)
+        native.step(1)
+        most = LATER[dtype] if step else ONE_STEP[dtype]
+        assert not beyond(differences(reference, native), most), f"step {step}"
+        copy_state(native, reference)
+
+
+@needs_native
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.calm])
+def test_whole_run(name: str) -> None:
+    """Each goes its own way."""
+    reference, native = make(name, "numpy"), make(name, "native")
+    for sim in (reference, native):
+        sim.step(SHORT.get(name, STEPS))
+    assert not beyond(differences(reference, native), WHOLE_RUN)
+
+
+@pytest.mark.parametrize("name", ["ball_half", "stack_converges", "heap", "pendulum_colored", "leg_direct", "disk_uniform"])
+def test_worlds_keep_their_bits(name: str) -> None:
+    """A world gives the same bits alone and among others, of which one touches nothing and one converges sooner."""
+    worlds, steps = 3, 5
+    speeds = np.array([0.0, 0.7, -0.2])
+    lifts = np.array([0.0, 50.0, 1e-5])
+
+    def start(sim: Simulation, which: list[int]) -> Simulation:
+        lifted = slice(0, sim.model.topology.num_bodies)
+        sim.state.arrays["position"][:, lifted, 2] += lifts[which][:, None]
+        sim.state.arrays["linear_velocity"][:, 0, 0] += speeds[which]
+        sim.changed()
+        return sim
+
+    together = start(make(name, "numpy", worlds=worlds), [0, 1, 2])
+    together.step(steps)
+    for k in range(worlds):
+        alone = start(make(name, "numpy"), [k])
+        alone.step(steps)
+        for array, value in alone.state.variables().items():
+            assert np.array_equal(value[0], together.state.variables()[array][k], equal_nan=True), (k, array)
+
+
+def run(name: str, steps: int, **more: Any) -> Simulation:
+    """The reference after some steps."""
+    sim = make(name, "numpy", **more)
+    sim.step(steps)
+    return sim
+
+
+def test_models_meet_every_case() -> None:
+    """Overflow, jointed manifolds, sliding and sticking, bounces on contacts and limits."""
+    heap = run("heap", 3).backend.work
+    assert heap.contacts is not None
+    assert np.count_nonzero(heap.contacts.manifold_color == OVERFLOW) > 3
+    leg = run("leg_direct", 2)
+    assert leg.backend.work.contacts is not None
+    assert np.count_nonzero(leg.backend.work.contacts.manifold_color == JOINTED) == 2
+    slides, sticks = (run(f"slope_{mode}", 10).state.arrays for mode in ("slides", "sticks"))
+    assert np.all(slides["contact_mode"][0, 0] == SLIDING)
+    assert np.all(sticks["contact_mode"][0, 0] == STICKING)
+    for name, sign in (("ball_dead", 0.0), ("ball_half", 0.5), ("ball_elastic", 1.0)):
+        speed = run(name, 10).state.arrays["linear_velocity"][0, 0, 2]
+        assert speed == pytest.approx(sign, abs=0.1), name
+    swing = make("limit_direct", "numpy")
+    speeds: list[float] = []
+    for _ in range(30):
+        swing.step(1)
+        speeds.append(float(swing.state.arrays["axis_velocity"][0, 0]))
+    turned = np.sign(speeds[1:]) != np.sign(speeds[:-1])
+    assert np.count_nonzero(turned) > 2
+    assert np.allclose(np.abs(speeds), 2.0, rtol=0.05)
+
+
+def test_box_stays_on_its_slope() -> None:
+    """What sticks does not creep: the slip that is left over a second stays below a micrometer."""
+    sim = make("slope_sticks", "numpy")
+    sim.state.arrays["angular_momentum"][:] = 0.0
+    sim.changed()
+    sim.step(300)
+    start: Array = sim.state.arrays["position"][0, 0].copy()
+    sim.step(700)
+    assert np.abs(sim.state.arrays["position"][0, 0] - start).max() < 1e-6
