@@ -164,7 +164,7 @@ struct Partners {
     int* out;
 };
 GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
-    if (!boxes_overlap(w, p.shape, other)) return;
+    if (!boxes_overlap(w, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
     int at = p.count++;
     if (at >= p.room) {
         if (!p.room || p.out[2 * p.room - 1] < other) return;
@@ -177,15 +177,14 @@ GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
 GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
     for (int n = w.bucket_start()[bucket]; n < w.bucket_start()[bucket + 1]; ++n) {
         const int other = w.bucket_shape()[n], *at = w.shape_cell() + 3 * other;
-        if (other <= p.shape || (cell && (is_large(w, other) || at[0] != cell[0] || at[1] != cell[1] || at[2] != cell[2]))) continue;
-        if (may_touch(w, p.shape, other)) add_partner(w, p, other);
+        if (other <= p.shape || (cell && (at[0] != cell[0] || at[1] != cell[1] || at[2] != cell[2]))) continue;
+        add_partner(w, p, other);
     }
 }
 GPUSIM_FN void search_grid(const World& w, Partners& p) {
     const int i = p.shape, *own = w.shape_cell() + 3 * i;
     if (is_large(w, i)) {
-        for (int other = i + 1; other < w.shapes(); ++other)
-            if (may_touch(w, i, other)) add_partner(w, p, other);
+        for (int other = i + 1; other < w.shapes(); ++other) add_partner(w, p, other);
         return;
     }
     search_bucket(w, p, w.buckets(), nullptr);
@@ -208,12 +207,18 @@ GPUSIM_SHARED int find_partners(const World& w, int i, int* out, int room) {
     return p.count;
 }
 // Item: a shape, and behind the last one the end of the list.
-GPUSIM_PHASE void count_pairs(const World& w, int i) { w.pair_start()[i] = i < w.touchable() ? find_partners(w, i, nullptr, 0) : 0; }
+GPUSIM_PHASE void count_pairs(const World& w, int i) {
+    // The first partners are kept, so that most shapes need not be searched for twice.
+    const int room = w.buckets() ? PARTNERS : 0;
+    w.pair_start()[i] = i < w.touchable() ? find_partners(w, i, w.shape_partner() + 2 * room * i, room) : 0;
+}
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
     const int first = w.pair_start()[i], found = w.pair_start()[i + 1] - first;
     const int room = smaller(found, w.pairs() - first);
     if (room <= 0) return;
-    find_partners(w, i, w.pair_shapes() + 2 * first, room);
+    int* out = w.pair_shapes() + 2 * first;
+    if (!w.buckets() || found > PARTNERS) find_partners(w, i, out, room);
+    else copy_numbers(w.shape_partner() + 2 * PARTNERS * i, out, 2 * room);
 }
 GPUSIM_PHASE void count_close(const World& w, int) {
     const int found = w.pair_start()[w.touchable()], places = w.pairs();

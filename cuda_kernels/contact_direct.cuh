@@ -36,7 +36,10 @@ GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.again() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold() = 1; }
-GPUSIM_PHASE void respond_points(const World& w, int m) { point_masses(record(w, m), w.pair_points()[m]); }
+GPUSIM_PHASE void respond_points(const World& w, int m) {
+    point_masses(w, m, record(w, m));
+    for (int k = 0; k < w.pair_points()[m]; ++k) invert_point(point_record(record(w, m), k), soft_normal(w, m));
+}
 // Solve a jointed manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
 GPUSIM_FN void finish_jointed(const World& w, int m, real* r, const Sweep& s) {
     for (int side = 0; side < 2; ++side) {

@@ -77,15 +77,15 @@ GPUSIM_FN void aim_law(const World& w, int m, real* r) {
 }
 
 // Coulomb's friction of one point within the circle of radius ``most``: the impulse that stops the point, or the one on
-// the circle that is opposite to the velocity which it leaves. (k11, k12; k12, k22): masses; u: velocity with impulse p.
-GPUSIM_FN void coulomb(real most, const real* mass, real u1, real u2, real* p) {
+// the circle that is opposite to the velocity which it leaves. (k11, k12; k12, k22): masses, inverse: 1/determinant;
+// u: velocity with impulse p.
+GPUSIM_FN void coulomb(real most, const real* mass, real inverse, real u1, real u2, real* p) {
     const real k11 = mass[3], k12 = mass[4], k22 = mass[5];
     if (!(most > real(0))) {
         p[0] = p[1] = real(0);
         return;
     }
-    const real det = k11 * k22 - k12 * k12;
-    const real s1 = p[0] - (k22 * u1 - k12 * u2) / det, s2 = p[1] - (k11 * u2 - k12 * u1) / det;
+    const real s1 = p[0] - (k22 * u1 - k12 * u2) * inverse, s2 = p[1] - (k11 * u2 - k12 * u1) * inverse;
     const real held = s1 * s1 + s2 * s2;
     if (held <= most * most) {
         p[0] = s1;

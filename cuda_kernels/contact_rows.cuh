@@ -75,21 +75,78 @@ GPUSIM_SHARED void free_response(const World& w, int m, real* r) {
         for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = moved[k];
     }
 }
-// Masses of the points in the frame, from the response.
-GPUSIM_SHARED void point_masses(real* r, int points) {
-    for (int n = 0; n < points; ++n) {
-        real *p = point_record(r, n), columns[9];
-        for (int j = 0; j < 3; ++j) {
-            real wrench[6], moved[6], u[3];
-            copy3(r + AT_FRAME + 3 * j, wrench);
-            cross3(p + AT_PLACE, wrench, wrench + 3);
-            respond(r, wrench, moved);
-            velocity_at(moved, p + AT_PLACE, u);
-            for (int k = 0; k < 3; ++k) columns[3 * k + j] = dot3(r + AT_FRAME + 3 * k, u);
-        }
+// Rows of a point, from the response: the Jacobian by columns of (normal, tangent, tangent, 0), six of them, then the
+// relative twists that unit impulses along the three bring, eight numbers each. A CPU keeps them, as it would take longer
+// to find them anew in every sweep and has vectors of 4 and 8 numbers; a GPU has no memory to spare, but arithmetic.
+#define ROW_NUMBERS 24
+#define POINT_ROW_NUMBERS 48
+#if GPUSIM_GPU
+#define WIDE 6
+#else
+#define WIDE 8
+typedef real Wide4 __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef real Wide8 __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+#endif
+// u = rows twist, and twist += motions change: the same sums in the same order, by vectors on a CPU.
+GPUSIM_FN void rows_velocity(const real* rows, const real* twist, real* u) {
+#if GPUSIM_GPU
+    for (int d = 0; d < 3; ++d) {
+        u[d] = rows[d] * twist[0];
+        for (int c = 1; c < 6; ++c) u[d] += rows[4 * c + d] * twist[c];
+    }
+#else
+    const Wide4* column = reinterpret_cast<const Wide4*>(rows);
+    Wide4 sum = column[0] * twist[0];
+    for (int c = 1; c < 6; ++c) sum += column[c] * twist[c];
+    *reinterpret_cast<Wide4*>(u) = sum;
+#endif
+}
+GPUSIM_FN void rows_motion(const real* rows, const real* change, real* twist) {
+#if GPUSIM_GPU
+    for (int k = 0; k < 6; ++k)
+        twist[k] += rows[ROW_NUMBERS + k] * change[0] + rows[ROW_NUMBERS + 8 + k] * change[1] + rows[ROW_NUMBERS + 16 + k] * change[2];
+#else
+    const Wide8* motion = reinterpret_cast<const Wide8*>(rows + ROW_NUMBERS);
+    *reinterpret_cast<Wide8*>(twist) += motion[0] * change[0] + motion[1] * change[1] + motion[2] * change[2];
+#endif
+}
+GPUSIM_FN void find_rows(const real* r, const real* p, real* rows) {
+    for (int d = 0; d < 3; ++d) {
+        real wrench[6], *motion = rows + ROW_NUMBERS + 8 * d;
+        copy3(r + AT_FRAME + 3 * d, wrench);
+        cross3(p + AT_PLACE, wrench, wrench + 3);
+        respond(r, wrench, motion);
+        motion[6] = motion[7] = real(0);
+        for (int c = 0; c < 6; ++c) rows[4 * c + d] = wrench[c];
+    }
+    for (int c = 0; c < 6; ++c) rows[4 * c + 3] = real(0);
+}
+#if GPUSIM_GPU
+#define POINT_ROWS(rows, w, m, r, points)                \
+    real rows[4 * POINT_ROW_NUMBERS];                    \
+    for (int n_ = 0; n_ < (points); ++n_) find_rows(r, point_record(r, n_), rows + POINT_ROW_NUMBERS * n_)
+#else
+#define POINT_ROWS(rows, w, m, r, points) const real* rows = w.point_rows() + 4 * POINT_ROW_NUMBERS * (m)
+#endif
+// Masses of the points in the frame.
+GPUSIM_SHARED void point_masses(const World& w, int m, real* r) {
+    for (int n = 0; n < w.pair_points()[m]; ++n) {
+#if GPUSIM_GPU
+        real rows[POINT_ROW_NUMBERS];
+#else
+        real* rows = w.point_rows() + POINT_ROW_NUMBERS * (4 * m + n);
+#endif
+        real *p = point_record(r, n), k[9];
+        find_rows(r, p, rows);
+        for (int i = 0; i < 3; ++i)
+            for (int j = 0; j < 3; ++j) {
+                real sum = real(0);
+                for (int c = 0; c < 6; ++c) sum += rows[4 * c + i] * rows[ROW_NUMBERS + 8 * j + c];
+                k[3 * i + j] = sum;
+            }
         real* mass = p + AT_MASS;
-        mass[0] = columns[0]; mass[1] = columns[3]; mass[2] = columns[6];
-        mass[3] = columns[4]; mass[4] = columns[5]; mass[5] = columns[8];
+        mass[0] = k[0]; mass[1] = k[3]; mass[2] = k[6];
+        mass[3] = k[4]; mass[4] = k[5]; mass[5] = k[8];
     }
 }
 GPUSIM_FN void world_anchor(const World& w, int shape, const double* anchor, double* out) {
@@ -164,7 +221,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int m) {
     r[AT_SHEAR + 1] = shear[2];
     if (is_jointed(w, m)) return;  // the direct solver finds its response
     free_response(w, m, r);
-    point_masses(r, points);
+    point_masses(w, m, r);
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
@@ -193,6 +250,14 @@ GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
 }
+// What a sweep would have to divide by: 1/(mass + compliance), 1/determinant of the tangents' masses, and the load that
+// rubs for a unit of normal impulse: a rigid point that gives way still rubs with all of its load.
+GPUSIM_FN void invert_point(real* p, bool soft) {
+    const real* mass = p + AT_MASS;
+    p[AT_SOLVE] = real(1) / (mass[0] + p[AT_GAMMA]);
+    p[AT_SOLVE + 1] = real(1) / (mass[3] * mass[5] - mass[4] * mass[4]);
+    p[AT_SOLVE + 2] = soft ? real(1) : real(1) + p[AT_GAMMA] / mass[0];
+}
 // Rows of point k: biases after the kick, from the velocities before it.
 GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* before, const real* kicked) {
     real *p = point_record(r, k), u[3], v[3], bend[3] = {real(0), real(0), real(0)};
@@ -214,9 +279,14 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     p[AT_BIAS + 1] = dot3(n + 3, bend) + slip[1];
     p[AT_BIAS + 2] = dot3(n + 6, bend) + slip[2];
     p[AT_GAMMA] = apart || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
-    if (soft_normal(w, m)) soften_point(w, m, p, dot3(n, u));
-    if (soft_normal(w, m)) p[AT_PUSH] = real(0);
-    else p[AT_IMPACT] = impact_speed(w, r[AT_RESTITUTION], gap, dot3(n, u), dot3(n, v));
+    const bool soft = soft_normal(w, m);
+    if (soft) {
+        soften_point(w, m, p, dot3(n, u));
+        p[AT_PUSH] = real(0);
+    } else {
+        p[AT_IMPACT] = impact_speed(w, r[AT_RESTITUTION], gap, dot3(n, u), dot3(n, v));
+    }
+    invert_point(p, soft);
 }
 // Item: a place for a pair.
 GPUSIM_PHASE void aim_pair(const World& w, int m) {
@@ -232,19 +302,15 @@ GPUSIM_FN void from_frame(const real* r, const real* p, stored* out) {
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * p[0] + r[AT_FRAME + 3 + k] * p[1] + r[AT_FRAME + 6 + k] * p[2]);
 }
-// A rigid point that gives way still rubs with all of its load.
-GPUSIM_FN real rubbing_load(const real* p, real normal, bool soft) {
-    return soft ? normal : normal * (real(1) + p[AT_GAMMA] / p[AT_MASS]);
-}
-GPUSIM_FN int mode_of(const real* r, const real* p, bool soft) {
+GPUSIM_FN int mode_of(const real* r, const real* p) {
     if (!(p[AT_IMPULSE] > real(0))) return CONTACT_FLIGHT;
     const real rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
-    return rub >= real(SLIDING_SHARE) * r[AT_FRICTION] * rubbing_load(p, p[AT_IMPULSE], soft) ? CONTACT_SLIDING : CONTACT_STICKING;
+    return rub >= real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_SOLVE + 2] ? CONTACT_SLIDING : CONTACT_STICKING;
 }
 // How far a sticking point slips in the drift; its arms, for the next substep.
 GPUSIM_FN void slip_point(const World& w, int m, int k, const real* r, const real* p, const real* twist) {
     const int at = 4 * m + k;
-    const bool sticks = mode_of(r, p, soft_normal(w, m)) == CONTACT_STICKING;
+    const bool sticks = mode_of(r, p) == CONTACT_STICKING;
     real u[3], slip[3];
     velocity_at(twist, p + AT_PLACE, u);
     to_frame(r, w.contact_slip() + 3 * at, real(1), slip);
@@ -277,7 +343,7 @@ GPUSIM_PHASE void store_pair(const World& w, int m) {
         const int at = 4 * m + k;
         from_frame(r, p + AT_IMPULSE, w.contact_impulse() + 3 * at);
         if (p[AT_IMPACT] > real(0) && p[AT_IMPULSE] > real(0)) clear_numbers(w.contact_impulse() + 3 * at, 3);
-        w.contact_mode()[at] = mode_of(r, p, soft_normal(w, m));
+        w.contact_mode()[at] = mode_of(r, p);
     }
     from_frame(r, r + AT_TORQUE, w.pair_torque() + 3 * m);
     const real shear[3] = {real(0), r[AT_SHEAR], r[AT_SHEAR + 1]};

@@ -4,9 +4,9 @@
 #include "contact_rows.cuh"
 
 struct Sweep {
-    real twist[6];   // relative, at the middle of the manifold
-    real wrench[6];  // sum of what was added, about the middle
-    real most;       // greatest change of an impulse
+    real twist[WIDE];   // relative, at the middle of the manifold; 6 numbers, filled up with zeros on a CPU
+    real wrench[WIDE];  // sum of what was added, about the middle
+    real most;          // greatest change of an impulse
 };
 GPUSIM_FN void apply(const real* r, const real* wrench, Sweep& s) {
     real moved[6];
@@ -19,35 +19,32 @@ GPUSIM_FN void apply(const real* r, const real* wrench, Sweep& s) {
 GPUSIM_FN void note_change(Sweep& s, real change) {
     if (!(magnitude(change) <= s.most)) s.most = magnitude(change);
 }
-// Change of a point's impulse in the frame.
-GPUSIM_FN void push_point(const real* r, const real* p, const real* change, Sweep& s) {
-    real wrench[6];
-    for (int k = 0; k < 3; ++k)
-        wrench[k] = r[AT_FRAME + k] * change[0] + r[AT_FRAME + 3 + k] * change[1] + r[AT_FRAME + 6 + k] * change[2];
-    cross3(p + AT_PLACE, wrench, wrench + 3);
-    apply(r, wrench, s);
-    for (int k = 0; k < 3; ++k) note_change(s, change[k]);
-}
 // Normal impulse of a point, then its friction with what that does to the tangents.
-GPUSIM_FN void sweep_point(const real* r, real* p, bool soft, int friction, Sweep& s) {
-    real u[3], change[3], rub[2] = {p[AT_IMPULSE + 1], p[AT_IMPULSE + 2]};
-    const real *mass = p + AT_MASS, *bias = p + AT_BIAS;
-    velocity_at(s.twist, p + AT_PLACE, u);
-    const real normal = dot3(r + AT_FRAME, u) + bias[0], old = p[AT_IMPULSE];
-    const real now = larger(old - (normal + p[AT_GAMMA] * old) / (mass[0] + p[AT_GAMMA]), real(0));
-    change[0] = now - old;
-    const real u1 = dot3(r + AT_FRAME + 3, u) + bias[1] + mass[1] * change[0];
-    const real u2 = dot3(r + AT_FRAME + 6, u) + bias[2] + mass[2] * change[0];
-    const real load = rubbing_load(p, now, soft);
-    if (friction == LAW_COULOMB) coulomb(r[AT_FRICTION] * load, mass, u1, u2, rub);
+GPUSIM_FN void sweep_point(const real* r, real* p, const real* rows, int friction, Sweep& s) {
+    real u[4];
+    rows_velocity(rows, s.twist, u);
+    const real *mass = p + AT_MASS, *bias = p + AT_BIAS, old = p[AT_IMPULSE];
+    const real now = larger(old - (u[0] + bias[0] + p[AT_GAMMA] * old) * p[AT_SOLVE], real(0));
+    real change[3] = {now - old, real(0), real(0)}, rub[2] = {p[AT_IMPULSE + 1], p[AT_IMPULSE + 2]};
+    const real u1 = u[1] + bias[1] + mass[1] * change[0], u2 = u[2] + bias[2] + mass[2] * change[0];
+    const real load = now * p[AT_SOLVE + 2];
+    if (friction == LAW_COULOMB) coulomb(r[AT_FRICTION] * load, mass, p[AT_SOLVE + 1], u1, u2, rub);
     else if (friction == LAW_REGULARIZED) regularized(r[AT_FRICTION] * load, r[AT_SPEED], mass, u1, u2, rub);
     change[1] = rub[0] - p[AT_IMPULSE + 1];
     change[2] = rub[1] - p[AT_IMPULSE + 2];
     p[AT_IMPULSE] = now;
     p[AT_IMPULSE + 1] = rub[0];
     p[AT_IMPULSE + 2] = rub[1];
-    for (int k = 0; k < 3; ++k) p[AT_STEP + k] += change[k];
-    push_point(r, p, change, s);
+    rows_motion(rows, change, s.twist);
+    for (int d = 0; d < 3; ++d) {
+        p[AT_STEP + d] += change[d];
+        note_change(s, change[d]);
+    }
+}
+// Wrench of all that a sweep changed at a point.
+GPUSIM_FN void add_wrench(const real* p, const real* rows, Sweep& s) {
+    for (int c = 0; c < 6; ++c)
+        s.wrench[c] += rows[4 * c] * p[AT_STEP] + rows[4 * c + 1] * p[AT_STEP + 1] + rows[4 * c + 2] * p[AT_STEP + 2];
 }
 GPUSIM_FN real total_normal(real* r, int points) {
     real sum = real(0);
@@ -128,16 +125,17 @@ GPUSIM_FN int point_passes(const World& w, int m) {
 // All points of manifold m in turn, then what acts on the patch as a whole; the wrench stays in ``s``.
 GPUSIM_SHARED void sweep_points(const World& w, int m, real* r, Sweep& s) {
     const int points = w.pair_points()[m], friction = friction_law(w, m), passes = point_passes(w, m);
-    const bool soft = soft_normal(w, m);
     for (int k = 0; k < points; ++k) clear_numbers(point_record(r, k) + AT_STEP, 3);
+    POINT_ROWS(rows, w, m, r, points);
     for (int pass = 0; pass < passes; ++pass)
-        for (int k = 0; k < points; ++k) sweep_point(r, point_record(r, k), soft, friction, s);
+        for (int k = 0; k < points; ++k) sweep_point(r, point_record(r, k), rows + POINT_ROW_NUMBERS * k, friction, s);
+    for (int k = 0; k < points; ++k) add_wrench(point_record(r, k), rows + POINT_ROW_NUMBERS * k, s);
     if (friction == LAW_CONTENSOU) sweep_patch(w, m, r, points, s);
     else if (r[AT_SPINNING] > real(0) || r[AT_ROLLING] > real(0)) sweep_torques(r, points, s);
 }
 GPUSIM_FN void start_sweep(const World& w, int m, const real* r, const real* velocity, Sweep& s) {
+    for (int k = 0; k < WIDE; ++k) s.twist[k] = s.wrench[k] = real(0);
     relative_twist(w, m, r, velocity, s.twist);
-    for (int k = 0; k < 6; ++k) s.wrench[k] = real(0);
     s.most = real(0);
 }
 // What a wrench does to both bodies; those of an overflow manifold leave it for the sum over each body.
@@ -277,5 +275,6 @@ GPUSIM_PHASE void settle_pair(const World& w, int m) {
         if (!(p[AT_IMPULSE] > real(0))) p[AT_IMPACT] = real(0);
         p[AT_GAMMA] = real(0);
         p[AT_BIAS] = p[AT_IMPACT] > real(0) ? -p[AT_IMPACT] : p[AT_BIAS] + p[AT_PUSH];
+        invert_point(p, false);
     }
 }

@@ -1,4 +1,4 @@
-"""Quarantine: a world that goes NaN stays at its last good state; its neighbors go on."""
+"""Quarantine: a world that goes NaN stays at its last good state; its neighbors go on. Capacities that run out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.actuators.base import Group
+from gpusim.errors import SimulationError
+from gpusim.model.contact_topology import capacity_message
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -112,6 +114,55 @@ class Quarantine:
                 body = sim.model.bodies[bad[0]].element if bad[0] < len(sim.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
         return f"unknown cause after t = {time:.6g} s"
+
+
+class CapacityWatch:
+    """Tells of worlds where more pairs of shapes are close than there are places (``SolverConfig.max_pairs``)."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim, self._warned = sim, False
+        self.places = sim.model.contact.capacity(sim.config, sim.model.topology.dynamic)
+        self._seen: Array = np.zeros(sim.num_worlds, dtype=np.int64)
+
+    @property
+    def full(self) -> Array:
+        """True for worlds that lost pairs since the start or reset, (num_worlds,)."""
+        return np.asarray(self._sim.read_state()["pairs_lost"] > 0)
+
+    def check(self) -> None:
+        """After a run: warn, once in a simulation, or raise where the settings are strict.
+
+        Raises:
+            SimulationError: a world lost pairs in the last run and ``SolverConfig(strict=True)``.
+        """
+        strict = self._sim.config.strict
+        if not self.places or (self._warned and not strict) or not self._sim.backend.newly_crowded():
+            return
+        lost = self._sim.read_state()["pairs_lost"].astype(np.int64)
+        new = np.flatnonzero(lost > self._seen)
+        self._seen = lost
+        if not new.size:  # a trial alone ran out
+            return
+        if strict:
+            raise SimulationError(self._message(new))
+        self._warned = True
+        warnings.warn(self._message(new), stacklevel=3)
+
+    def release(self, worlds: Array) -> None:
+        """Worlds that were reset start anew."""
+        self._seen[worlds] = 0
+
+    def report(self) -> list[str]:
+        """One line for every world that lost pairs."""
+        most = self._sim.read_state()["pairs_most"]
+        return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
+
+    def _message(self, worlds: Array) -> str:
+        """Of the world that needs most places, so that the number to give serves all."""
+        most = self._sim.read_state()["pairs_most"]
+        worst = int(worlds[np.argmax(most[worlds])])
+        others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
+        return capacity_message(int(most[worst]), self.places, worst) + others
 
 
 # What a health word of the kernels names (cuda_kernels/health.cuh): code * INDICES + index + 1.

@@ -11,7 +11,9 @@ import numpy as np
 from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import choose_backend, make_backend
 from gpusim.backends.base import Backend
+from gpusim.contact.report import Contacts, ContactSums, find_contacts
 from gpusim.errors import ModelError, unknown_name
+from gpusim.health import CapacityWatch
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.model import Model
@@ -151,7 +153,10 @@ class Simulation:
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
         self.quarantine = self.backend.make_quarantine(self._self)
+        self.capacity = CapacityWatch(self._self)
         self._sensed: Work | None = None
+        self._contacts: Contacts | None = None
+        self._contact_sums: ContactSums | None = None
         self._signals: SignalTable | None = None
 
     def __reduce__(self) -> Any:
@@ -187,12 +192,14 @@ class Simulation:
 
         Raises:
             ModelError: n or dt breaks a rule. A world that goes NaN does not raise: see :meth:`health`.
+            SimulationError: more pairs of shapes are close than there are places, and ``config.strict`` is set.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        self._sensed = None
+        self._forget()
         self.backend.advance(n, size, self.quarantine.check)
+        self.capacity.check()
 
     def sensed(self) -> Work:
         """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
@@ -202,13 +209,38 @@ class Simulation:
 
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""
-        self._sensed = None
+        self._forget()
         self.backend.changed()
+
+    def _forget(self) -> None:
+        """What was sensed is of a state before."""
+        self._sensed = self._contacts = self._contact_sums = None
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
         if self._sensed is None:
             self.backend.current_angles()
+
+    # Contacts.
+
+    def contacts(self, world: Any = None) -> Contacts:
+        """Contact points at the current time, with gaps, forces and modes; see :class:`Contacts`.
+
+        Args:
+            world: None for all, a number, a list of numbers, or a mask (num_worlds,).
+        """
+        if self._contacts is None:
+            self._contacts = find_contacts(self.sensed(), self.backend.sensed_contacts())
+        if world is None:
+            return self._contacts
+        chosen = self.world_indices("Simulation.contacts", world)
+        return self._contacts.select(np.isin(self._contacts.world, chosen))
+
+    def contact_sums(self) -> ContactSums:
+        """Contact forces by body and shape at the current time."""
+        if self._contact_sums is None:
+            self._contact_sums = ContactSums(self.contacts(), self.read_state()["position"])
+        return self._contact_sums
 
     # Signals.
 
@@ -341,6 +373,7 @@ class Simulation:
         self.backend.restore(self._initial, worlds)
         self.control.array[worlds] = self.model.default_controls
         self.quarantine.release(worlds)
+        self.capacity.release(worlds)
         self.changed()
 
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
@@ -370,17 +403,21 @@ class Simulation:
         return ~self.quarantine.stopped
 
     def health_word(self) -> Array:
-        """Health of every world as one number: the sum of 1 (failed) and 4 (not converged).
-
-        2 is kept for capacities that run over; without contacts there are none.
+        """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places) and
+        4 (not converged).
         """
-        return 1 * self.quarantine.stopped + 4 * (self.read_state()["not_converged"] > 0)
+        return 1 * self.quarantine.stopped + 2 * self.capacity.full + 4 * (self.read_state()["not_converged"] > 0)
 
     def health_report(self) -> str:
-        """One line for every quarantined world: when and where it failed first; and for solves that gave up."""
+        """One line for every quarantined world: when and where it failed first; for pairs without a place; for solves
+        that gave up.
+        """
         count = self.read_state()["not_converged"]
         given_up = [
             f"world {world}: {count[world]} substeps ended before the solve converged; give more iterations"
             for world in np.flatnonzero(count)
         ]
-        return "\n".join([self.quarantine.report(), *given_up])
+        told = [*self.capacity.report(), *given_up]
+        if not told or self.quarantine.stopped.any():
+            told.insert(0, self.quarantine.report())
+        return "\n".join(told)

@@ -2,6 +2,7 @@
 #pragma once
 #include "boxes.cuh"
 #include "convex.cuh"
+#include "height_field.cuh"
 #include "planes.cuh"
 #include "smooth.cuh"
 #include "spheres.cuh"
@@ -10,8 +11,9 @@ GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
 }
 
-// Sees the lower kind first.
+// Sees a height field or else the lower kind first.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+    if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
     if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
     if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);
     if (a.kind == SHAPE_CAPSULE && b.kind == SHAPE_CAPSULE) return capsule_capsule(a, b, margin, out);
@@ -36,10 +38,11 @@ GPUSIM_FN void swap_sides(Manifold& out) {
     }
 }
 
-// Contact points with a gap of margin at most; returns their number. guess: 4 numbers, zeros at first, kept for the pair
+// Contact points with a gap of margin at most; returns their number. Of the manifolds with a height field this gives the
+// deepest; height_field_manifolds gives more. guess: 4 numbers, zeros at first, kept for the pair
 // from step to step: the normal in the frame of the shape of the lower kind and a spare. It only saves time.
 GPUSIM_PHASE int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
-    const bool swapped = a.kind > b.kind;
+    const bool swapped = b.kind == SHAPE_HEIGHT_FIELD || (a.kind > b.kind && a.kind != SHAPE_HEIGHT_FIELD);
     const Shape& first = swapped ? b : a;
     const Shape& second = swapped ? a : b;
     collide_ordered(first, second, margin, guess, out);

@@ -6,8 +6,11 @@
 
 #define CLEARLY_APART 1e-5   // relative: from here on the vector between the nearest points is an exact normal
 #define TOUCHING 1e-9        // relative: below it that vector says nothing
+#define EPA_FLAT 1e-10       // accuracy of the least motion that parts overlapping polytopes, relative
+#define EPA_ROUND 1e-4       // that of others; the polish does the rest
 #define POLISH_GAP 0.01      // relative: how far apart the cores are put for an exact normal
 #define POLISH_STEPS 6
+#define SAME_NORMAL 1e-11    // squared change of a normal (rad) that is not worth another step
 #define PARALLEL_SINE 0.02   // segments at less than 1.1 degrees touch along a line
 #define EXACT 1e-9           // relative error of a gap that the points from the polygons may have
 #define EXACT_ROUND 1e-5     // with the eight corners of an upright cap
@@ -52,7 +55,7 @@ GPUSIM_SHARED void polish_normal(const Shape& a, const Shape& b, Approach& c) {
             change += (component - c.normal[k]) * (component - c.normal[k]);
             c.normal[k] = component;
         }
-        if (change < 1e-24) break;
+        if (change < SAME_NORMAL) break;
     }
     if (depth_along(a, b, c.offset, c.normal) > depth) copy3(best, c.normal);
 }
@@ -78,7 +81,7 @@ GPUSIM_SHARED bool approach(const Shape& a, const Shape& b, double margin, doubl
     nearest_points(s, v, c.on_a, c.on_b);
     if (status == GJK_OVERLAP || distance <= CLEARLY_APART * c.extent) {
         if (status == GJK_OVERLAP)
-            epa(a, b, c.offset, c.extent, is_polytope(a) && is_polytope(b) ? 1e-10 : 1e-6, s, c.normal);
+            epa(a, b, c.offset, c.extent, is_polytope(a) && is_polytope(b) ? EPA_FLAT : EPA_ROUND, s, c.normal);
         polish_normal(a, b, c);
     }
     c.gap = -depth_along(a, b, c.offset, c.normal);

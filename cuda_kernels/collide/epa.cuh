@@ -7,9 +7,9 @@
 #pragma once
 #include "gjk.cuh"
 
-#define EPA_POINTS 40
-#define EPA_FACES 76    // 2 points - 4
-#define EPA_EDGES 48    // of the hole that a new point makes
+#define EPA_POINTS 32
+#define EPA_FACES 60    // 2 points - 4
+#define EPA_EDGES 40    // of the hole that a new point makes
 #define EPA_THIN 1e-9   // a simplex of this height, relative to the shapes, is flat
 
 struct Polytope {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gpusim.contact.report import Trial
 from gpusim.model.state import State
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -91,6 +92,12 @@ class Backend(Protocol):
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
+
+    def sensed_contacts(self) -> Trial | None:
+        """Contacts of the last :meth:`sensed`; None where the model has no places for pairs."""
+
+    def newly_crowded(self) -> bool:
+        """Whether worlds may have had more close pairs of shapes than places since the last call."""
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""

@@ -23,7 +23,7 @@ CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "d
 """C type of every table, by name."""
 CONTACT_SIZES = (
     "shapes", "touchable", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts", "color_places",
-    "body_places", "pair_sides", "contact_bodies", "kept_pairs", "course_rows", "max_colors",
+    "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs", "course_rows", "max_colors",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from gpusim.backends.header import POSE, SENSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import model_variant
+from gpusim.contact.report import Trial
 from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -27,6 +28,8 @@ from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
+# Counters of the device that arrive after every run.
+_TOLD = ("failed", "crowded")
 _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
@@ -48,6 +51,7 @@ class CudaBackend(KernelBackend):
     """
 
     name = "cuda"
+    on_cpu = False
 
     def __init__(
         self,
@@ -71,7 +75,6 @@ class CudaBackend(KernelBackend):
         self._sensed_h, self._posed = 0.0, False
         self._initial_arguments: Any = None
         self._last_stream: Any = None
-        self._graphs: dict[tuple[int, float], Any] = {}
         self._kernels: dict[str, Any] = {}
         with self._here():
             self._load(fast, specialize)
@@ -96,10 +99,10 @@ class CudaBackend(KernelBackend):
         if not self.staged and self.layout.size <= int(gpu.attributes["MaxSharedMemoryPerBlockOptin"]):
             self._shared = self.layout.size
             self._kernel("run_worlds").max_dynamic_shared_size_bytes = self._shared
-        # The flag of failed worlds, as it arrives from the device.
-        self._pinned = cupy.cuda.alloc_pinned_memory(4)
-        self._failed_host = np.frombuffer(self._pinned, np.int32, 1)
-        self._failed_host[:] = 0
+        # The counts of failed and of crowded worlds, as they arrive from the device.
+        self._pinned = cupy.cuda.alloc_pinned_memory(8)
+        self._told = np.frombuffer(self._pinned, np.int32, 2)
+        self._told[:] = 0
 
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
@@ -226,7 +229,7 @@ class CudaBackend(KernelBackend):
         Returns:
             True if more worlds are known to have failed.
 
-        The flag of this call's worlds arrives with a later call or with :meth:`read_health`.
+        The counts of this call arrive with a later call, those of failed worlds also with :meth:`read_health`.
         """
         h = dt / self.config.substeps
         with self._here():
@@ -238,8 +241,9 @@ class CudaBackend(KernelBackend):
             for start in range(0, 0 if self.staged else n, MOST_STEPS):
                 self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
-            source = self._arrays["failed"].data.ptr
-            self._cupy.cuda.runtime.memcpyAsync(self._failed_host.ctypes.data, source, 4, _DEVICE_TO_HOST, stream)
+            for k, name in enumerate(_TOLD):
+                source, target = self._arrays[name].data.ptr, self._told[k:].ctypes.data
+                self._cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
         self._device_newer = True
         self.changed()
         return self.newly_failed()
@@ -306,6 +310,8 @@ class CudaBackend(KernelBackend):
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
+        # Contacts in the slabs are now those of the state, not of a trial.
+        self._sensed_h = 0.0
         self._posed = self._device_newer = True
 
     def current_angles(self) -> None:
@@ -316,6 +322,11 @@ class CudaBackend(KernelBackend):
         """Velocities and forces at the current time (stage sense), on the host."""
         self._sense(h)
         return self.fill_work(h)
+
+    def sensed_contacts(self) -> Trial | None:
+        """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
+        self._sense(self.config.dt / self.config.substeps)
+        return super().sensed_contacts()
 
     def changed(self) -> None:
         """The state is another one: what the slabs hold for signals is out of date."""
@@ -403,8 +414,24 @@ class CudaBackend(KernelBackend):
 
     def newly_failed(self) -> bool:
         """Whether more worlds are known to have failed than at the last call."""
-        seen, self._seen = self._seen, int(self._failed_host[0])
+        seen, self._seen = self._seen, int(self._told[0])
         return self._seen > seen
+
+    def newly_crowded(self) -> bool:
+        """Whether worlds are known to have had more close pairs of shapes than places since the last call.
+
+        With strict settings this waits for the device, so that no step goes on after one that lost pairs.
+        """
+        if self.config.strict:
+            with self._here():
+                self._told[1] = self._arrays["crowded"].get()[0]
+        seen, self._seen_crowded = self._seen_crowded, int(self._told[1])
+        return self._seen_crowded > seen
+
+    def make_program(self) -> None:
+        """The order of staged launches, for the settings as they are; graphs of the one before are gone."""
+        super().make_program()
+        self._graphs: dict[tuple[int, float], Any] = {}
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
@@ -412,5 +439,5 @@ class CudaBackend(KernelBackend):
             health = self._arrays["health"].get()
             health[worlds] = 0
             self._arrays["health"].set(health)
-            self._failed_host[0] = self._seen = int(np.count_nonzero(health))
+            self._told[0] = self._seen = int(np.count_nonzero(health))
             self._arrays["failed"].fill(self._seen)

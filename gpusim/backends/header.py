@@ -19,7 +19,7 @@ from gpusim.backends import staged
 from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
-from gpusim.model.contact_fields import RECORD_LAYOUT
+from gpusim.model.contact_fields import PARTNERS, RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field
 from gpusim.reference import (
@@ -85,6 +85,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,
+        "PARTNERS": PARTNERS,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
     }
@@ -300,10 +301,13 @@ def _copy_state() -> list[str]:
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
+        # Of the places for pairs only those in use; others hold nothing.
+        out.append(f"    const int pairs = {'w.a->kept_pair_count[w.id]' if left == 'slab' else '*w.pair_count()'};")
         for f in kept_fields():
             slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
             here = {"slab": slab, "kept": kept}
-            loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads)"
+            used = _count(f).replace("w.pairs()", "pairs")
+            loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
             out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
         out.append("}")
     # Worlds that are reset take the arrays of another state of the same model.

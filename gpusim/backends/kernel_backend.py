@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gpusim.backends.header import (
 from gpusim.backends.slab import actuator_sizes, slab_layout
 from gpusim.backends.staged import Program
 from gpusim.backends.tables import model_tables
+from gpusim.contact.report import Trial
 from gpusim.errors import unknown_name
 from gpusim.health import KernelQuarantine
 from gpusim.model.fields import DERIVED_FIELDS
@@ -68,6 +69,8 @@ class KernelBackend(ABC):
     """
 
     name: str
+    on_cpu: ClassVar[bool] = True
+    """What a CPU keeps because its memory is wide and its arithmetic slow, a GPU works out anew."""
 
     def __init__(
         self,
@@ -84,15 +87,21 @@ class KernelBackend(ABC):
         self.num_worlds = state.num_worlds
         self.tables, self.sizes = model_tables(model, config, self.num_worlds)
         self.sizes |= actuator_sizes(model)
+        if not self.on_cpu:
+            self.sizes["row_pairs"] = 0
         self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None
-        self._seen = 0
+        self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
-        settings = {name: self._setting(name) for name in SETTINGS_INT}
-        self.program = Program(self.sizes, settings, self.direct)
+        self.make_program()
         self.staged = use_staged(launch, self.layout.size)
         self.arguments = np.zeros((), arguments_type())
+
+    def make_program(self) -> None:
+        """The order of staged launches, for the settings as they are."""
+        settings = {name: self._setting(name) for name in SETTINGS_INT}
+        self.program = Program(self.sizes, settings, self.direct)
 
     # What a backend adds: memory and launches.
 
@@ -163,6 +172,11 @@ class KernelBackend(ABC):
         """Whether more worlds have failed than at the last call."""
         seen, self._seen = self._seen, int(self.failed[0])
         return self._seen > seen
+
+    def newly_crowded(self) -> bool:
+        """Whether worlds had more close pairs of shapes than places since the last call."""
+        seen, self._seen_crowded = self._seen_crowded, int(self.crowded[0])
+        return self._seen_crowded > seen
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
@@ -237,6 +251,9 @@ class KernelBackend(ABC):
         if self._work is not None:
             self._work.refresh_parameters()
         a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
+        if a["bounces"] != self._setting("bounces"):
+            a["bounces"] = self._setting("bounces")
+            self.make_program()
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
@@ -279,6 +296,12 @@ class KernelBackend(ABC):
     @abstractmethod
     def slab_array(self, name: str) -> Array:
         """Host view or copy of a slab array after stage sense, (num_worlds, ...)."""
+
+    def sensed_contacts(self) -> Trial | None:
+        """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
+        if not self.sizes["pairs"]:
+            return None
+        return Trial(*(self.slab_array(name) for name in ("pair_count", "pair_shapes", "pair_points", "manifold")))
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage sense."""

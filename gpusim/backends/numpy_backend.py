@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.arrays import on_host
+from gpusim.contact.report import Trial
 from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
@@ -51,6 +52,8 @@ class NumpyBackend:
         self._direct = config.joint_solver == "direct"
         self._rows = model.topology.num_constraints > 0
         self._displacement: Array | None = None
+        self._trial: Trial | None = None
+        self._crowded = 0
 
     def bind(self, control: Array) -> None:
         """Take the commands from ``control``, (num_worlds, controls)."""
@@ -91,9 +94,25 @@ class NumpyBackend:
         kept = self._contact_state()
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             sense_stage(self, self.work.config, h)
+        self._keep_trial()
         for name, array in kept.items():
             self.state.arrays[name][:] = array
         return self.work
+
+    def _keep_trial(self) -> None:
+        """The contacts that the trial has found, before the state gets back its own."""
+        if self.work.contacts is not None:
+            found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
+            self._trial = Trial(manifold=self.work.contacts.manifold, **found)
+
+    def sensed_contacts(self) -> Trial | None:
+        """Contacts of the last trial; None where the model has no places for pairs."""
+        return self._trial
+
+    def newly_crowded(self) -> bool:
+        """Whether worlds had more close pairs of shapes than places since the last call."""
+        seen, self._crowded = self._crowded, self.work.contacts.crowded if self.work.contacts is not None else 0
+        return self._crowded > seen
 
     def _contact_state(self) -> dict[str, Array]:
         """Copies of the contacts of the last step, which a trial finds anew."""

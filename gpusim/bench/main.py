@@ -47,7 +47,7 @@ def bench(names: Sequence[str], options: Options, peers: bool = False, json: Pat
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)
     records = run_cases(cases, options, _tell)
-    others: list[PeerRecord] = run_peers(options, _tell) if peers else []
+    others: list[PeerRecord] = run_peers(options, _tell, names) if peers else []
     report.show(records, others)
     if json is not None:
         report.write_json(json, report.as_json(facts, records, others))

@@ -7,18 +7,19 @@ pneumatic cylinder).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from gpusim.bench import piles
 from gpusim.bench.machine import available_cores
-from gpusim.bench.runner import LEAST_CHUNKS, Options
-from gpusim.bench.workloads import BOOM, CHAIN, WORLDS
+from gpusim.bench.peer_case import NOT_INSTALLED, PeerCase, PeerRecord, package_version, time_case
+from gpusim.bench.pile_peers import PILE_PEERS
+from gpusim.bench.runner import Options
+from gpusim.bench.workloads import BOOM, CHAIN, PILES, QUICK_PILES, WORLDS
 
 DT = 1e-3
 LINKS, LENGTH, MASS = 10, 0.2, 0.1
@@ -26,79 +27,58 @@ ROLLOUT_STEPS = 20
 # Inertia of a thin rod about its middle, and a hundredth of it about its axis, which peers need above 0.
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
-UNTRIED = ("newton", "rapier3d")
-NOT_INSTALLED = "not installed"
+UNTRIED = ("newton",)
 
 
-@dataclass
-class PeerRecord:
-    """A line of results of a peer; times in microseconds are of one step of all worlds."""
+def run_peers(options: Options, tell: Callable[[str], None], names: Sequence[str] = ()) -> list[PeerRecord]:
+    """Time every peer that is installed; the others get a line that says so.
 
-    peer: str
-    version: str = ""
-    case: str = ""
-    worlds: int = 0
-    step_us: float = 0.0
-    spread: float = 0.0
-    world_steps: float = 0.0
-    note: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class PeerCase:
-    """A case of a peer: ``advance(n)`` runs n steps of all worlds and waits for them."""
-
-    name: str
-    worlds: int
-    advance: Callable[[int], None]
-    note: str
-    batch: int = 1
-
-
-def run_peers(options: Options, tell: Callable[[str], None]) -> list[PeerRecord]:
-    """Time every peer that is installed; the others get a line that says so."""
+    Args:
+        options: how.
+        tell: called with a line before each case.
+        names: workloads that were asked for; all that run unasked where there are none.
+    """
     records: list[PeerRecord] = []
-    for name, make in PEERS.items():
-        if find_spec(name) is None:
-            records.append(PeerRecord(name, note=NOT_INSTALLED))
+    if not names or any(name not in PILES for name in names):
+        for peer, make in PEERS.items():
+            records += _run_peer(peer, partial(make, options), options, tell)
+        records += [_untried(name) for name in UNTRIED]
+    for name in names or ("pile_1000",):
+        if name not in PILES:
             continue
-        try:
-            for case in make(options):
-                tell(f"peer {name}: {case.name}, {case.worlds} worlds")
-                records.append(_timed(name, case, options.seconds))
-        except Exception as error:  # a peer may fail in any way, and that must not stop a benchmark
-            records.append(PeerRecord(name, _version(name), note=f"failed: {type(error).__name__}: {error}"[:200]))
-    for name in UNTRIED:
-        found = find_spec(name) is not None
-        records.append(
-            PeerRecord(name, note="installed, but gpusim has no workload for it" if found else NOT_INSTALLED)
-        )
+        columns, layers, spheres = (QUICK_PILES if options.quick else PILES)[name]
+        if not spheres:  # what rolls within walls is for gpusim alone
+            things = piles.heap(columns, layers)
+            for peer, build in PILE_PEERS.items():
+                records += _run_peer(peer, partial(build, options, things), options, tell)
+    found = {record.peer: record for record in records if record.note == NOT_INSTALLED}  # one line for each
+    return [record for record in records if record.note != NOT_INSTALLED] + list(found.values())
+
+
+def _untried(name: str) -> PeerRecord:
+    found = find_spec(name) is not None
+    return PeerRecord(name, note="installed, but gpusim has no workload for it" if found else NOT_INSTALLED)
+
+
+def _run_peer(
+    name: str, make: Callable[[], Iterator[PeerCase | PeerRecord]], options: Options, tell: Callable[[str], None]
+) -> list[PeerRecord]:
+    """All cases of a peer."""
+    if find_spec(name) is None:
+        return [PeerRecord(name, note=NOT_INSTALLED)]
+    records: list[PeerRecord] = []
+    try:
+        tell(f"peer {name}")
+        for case in make():
+            if isinstance(case, PeerRecord):
+                records.append(case)
+                continue
+            tell(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+            records.append(time_case(name, case, options.seconds))
+    except Exception as error:  # a peer may fail in any way, and that must not stop a benchmark
+        note = f"failed: {type(error).__name__}: {error}"[:200]
+        records.append(PeerRecord(name, package_version(name), note=note))
     return records
-
-
-def _timed(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
-    case.advance(case.batch)
-    steps = case.batch
-    while (spent := _spent(case, steps)) < 0.1 * seconds:
-        steps *= max(2, min(8, int(0.1 * seconds / max(spent, 1e-9))))
-    times: list[float] = []
-    while sum(times) * steps < seconds or len(times) < LEAST_CHUNKS:
-        times.append(_spent(case, steps) / steps)
-    low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
-    return PeerRecord(
-        peer, _version(peer), case.name, case.worlds, 1e6 * float(median), float((high - low) / median),
-        case.worlds / float(median), case.note,
-    )  # fmt: skip
-
-
-def _spent(case: PeerCase, steps: int) -> float:
-    begin = time.perf_counter()
-    case.advance(steps)
-    return time.perf_counter() - begin
 
 
 def chain_mjcf() -> str:
@@ -240,13 +220,6 @@ def _bullet_chain(p: Any, client: int) -> None:
             body, link, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0,
             localInertiaDiagonal=[ALONG, ACROSS, ACROSS], physicsClientId=client,
         )  # fmt: skip
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name.replace("_", "-"))
-    except PackageNotFoundError:
-        return ""
 
 
 PEERS: dict[str, Callable[[Options], Iterator[PeerCase]]] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpusim.bench.peers import PeerRecord
+from gpusim.bench.peer_case import PeerRecord
 from gpusim.bench.runner import Record
 from gpusim.recording.files import atomic_file
 
@@ -20,6 +20,15 @@ LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note")
 # Columns that give way in a narrow window, in this order.
 DROPPED_FIRST = ("flops 32", "flops 64", "bytes", "floor us", "+-", "of floor", "how")
 PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
+PILE_HEAD = (
+    "case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm", "ratio",
+)  # fmt: skip
+PILE_LEGEND = (
+    "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the deepest; "
+    "ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
+)
+LEAST_SHARE = 0.02
+"""Kernels that take less of a step are not named."""
 LEGEND = (
     "us/step: median time of a step of all worlds; +-: its interquartile range; bytes, flops: least traffic and "
     "counted operations of a world-step; of floor: what the machine's bandwidth or arithmetic explains of it."
@@ -76,12 +85,79 @@ def notes(records: Sequence[Record]) -> list[str]:
     return lines
 
 
+def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[tuple[str, ...]]:
+    """The lines of the table of piles, gpusim's and its peers'; empty where no pile ran."""
+    first: dict[str, float] = {}
+    for peer in peers:
+        if peer.extra:
+            first.setdefault(_boxes(peer.case), peer.step_us)
+    rows = []
+    for record in records:
+        if "ns_per_point" in record.extra and not record.error:
+            how = " ".join(filter(None, (record.backend, record.launch, _threads(record.threads), record.dtype)))
+            rows.append(_pile_cells(record.case, how, record.step_us, record.extra, first))
+    for peer in peers:
+        if peer.extra:
+            rows.append(_pile_cells(peer.case, f"{peer.peer} {peer.note}", peer.step_us, peer.extra, first))
+    return rows
+
+
+def _boxes(case: str) -> str:
+    return case.partition(",")[0]
+
+
+def _pile_cells(
+    case: str, how: str, step_us: float, extra: dict[str, float], first: dict[str, float]
+) -> tuple[str, ...]:
+    peer = first.get(_boxes(case))
+    return (
+        case,
+        how,
+        f"{1e-3 * step_us:.3g}",
+        f"{extra['manifolds']:.0f}",
+        f"{extra['points']:.0f}",
+        f"{extra['ns_per_point']:.4g}",
+        f"{extra['rms_speed']:.1e}",
+        f"{extra['greatest_speed']:.1e}",
+        f"{1e3 * extra['overlap']:.3g}",
+        f"{step_us / peer:.2f}" if peer else "-",
+    )
+
+
+def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[str]:
+    """Where the time of piles goes, a line for each."""
+    lines = []
+    for record in records:
+        if record.stages:
+            total = sum(record.stages.values())
+            named = {k: v for k, v in record.kernels.items() if v > LEAST_SHARE * total}
+            lines.append(
+                f"{record.case} {record.dtype}: {_shares(record.stages, total)}; of it {_shares(named, total)}"
+            )
+    for peer in peers:
+        parts = {"collide": peer.extra.get("collide_us", 0.0), "solve": peer.extra.get("solve_us", 0.0)}
+        if any(parts.values()):
+            lines.append(f"{peer.case} {peer.peer}: {_shares(parts, peer.step_us)}")
+    return lines
+
+
+def _shares(times: dict[str, float], total: float) -> str:
+    falling = sorted(times.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling)
+
+
 def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
     """Print the tables."""
     print_table(HEAD, [cells(record) for record in records])
     print(LEGEND)
     for line in notes(records):
         print(line)
+    piles = pile_rows(records, peers)
+    if piles:
+        print_table(PILE_HEAD, piles)
+        print(PILE_LEGEND)
+        for line in share_lines(records, peers):
+            print(line)
     if peers:
         print_table(PEER_HEAD, [peer_cells(record) for record in peers])
 

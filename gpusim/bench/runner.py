@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.bench import phases, piles
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.simulation import Simulation
 
+Clock = Callable[[], float]
+WALL: Clock = time.perf_counter
 LEAST_CHUNKS = 5
 CHUNK_SHARE = 0.1
 WARM_SHARE = 0.2
@@ -62,6 +65,7 @@ class Record:
         floor: what the machine would need at the least; None if it was not found.
         error: why there are no results.
         extra: figures of this workload alone.
+        stages, kernels: piles, staged on the CPU: microseconds of a step by stage and by kernel.
     """
 
     workload: str
@@ -81,6 +85,8 @@ class Record:
     floor: Floor | None = None
     error: str = ""
     extra: dict[str, float] = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict)
+    kernels: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -126,10 +132,12 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
     sim.step(1)
     synchronize(sim)
     record.start = time.perf_counter() - begin
-    record.backend, record.dtype, record.solver = backend, options.dtype, sim.config.joint_solver
+    record.backend, record.dtype, record.solver = backend, sim.dtype, sim.config.joint_solver
     if backend != "numpy":
         record.launch = "staged" if sim.backend.staged else "fused"  # type: ignore[attr-defined]
     record.threads = int(getattr(sim.backend, "threads", 0) or 0)
+    if case.settle:
+        sim.step(case.settle)
     times = measure(sim, case, options.seconds, record)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
     record.chunks = len(times)
@@ -141,8 +149,16 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         raise GpusimError(f"{sick} of {case.worlds} worlds failed while timed: {sim.health_report()[:200]}")
     if case.workload == "rows":
         record.extra = {"rows": float(locked_rows(model)), "sweeps": float(sim.config.iterations)}
-    if options.count:
+    if case.settle:
+        _add_pile_figures(sim, record)
+    elif options.count:  # counted from the start, where a pile does not touch yet
         record.floor = find_floor(case, model, sim)
+
+
+def _add_pile_figures(sim: Simulation, record: Record) -> None:
+    record.extra = piles.figures(sim, record.step_us)
+    if phases.can_profile(sim):
+        record.stages, record.kernels = phases.profile(sim)
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
@@ -153,7 +169,7 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
     arguments: dict[str, Any] = {
         "num_worlds": case.worlds,
         "backend": backend,
-        "dtype": options.dtype,
+        "dtype": case.dtype or options.dtype,
         "config": SolverConfig(**case.config),
         "launch": case.launch,
         "threads": case.threads if case.keep_threads else options.threads,
@@ -164,11 +180,12 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
     """Seconds of a step in each of several chunks; commands change between chunks, so that machines keep moving."""
     advance = step_by_step if case.each_step else in_one_call
+    clock = clock_of(case, sim.backend_name)
     steps = 1
     warm_until = time.perf_counter() + WARM_SHARE * seconds
     command(sim, 0)
     while True:  # warm up, and find how many steps fill a chunk
-        spent = timed(sim, advance, steps)
+        spent = timed(sim, advance, steps, clock)
         if spent >= CHUNK_SHARE * seconds and time.perf_counter() >= warm_until:
             break
         if spent < CHUNK_SHARE * seconds:
@@ -177,20 +194,26 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     total = 0.0
     while total < seconds or len(times) < LEAST_CHUNKS:
         command(sim, len(times) + 1)
-        spent = timed(sim, advance, steps)
+        spent = timed(sim, advance, steps, clock)
         total += spent
         times.append(spent / steps)
     record.steps = steps * len(times)
     return times
 
 
-def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int) -> float:
-    """Wall time of ``steps`` steps, s."""
+def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int, clock: Clock = WALL) -> float:
+    """Time of ``steps`` steps, s."""
     synchronize(sim)
-    begin = time.perf_counter()
+    begin = clock()
     advance(sim, steps)
     synchronize(sim)
-    return time.perf_counter() - begin
+    return clock() - begin
+
+
+def clock_of(case: Case, backend: str) -> Clock:
+    """The clock of a case: for piles on one thread of a CPU the time that the process computes, as for their peers, so
+    that other work on the computer does not count; wall time for all others."""
+    return time.process_time if case.settle and case.threads == 1 and backend != "cuda" else WALL
 
 
 def in_one_call(sim: Simulation, steps: int) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpusim.bench import piles
 from gpusim.bench.models import joint_grid
 from gpusim.errors import unknown_name
 from gpusim.scene import list_scenes, load_scene
@@ -22,6 +23,12 @@ GRID = 100
 # 13 x 13 plates with 325 ball joints: 975 rows.
 ROWS_GRID = 13
 ROWS_SWEEPS = (8, 72)
+# Columns along each side, layers, and whether every second thing is a sphere.
+PILES = {"pile_1000": (10, 10, False), "pile_8000": (20, 20, False), "pile_100000": (50, 40, True)}
+QUICK_PILES = {"pile_1000": (4, 4, False), "pile_8000": (10, 10, False), "pile_100000": (20, 20, True)}
+PILE_SUBSTEPS = 4
+PILE_SWEEPS = (1, 2, 4)
+PAIRS_OF_A_THING = 8
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Case:
         each_step: one call of ``step`` for each step, so that what Python costs is measured too.
         keep_threads: ``threads`` is part of the case: an option of the command line does not change it.
         backend: only for this backend; empty for any.
+        dtype: of this case; empty for what the command line says.
+        settle: steps before the time is taken, until the things rest.
     """
 
     workload: str
@@ -51,6 +60,8 @@ class Case:
     each_step: bool = False
     keep_threads: bool = False
     backend: str = ""
+    dtype: str = ""
+    settle: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,10 +71,12 @@ class Workload:
     Attributes:
         description: one line.
         cases: makes them; its argument says that a short run is wanted.
+        unasked: where no workload is named, only for this backend; empty for any.
     """
 
     description: str
     cases: Callable[[bool], Iterator[Case]]
+    unasked: str = ""
 
 
 def scene_builder(name: str, **parameters: Any) -> ModelBuilder:
@@ -113,17 +126,36 @@ def _rows(quick: bool) -> Iterator[Case]:
         yield Case("rows", name, build, 1, config, launch="fused", threads=1, keep_threads=True)
 
 
+def _pile(workload: str, quick: bool) -> Iterator[Case]:
+    columns, layers, spheres = (QUICK_PILES if quick else PILES)[workload]
+    count = columns**2 * layers
+    build = partial(piles.pile, columns, layers, spheres)
+    things = "boxes and spheres" if spheres else "boxes"
+    for dtype, sweeps in ([("float32", n) for n in PILE_SWEEPS] + [("float64", 2)])[: 1 if quick else None]:
+        config = {
+            "dt": piles.DT, "substeps": PILE_SUBSTEPS, "iterations": sweeps, "joint_solver": "colored",
+            "max_pairs": PAIRS_OF_A_THING * count, "strict": True,
+        }  # fmt: skip
+        yield Case(
+            workload, f"{count} {things}, {PILE_SUBSTEPS} x {sweeps} sweeps", build, 1, config, threads=1,
+            keep_threads=True, dtype=dtype, settle=60 if quick else piles.SETTLE,
+        )  # fmt: skip
+
+
 WORKLOADS: dict[str, Workload] = {
     "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom with a cylinder, a chain", _many_worlds),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
     "rows": Workload("time of a row in a sweep of the colored solver, one thread", _rows),
+    "pile_1000": Workload("a pile of 1000 boxes, settled, one thread", partial(_pile, "pile_1000")),
+    "pile_8000": Workload("a pile of 8000 boxes, settled, one thread", partial(_pile, "pile_8000"), "cuda"),
+    "pile_100000": Workload("a pile of boxes and spheres, for GPUs", partial(_pile, "pile_100000"), "cuda"),
 }
 """Workloads by name."""
 
 
 def chosen_cases(names: list[str], quick: bool) -> list[Case]:
-    """The cases of the workloads ``names``; of all where there are none.
+    """The cases of the workloads ``names``; where there are none, of all that a backend runs unasked.
 
     Raises:
         UnknownNameError: a workload that does not exist.
@@ -131,4 +163,10 @@ def chosen_cases(names: list[str], quick: bool) -> list[Case]:
     for name in names:
         if name not in WORKLOADS:
             raise unknown_name("workload", name, WORKLOADS)
-    return [case for name in names or WORKLOADS for case in WORKLOADS[name].cases(quick)]
+    if names:
+        return [case for name in names for case in WORKLOADS[name].cases(quick)]
+    return [
+        replace(case, backend=case.backend or workload.unasked)
+        for workload in WORKLOADS.values()
+        for case in workload.cases(quick)
+    ]

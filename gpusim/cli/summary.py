@@ -58,9 +58,15 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
         ("energy at start" + world, f"{outcome.energy_start:.6g} J"),
         ("energy at end" + world, f"{outcome.energy_end:.6g} J"),
         ("greatest joint drift", f"{outcome.drift:.3g} m"),
-        ("health", _health(sim, outcome)),
     ]
-    return rows
+    if sim.capacity.places:
+        rows.append(("close pairs of shapes", _pairs(sim)))
+    return [*rows, ("health", _health(sim, outcome))]
+
+
+def _pairs(sim: Simulation) -> str:
+    most = int(np.max(sim.read("sim.pairs_most", numpy=True)))
+    return f"at most {most}, of {sim.capacity.places} places"
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
@@ -69,6 +75,9 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if outcome.drift > DRIFT_TOO_FAR:
         return f"bad: joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
+    crowded = sim.capacity.report()
+    if crowded:
+        return f"bad: {crowded[0]}"
     if good == sim.num_worlds:
         return "good" if good == 1 else f"good in all {good} worlds"
     return f"{good} of {sim.num_worlds} worlds good"

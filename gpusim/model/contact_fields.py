@@ -10,20 +10,22 @@ from gpusim.model.field import Field
 
 POINTS = 4
 """Points of a manifold at most."""
+PARTNERS = 16
+"""Pairs of a shape that the grid is searched for only once."""
 
 # Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
 FRAME, ARM, RESPONSE = 0, 9, 15
 FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
 TORQUE, SHEAR = 57, 60
-FIRST_POINT, POINT = 62, 25
+FIRST_POINT, POINT = 62, 28
 # Within the record of a point.
-PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22
+PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
 RECORD = FIRST_POINT + POINTS * POINT
 RECORD_LAYOUT = {
     "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
     "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
     "AT_SHEAR": SHEAR, "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS,
-    "AT_BIAS": BIAS, "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH, "AT_COURSE": COURSE, "AT_STEP": STEP,
+    "AT_BIAS": BIAS, "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH, "AT_COURSE": COURSE, "AT_STEP": STEP, "AT_SOLVE": SOLVE,
     "RECORD_NUMBERS": RECORD,
 }  # fmt: skip
 """Names and values of the same constants in the kernels."""
@@ -59,12 +61,14 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("shape_lower", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_upper", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
+    Field("shape_partner", ("grid_shapes", PARTNERS, 2), "int", "-", "first pairs of every shape as A"),
     Field("pair_start", ("places",), "int", "-", "first pair of every shape as A, and their number"),
     Field("bucket_start", ("bucket_places",), "int", "-", "first member of every bucket of the grid"),
     Field("bucket_cursor", ("bucket_places",), "int", "-", "members that a bucket has so far"),
     Field("bucket_shape", ("grid_shapes",), "int", "-", "members of the buckets"),
     Field("scan_sum", ("scan_parts",), "int", "-", "sums of parts of a list"),
     Field("manifold", ("pairs", RECORD), "real", "-", "records of the manifolds (contact_rows.cuh)"),
+    Field("point_rows", ("row_pairs", 4, 48), "real", "-", "rows of the points (contact_rows.cuh), on a CPU"),
     Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
     Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on a jointed body"),
     Field("color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then jointed"),

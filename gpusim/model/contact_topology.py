@@ -112,6 +112,7 @@ class ContactTopology:
             "body_places": dynamic.size + 1 if pairs else 0,
             "pair_sides": 2 * pairs,
             "contact_bodies": dynamic.size if pairs else 0,
+            "row_pairs": pairs,
             "kept_pairs": pairs if config.joint_solver == "direct" else 0,
         }
 

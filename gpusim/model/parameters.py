@@ -41,6 +41,8 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
         raise validate.fail(_axis(model, column), f"{name} must not be negative", f"write {name} >= 0")
     if name == "limit_restitution" and np.any((array < 0.0) | (array > 1.0)):
         raise validate.fail(_axis(model, column), "limit_restitution is not within 0 to 1", "write 0 to 1")
+    if name == "shape_restitution" and np.any(array > 1.0):
+        raise validate.fail(model.shapes[int(column)].element, "restitution is not within 0 to 1", "write 0 to 1")
     if name.startswith("shape_") and np.any(array < 0.0):
         raise validate.fail(model.shapes[int(column)].element, f"{name[6:]} must not be negative", "write 0 or more")
     if name == "gravity" and not np.all(np.isfinite(array)):

@@ -124,7 +124,7 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     for batch in batches:
         np.maximum(change, _sweep_batch(w, batch, mode), out=change)
     if w.touch is not None:
-        moved = contact_solve.sweep_lists(w, ~done)
+        moved, _ = contact_solve.sweep_lists(w, ~done)
         np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
     w.impulse = np.where(done[:, None, None], before[0], w.impulse)

@@ -41,7 +41,7 @@ class Course:
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(at.POINTS):
-            step = m.point[:, k, at.STEP : at.POINT]
+            step = m.point[:, k, at.STEP : at.SOLVE]
             size = m.point[:, k, at.MASS] * np.vecdot(step, step)
             own = own + np.where(k < m.points, size, w.real.type(0))
         np.add.at(total, m.world, own.astype(np.float64))
@@ -53,9 +53,9 @@ class Course:
         p, zero = m.point, w.real.type(0)
         beta = share[m.world][:, None, None]
         pick = (live[m.world][:, None] & m.exists)[..., None]
-        course = beta * p[..., at.COURSE : at.STEP]
-        further = np.where(beta > 0.0, course + p[..., at.STEP : at.POINT], zero)
-        p[..., at.IMPULSE : at.IMPACT] = np.where(pick, p[..., at.IMPULSE : at.IMPACT] + course, p[..., at.IMPULSE : at.IMPACT])
+        course, impulse = beta * p[..., at.COURSE : at.STEP], p[..., at.IMPULSE : at.IMPACT]
+        further = np.where(beta > 0.0, course + p[..., at.STEP : at.SOLVE], zero)
+        impulse[:] = np.where(pick, impulse + course, impulse)
         p[..., at.COURSE : at.STEP] = np.where(pick, further, p[..., at.COURSE : at.STEP])
 
     @staticmethod

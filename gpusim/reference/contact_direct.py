@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.contact.constants import CONVERGED
 from gpusim.reference import contact_rows, contact_solve
 from gpusim.reference.contact_course import Course
+from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import Manifolds
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -61,41 +63,41 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
         return
     live = worlds & w.touch.touching
     w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
-    course = Course(w, live)
+    course, share = Course(w, live), w.real.type(CONVERGED[w.real])
     for sweep in range(w.config.iterations):
         if not live.any():
             break
         if sweep:
             course.go_on(w, live)
-        change = contact_solve.sweep_lists(w, live)
+        change, load = contact_solve.sweep_lists(w, live)
         for part in w.touch.jointed:
-            np.maximum(change, _sweep_jointed(w, part, live), out=change)
-        live = live & ~(change <= w.config.epsilon)
+            _sweep_jointed(w, part, live, change, load)
+        live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon)))
     w.touch.keep(w)
 
 
-def _sweep_jointed(w: Work, part: Manifolds, live: Array) -> Array:
-    change = np.zeros(w.num_worlds, w.real)
+def _sweep_jointed(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
     mask = live[part.world]
     if not mask.any():
-        return change
+        return
     m = part.part(mask)
     s = contact_solve.sweep_list(m, w.twist, False)
     part.record[mask] = m.record
-    change[m.world] = s.most
+    change[m.world] = np.maximum(change[m.world], s.most)
+    load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))
     worlds = m.world[s.most > 0.0]
     if worlds.size:
         answered = answer(w, m, contact_rows.side_motions(m, s.wrench))
         moved = w.apply_impulse(answered)
         w.impulse[worlds] += answered[worlds]
         w.twist[worlds] += moved[worlds]
-    return change
 
 
 def keep_records(w: Work, worlds: Array) -> None:
     """Keep the records of some worlds for the guard."""
     if w.touch is None:
         return
+    assert w.contacts is not None
     m = w.touch.all
     mask = worlds[m.world]
     w.contacts.kept_manifold[m.world[mask], m.pair[mask]] = m.record[mask]
@@ -105,6 +107,7 @@ def restore_records(w: Work, worlds: Array) -> None:
     """Return to the records that were kept."""
     if w.touch is None:
         return
+    assert w.contacts is not None
     m = w.touch.all
     mask = worlds[m.world]
     m.record[mask] = w.contacts.kept_manifold[m.world[mask], m.pair[mask]]

@@ -17,9 +17,9 @@ u_i = -sqrt(u_s^2 - 2 a gap), and the point leaves with ``-e u_i - a h/2`` half 
 rests, and e is 0.
 
 Coulomb (``coulomb``; walking-robot paper eq. 21): |p_t| <= mu p_n, the exact circle. Inside it p_t stops the point. On
-it p_t is opposite to the velocity that it leaves, u = K p_t - g = -x p_t with x > 0, so (K + x) p_t = g, |p_t| = mu p_n:
-one equation for x, solved by Newton's method on 1/|p_t| (More and Sorensen 1983), which comes from below and never
-overshoots.
+it p_t is opposite to the velocity that it leaves, u = K p_t - g = -x p_t with x > 0, so (K + x) p_t = g with
+|p_t| = mu p_n: one equation for x, solved by Newton's method on 1/|p_t| (More and Sorensen 1983), which comes from
+below and never overshoots.
 
 Patches (``patch_factors``): gpusim/contact/patch.py.
 """
@@ -61,7 +61,8 @@ class PairTables:
 
     def __init__(self, t: ContactTopology) -> None:
         self.t = t
-        taken = [(a * t.num_shapes + b, m) for a, row in enumerate(t.takes) for b, m in zip(row, t.take_material[a])]
+        rows = zip(t.takes, t.take_material, strict=True)
+        taken = [(a * t.num_shapes + b, m) for a, row in enumerate(rows) for b, m in zip(*row, strict=True)]
         own = sorted(x for x in taken if x[1] >= 0)
         self._key = np.array([key for key, _ in own], dtype=np.int64)
         self._row = np.array([row for _, row in own], dtype=np.int64)

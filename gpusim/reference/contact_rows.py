@@ -10,23 +10,22 @@ Second order in the step: velocities live at half steps, so rows should hold at 
 ``arm + h/(2 h_prev) (arm - arm_before)``, and likewise the normal; what that adds to the velocity is taken from the
 velocities before the kick, as part of the bias. Surfaces that roll keep their point only within a step.
 
-Bias along the normal: ``gap/h`` where the gap is open, so that bodies land on the surface and not before. Overlaps
-beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h, push_speed), and points in
-touch give way a little in proportion to their impulse as long as it lasts: gamma is a share of their mass, the larger
-the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage settle then takes both
-out of the velocities again. Along the tangents: a sticking point remembers how far it has slipped (what the sweeps left
-unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it never adds up to creep.
+Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so that bodies land on the surface and
+not before. Overlaps beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h,
+push_speed), and points in touch give way a little in proportion to their impulse as long as it lasts: gamma is a share
+of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage
+settle then takes both out of the velocities again. Along the tangents: a sticking point remembers how far it has
+slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
+never adds up to creep.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.contact.constants import (
-    FLIGHT,
     FIRM_MANIFOLDS,
+    FLIGHT,
     PUSH_SHARE,
     SLIDING,
     SLIDING_SHARE,
@@ -127,8 +126,8 @@ def _materials(w: Work, m: Manifolds) -> None:
 
 def _start_impulses(w: Work, m: Manifolds) -> None:
     s, real = w.state.arrays, w.real
-    before = s["kick_before"][m.world].astype(real)
-    factor = np.where(before > 0.0, w.kick_time[m.world, 0] / np.where(before > 0.0, before, real.type(1)), real.type(0))
+    before, kick = s["kick_before"][m.world].astype(real), w.kick_time[m.world, 0]
+    factor = np.where(before > 0.0, kick / np.where(before > 0.0, before, real.type(1)), real.type(0))
     impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
     impulse[..., 0] = larger(impulse[..., 0], real.type(0))
     m.point[..., at.IMPULSE : at.IMPACT] = np.where(m.exists[..., None], impulse, real.type(0))
@@ -186,6 +185,7 @@ def _free_response(w: Work, m: Manifolds, split: bool) -> None:
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
+        assert w.contacts is not None
         parts = np.maximum(w.contacts.body_parts[m.world[:, None], m.body], 1).astype(w.real)
         motion = parts[:, None, :, None] * motion
     m.response[:] = relative_motion(m, motion).swapaxes(-1, -2)
@@ -222,6 +222,7 @@ def velocity_at(twist: Array, place: Array) -> Array:
 
 def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
     """Rows of the k-th points, from the relative twists before and after the kick."""
+    assert w.contacts is not None
     p, real, h = m.point[:, k], w.real.type, w.real.type(w.h)
     place, gap, zero = p[:, at.PLACE : at.MASS], p[:, at.GAP], real(0)
     u, v = velocity_at(before, place), velocity_at(kicked, place)
@@ -231,20 +232,22 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     later = half[:, None, None] * ((m.arm + place[:, None]) - _arm_before(w, m, k))
     turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
     bend = np.where(goes_on[:, None], turning[:, 1] - turning[:, 0], zero)
-    turn = np.zeros_like(gap)
+    turn: Array = np.zeros_like(gap)
     if w.config.substeps == 1:
         turn = np.where(goes_on, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
     bias = to_frame(m, bend)
-    over = -(gap + real(w.config.contact_slop))
+    slop = real(w.config.contact_slop)
+    # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
+    apart, over = gap > slop, -(gap + slop)
     most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     push = np.where(over > 0.0, most, zero)
-    bias[:, 0] = np.where(gap > 0.0, gap / h, -push) + bias[:, 0] + turn
+    bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.material[:, 3], gap, dot(normal, u), dot(normal, v))
     new = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where((gap > 0.0) | new, zero, _softness(w, m) * p[:, at.MASS])
+    gamma = np.where(apart | new, zero, _softness(w, m) * p[:, at.MASS])
     has = k < m.points
     p[:, at.BIAS : at.GAMMA] = np.where(has[:, None], bias, p[:, at.BIAS : at.GAMMA])
     p[:, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
@@ -254,6 +257,7 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
 
 def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
+    assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.asarray(1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 

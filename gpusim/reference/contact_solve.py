@@ -93,7 +93,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
         new[rubs, 1:] = contact_laws.regularized(most[rubs], speed, mass[rubs], u[rubs, 1:], old[rubs, 1:])
     change = new - old
     old[:] = new
-    p[:, at.STEP : at.POINT] += change
+    p[:, at.STEP : at.SOLVE] += change
     push_point(m, k, n, change, s)
 
 
@@ -186,7 +186,8 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
     """All points in turn, several times around, then the patches."""
-    m.point[..., at.STEP : at.POINT] = np.where(m.exists[..., None], m.record.dtype.type(0), m.point[..., at.STEP : at.POINT])
+    step = m.point[..., at.STEP : at.SOLVE]
+    step[:] = np.where(m.exists[..., None], step.dtype.type(0), step)
     # New points have nothing to start from, so they are solved in turn more often.
     passes = np.where(m.points == 1, 1, np.where(m.age < NEW_AGE, NEW_PASSES, POINT_PASSES))
     for k in range(int(passes.max())):
@@ -236,9 +237,18 @@ def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
     return s
 
 
-def sweep_lists(w: Work, live: Array) -> Array:
-    """One sweep over all lists of the worlds that are ``live``; greatest change of an impulse in each world."""
-    change = np.zeros(w.num_worlds, w.real)
+def greatest_load(m: Manifolds) -> Array:
+    """Greatest normal impulse of each manifold, N s, (n,)."""
+    return np.asarray(np.max(np.where(m.exists, m.point[..., at.IMPULSE], m.record.dtype.type(0)), axis=1))
+
+
+def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
+    """One sweep over all lists of the worlds that are ``live``.
+
+    Returns:
+        Greatest change of an impulse in each world, and its greatest normal impulse.
+    """
+    change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     for k, part in enumerate(w.touch.lists):
         mask = live[part.world]
         if not mask.any():
@@ -248,7 +258,8 @@ def sweep_lists(w: Work, live: Array) -> Array:
         if m is not part:
             part.record[mask] = m.record
         np.maximum.at(change, m.world, s.most)
-    return change
+        np.maximum.at(load, m.world, greatest_load(m))
+    return change, load
 
 
 def warm_wrench(m: Manifolds) -> Array:

@@ -134,7 +134,6 @@ class Passes:
         self.hold = (self.since == 0) | (self.refreshes >= MOST_REFRESHES)
         self.refreshes += self.since > 0
 
-
     def resume(self, worlds: Array) -> None:
         """Correct some worlds again, from what they have, with the curvature bias of all held."""
         self.left = np.where(worlds, PASSES, 0)
@@ -168,9 +167,14 @@ def solve(w: Work) -> None:
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.impulse = np.zeros_like(w.impulse)
     w.unconverged = np.zeros(w.num_worlds, bool)
-    contact_direct.respond_jointed(w, np.ones(w.num_worlds, bool))
-    contact_solve.start_contacts(w)
+    if w.touch is not None:
+        contact_direct.respond_jointed(w, np.ones(w.num_worlds, bool))
+        # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
+        curvature(w)
+        contact_solve.start_contacts(w)
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
+    if w.touch is not None:
+        w.direct.passes.hold |= w.touch.touching
     _run_passes(w, w.direct)
     curvature(w)
     _axis_velocity_next(w)

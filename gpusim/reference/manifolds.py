@@ -111,12 +111,14 @@ class ContactRows:
 
     def keep(self, w: Work) -> None:
         """Write the records to the work arrays."""
+        assert w.contacts is not None
         w.contacts.manifold[self.all.world, self.all.pair] = self.all.record
 
 
 def gather(w: Work) -> ContactRows | None:
     """The manifolds of all worlds, with their records as they were left; None where nothing touches."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
+    assert c is not None
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
     if not world.size:
         return None

@@ -8,9 +8,7 @@ from gpusim.backends.header import READS, reading_numbers
 from gpusim.backends.tables import coordinate_numbers
 from gpusim.model.model import Model
 
-TIME, RESIDUAL, CENTER, POSITION, ORIENTATION, LINEAR, ANGULAR, MOMENTUM, COORDINATE, RATE, ACTUATOR = range(
-    len(READS)
-)
+TIME, RESIDUAL, CENTER, POSITION, ORIENTATION, LINEAR, ANGULAR, MOMENTUM, COORDINATE, RATE, ACTUATOR = range(len(READS))
 # Signals of the poses alone; the others need the stage sense.
 _OF_POSES = (TIME, RESIDUAL, CENTER, POSITION, ORIENTATION, COORDINATE)
 

@@ -81,7 +81,7 @@ class JointSignals:
         )  # fmt: skip
         for k, axis in self.axes.items():
             suffix = "" if self.count == 1 else f"_{k}"
-            for name in ("limit_lower", "limit_upper", "damping", "friction", "armature"):
+            for name in ("limit_lower", "limit_upper", "limit_restitution", "damping", "friction", "armature"):
                 self._add_parameter(table, f"{prefix}{name}{suffix}", name, axis)
 
     def _add_parameter(self, table: SignalTable, name: str, field: str, axis: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from gpusim.sensors import energy
 from gpusim.sensors.actuator_signals import add_actuator_signals
 from gpusim.sensors.body_signals import add_body_signals
+from gpusim.sensors.contact_signals import add_contact_signals
 from gpusim.sensors.joint_signals import add_joint_signals
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
 
 def build_signals(sim: Simulation) -> SignalTable:
-    """``sim.*``, ``body.*``, ``joint.*`` and the actuators' signals."""
+    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*`` and the actuators' signals."""
     table = SignalTable()
     _add_global_signals(sim, table)
     add_body_signals(sim, table)
     add_joint_signals(sim, table)
     add_actuator_signals(sim, table)
+    add_contact_signals(sim, table)
     return table
 
 
@@ -45,7 +47,8 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
         lambda: sim.read_state()["not_converged"],
     )  # fmt: skip
     table.add(
-        "sim.health", (), "-", "0: fine; sum of 1: failed and quarantined, 4: not converged",
+        "sim.health", (), "-",
+        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged",
         lambda: sim.health_word(),
     )  # fmt: skip
 

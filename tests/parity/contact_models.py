@@ -26,6 +26,11 @@ def _turn(axis: int, angle: float) -> tuple[float, float, float, float]:
     return q[0], q[1], q[2], q[3]
 
 
+def _swing(rate: float) -> dict[str, Any]:
+    """Velocities of a pendulum that hangs half a meter below its hinge, rad/s."""
+    return {"linear_velocity": (0.5 * rate, 0.0, 0.0), "angular_velocity": (0.0, -rate, 0.0)}
+
+
 def _ground(b: ModelBuilder, material: Material, slope: float = 0.0) -> None:
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 0.0), _turn(1, slope)), material=material)
 
@@ -84,7 +89,7 @@ def pendulum(**config: Any) -> Case:
     """A ball at the end of a pendulum that hits a box on the ground."""
     b, m = ModelBuilder(), Material(friction=0.5)
     _ground(b, m)
-    arm = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.01), xform=Transform((0.0, 0.0, 0.65)), angular_velocity=(0, -3, 0))
+    arm = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.01), xform=Transform((0.0, 0.0, 0.65)), **_swing(3.0))
     b.add_joint_revolute(-1, arm, Transform((0, 0, 1.15)), Transform((0, 0, 0.5)), axis=(0, 1, 0), limit_lower=-1.0)
     b.add_shape_sphere(arm, radius=0.1, xform=Transform((0, 0, -0.5)), material=m)
     box = b.add_body(xform=Transform((0.203, 0.0, 0.0995)))
@@ -140,7 +145,7 @@ def rolling_ball() -> Case:
 def limit(**config: Any) -> Case:
     """A pendulum that bounces on its limits."""
     b = ModelBuilder()
-    arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=Transform((0, 0, 0.5)), angular_velocity=(0, -2.0, 0))
+    arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=Transform((0, 0, 0.5)), **_swing(2.0))
     b.add_joint_revolute(
         -1, arm, Transform((0, 0, 1)), Transform((0, 0, 0.5)),
         axis=(0, 1, 0), limit_lower=-0.01, limit_upper=0.01, limit_restitution=1.0,
@@ -163,7 +168,12 @@ def own_material() -> Case:
 
 HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
 VOLUMETRIC = ContactLaw(
-    normal="volumetric", stiffness=1e8, damping="linear", damping_coefficient=20.0, friction="contensou", pressure="hertz"
+    normal="volumetric",
+    stiffness=1e8,
+    damping="linear",
+    damping_coefficient=20.0,
+    friction="contensou",
+    pressure="hertz",
 )
 MODELS: dict[str, ContactModel] = {
     "ball_dead": ContactModel(lambda: ball(0.0)),

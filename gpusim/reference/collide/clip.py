@@ -23,12 +23,12 @@ class Loop(NamedTuple):
     Attributes:
         p: (LOOP_CORNERS, 3) corners.
         id: (LOOP_CORNERS,) int64, their numbers.
-        count: (1,) int64, how many.
+        number: (1,) int64, how many.
     """
 
     p: Array
     id: Array
-    count: Array
+    number: Array
 
 
 @inner
@@ -46,18 +46,18 @@ def mix_ids(i: int, j: int, k: int) -> int:
 @inner
 def add_corner(loop: Loop, p: Vector, id: int) -> None:
     """One more corner, where there is room."""
-    if loop.count[0] == LOOP_CORNERS:
+    if loop.number[0] == LOOP_CORNERS:
         return
-    set_row3(loop.p, loop.count[0], p)
-    loop.id[loop.count[0]] = id
-    loop.count[0] += 1
+    set_row3(loop.p, loop.number[0], p)
+    loop.id[loop.number[0]] = id
+    loop.number[0] += 1
 
 
 @inner
 def clip_by_plane(source: Loop, outward: Vector, level: float, slack: float, id: int, out: Loop) -> None:
     """The part of a loop, or of a segment, with outward . p <= level."""
-    out.count[0] = 0
-    count = source.count[0]
+    out.number[0] = 0
+    count = source.number[0]
     if count == 0:
         return
     here = dot3(outward, row3(source.p, 0)) - level
@@ -91,8 +91,8 @@ def clip_by_polygon(
             continue
         outward = divide3(outward, length)
         clip_by_plane(loop, outward, dot3(outward, p), slack, ids[i], scratch)
-        loop.count[0] = scratch.count[0]
-        for k in range(scratch.count[0]):
+        loop.number[0] = scratch.number[0]
+        for k in range(scratch.number[0]):
             set_row3(loop.p, k, row3(scratch.p, k))
             loop.id[k] = scratch.id[k]
 

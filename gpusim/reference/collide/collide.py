@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusim.reference.collide.boxes import box_box
 from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.convex import convex_convex
+from gpusim.reference.collide.height_field import height_field_convex
 from gpusim.reference.collide.planes import plane_convex
 from gpusim.reference.collide.shape import (
     SHAPE_BOX,
@@ -12,6 +13,7 @@ from gpusim.reference.collide.shape import (
     SHAPE_CONE,
     SHAPE_CYLINDER,
     SHAPE_ELLIPSOID,
+    SHAPE_HEIGHT_FIELD,
     SHAPE_PLANE,
     SHAPE_SPHERE,
     SHAPE_SUPERELLIPSOID,
@@ -39,7 +41,9 @@ def is_smooth(s: Shape) -> bool:
 def collide_ordered(
     a: Shape, b: Shape, margin: float, guess: Array, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
-    """Sees the lower kind first."""
+    """Sees a height field or else the lower kind first."""
+    if a.kind == SHAPE_HEIGHT_FIELD:
+        return height_field_convex(a, b, margin, normal, points_a, points_b, feature)
     if a.kind == SHAPE_PLANE:
         return plane_convex(a, b, margin, normal, points_a, points_b, feature)
     if a.kind == SHAPE_BOX and b.kind == SHAPE_BOX:
@@ -68,6 +72,9 @@ def collide(
 ) -> int:
     """Contact points of any pair of shapes, in double precision and the world frame.
 
+    Two planes, two height fields or one of each have none to find and must not be asked for. Of the manifolds with a
+    height field this gives the deepest; ``height_field_manifolds`` gives more.
+
     Args:
         a: first shape.
         b: second shape.
@@ -82,7 +89,7 @@ def collide(
     Returns:
         How many points; 0 where the shapes are farther apart than margin.
     """
-    swapped = a.kind > b.kind
+    swapped = b.kind == SHAPE_HEIGHT_FIELD or (a.kind > b.kind and a.kind != SHAPE_HEIGHT_FIELD)
     first, second = (b, a) if swapped else (a, b)
     on_first, on_second = (points_b, points_a) if swapped else (points_a, points_b)
     count = collide_ordered(first, second, margin, guess, normal, on_first, on_second, feature)

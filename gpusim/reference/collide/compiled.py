@@ -9,4 +9,6 @@ from __future__ import annotations
 import numba
 
 outer = numba.njit(cache=True, error_model="numpy")
-inner = numba.njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = numba.njit(  # type: ignore[call-overload, unused-ignore]
+    cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+)

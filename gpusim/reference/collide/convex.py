@@ -65,8 +65,11 @@ from gpusim.typing import Array
 
 CLEARLY_APART = 1e-5  # relative: from here on the vector between the nearest points is an exact normal
 TOUCHING = 1e-9  # relative: below it that vector says nothing
+EPA_FLAT = 1e-10  # accuracy of the least motion that parts overlapping polytopes, relative
+EPA_ROUND = 1e-4  # that of others; the polish does the rest
 POLISH_GAP = 0.01  # relative: how far apart the cores are put for an exact normal
 POLISH_STEPS = 6
+SAME_NORMAL = 1e-11  # squared change of a normal (rad) that is not worth another step
 PARALLEL_SINE = 0.02  # segments at less than 1.1 degrees touch along a line
 EXACT = 1e-9  # relative error of a gap that the points from the polygons may have
 EXACT_ROUND = 1e-5  # with the eight corners of an upright cap
@@ -139,7 +142,7 @@ def polish_normal(
         better = divide3(negate3(v), norm3(v))
         step = subtract3(better, normal)
         normal = better
-        if dot3(step, step) < 1e-24:
+        if dot3(step, step) < SAME_NORMAL:
             break
     if depth_along(a, b, offset, normal) > depth:
         normal = best
@@ -177,7 +180,7 @@ def approach(a: Shape, b: Shape, margin: float, guess: Vector) -> tuple[bool, Ap
     on_a, on_b = nearest_points(s, v)
     if status == GJK_OVERLAP or distance <= CLEARLY_APART * extent:
         if status == GJK_OVERLAP:
-            accuracy = 1e-10 if is_polytope(a) and is_polytope(b) else 1e-6
+            accuracy = EPA_FLAT if is_polytope(a) and is_polytope(b) else EPA_ROUND
             _, normal = epa(a, b, offset, extent, accuracy, s)
         normal, on_a, on_b = polish_normal(a, b, offset, extent, normal, on_a, on_b)
     gap = -depth_along(a, b, offset, normal)
@@ -285,7 +288,7 @@ def clip_candidates(
     face = polygon_normal(p, corners)
     scale = 1.0 / dot3(face, n)
     found = 0
-    for i in range(loop.count[0]):
+    for i in range(loop.number[0]):
         x = row3(loop.p, i)
         gap = dot3(subtract3(x, row3(p, 0)), face) * scale
         if gap > most:

@@ -29,9 +29,9 @@ from gpusim.reference.collide.vectors import (
 )
 from gpusim.typing import Array
 
-EPA_POINTS = 40
-EPA_FACES = 76  # 2 points - 4
-EPA_EDGES = 48  # of the hole that a new point makes
+EPA_POINTS = 32
+EPA_FACES = 60  # 2 points - 4
+EPA_EDGES = 40  # of the hole that a new point makes
 EPA_THIN = 1e-9  # a simplex of this height, relative to the shapes, is flat
 
 
@@ -44,7 +44,7 @@ class Polytope(NamedTuple):
         distance: (EPA_FACES,) of the faces' planes.
         corner: (EPA_FACES, 3) int64.
         edge: (EPA_EDGES, 2) int64, of the hole while it is open.
-        count: (2,) int64: corners, faces.
+        number: (2,) int64: corners, faces.
     """
 
     w: Array
@@ -52,7 +52,7 @@ class Polytope(NamedTuple):
     distance: Array
     corner: Array
     edge: Array
-    count: Array
+    number: Array
 
 
 @inner
@@ -78,13 +78,13 @@ def add_face(t: Polytope, i: int, j: int, k: int) -> None:
     length = norm3(n)
     flat = not length > 1e-12 * (dot3(e, e) + dot3(f, f))
     n = (0.0, 0.0, 0.0) if flat else divide3(n, length)
-    face = t.count[1]
+    face = t.number[1]
     set_row3(t.normal, face, n)
     t.distance[face] = UNBOUNDED if flat else dot3(n, p)
     t.corner[face, 0] = i
     t.corner[face, 1] = j
     t.corner[face, 2] = k
-    t.count[1] += 1
+    t.number[1] += 1
 
 
 @inner
@@ -101,10 +101,10 @@ def height_over(t: Polytope, w: Vector) -> float:
     """Height of w over the point or line (squared) or plane (signed, not squared) of the polytope's first corners."""
     p = row3(t.w, 0)
     g = subtract3(w, p)
-    if t.count[0] == 1:
+    if t.number[0] == 1:
         return dot3(g, g)
     e = subtract3(row3(t.w, 1), p)
-    if t.count[0] == 2:
+    if t.number[0] == 2:
         n = cross3(e, g)
         return dot3(n, n) / dot3(e, e)
     n = cross3(e, subtract3(row3(t.w, 2), p))
@@ -115,10 +115,10 @@ def height_over(t: Polytope, w: Vector) -> float:
 def direction_from(t: Polytope, k: int) -> tuple[bool, Vector]:
     """The k-th direction to try for the next corner, square to the first ones; false where there are no more."""
     d = (1.0 if k // 2 == 0 else 0.0, 1.0 if k // 2 == 1 else 0.0, 1.0 if k // 2 == 2 else 0.0)
-    if t.count[0] == 1:
+    if t.number[0] == 1:
         if k >= 6:
             return False, d
-    elif t.count[0] == 2:
+    elif t.number[0] == 2:
         if k >= 4:
             return False, d
         e = subtract3(row3(t.w, 1), row3(t.w, 0))
@@ -150,14 +150,14 @@ def add_spanning_point(a: Shape, b: Shape, offset: Vector, thin: float, t: Polyt
             break
         w, _ = difference_support(a, b, offset, trial)
         height = height_over(t, w)
-        height = abs(height) if t.count[0] == 3 else math.sqrt(height)
+        height = abs(height) if t.number[0] == 3 else math.sqrt(height)
         if k == 0:
             d = trial
         if height > most:
             most = height
             found = True
-            set_row3(t.w, t.count[0], w)
-    t.count[0] += 1 if found else 0
+            set_row3(t.w, t.number[0], w)
+    t.number[0] += 1 if found else 0
     return found, d
 
 
@@ -168,14 +168,14 @@ def span(a: Shape, b: Shape, offset: Vector, extent: float, s: Simplex, t: Polyt
     False where the differences are flat; then the vector is the flat's normal.
     """
     thin = EPA_THIN * extent
-    for i in range(s.count[0]):
+    for i in range(s.number[0]):
         w = row3(s.w, i)
-        height = extent if t.count[0] == 0 else abs(height_over(t, w))
+        height = extent if t.number[0] == 0 else abs(height_over(t, w))
         needed = 1e3 * thin  # a better point than a bad one is soon found
-        if height > (needed if t.count[0] == 0 or t.count[0] == 3 else needed * needed):
-            set_row3(t.w, t.count[0], w)
-            t.count[0] += 1
-    while t.count[0] < 4:
+        if height > (needed if t.number[0] == 0 or t.number[0] == 3 else needed * needed):
+            set_row3(t.w, t.number[0], w)
+            t.number[0] += 1
+    while t.number[0] < 4:
         found, d = add_spanning_point(a, b, offset, thin, t)
         if not found:
             return False, d
@@ -215,25 +215,25 @@ def expand(t: Polytope, nearest: int, w: Vector, slack: float) -> bool:
     The faces that see it go, the rim of the hole gets new ones. False where there is no room.
     """
     edges = 0
-    if t.count[0] >= EPA_POINTS:
+    if t.number[0] >= EPA_POINTS:
         return False
-    for f in range(t.count[1] - 1, -1, -1):
+    for f in range(t.number[1] - 1, -1, -1):
         if f != nearest and not dot3(row3(t.normal, f), w) - t.distance[f] > slack:
             continue
         for c in range(3):
             edges = toggle_edge(t, edges, t.corner[f, c], t.corner[f, (c + 1) % 3])
             if edges < 0:
                 return False
-        t.count[1] -= 1
-        last = t.count[1]
+        t.number[1] -= 1
+        last = t.number[1]
         for c in range(3):
             t.normal[f, c] = t.normal[last, c]
             t.corner[f, c] = t.corner[last, c]
         t.distance[f] = t.distance[last]
-    if t.count[1] + edges > EPA_FACES:
+    if t.number[1] + edges > EPA_FACES:
         return False
-    point = t.count[0]
-    t.count[0] += 1
+    point = t.number[0]
+    t.number[0] += 1
     set_row3(t.w, point, w)
     for e in range(edges):
         add_face(t, t.edge[e, 0], t.edge[e, 1], point)
@@ -263,7 +263,7 @@ def epa(a: Shape, b: Shape, offset: Vector, extent: float, accuracy: float, s: S
     depth = UNBOUNDED
     while True:
         nearest = 0
-        for f in range(1, t.count[1]):
+        for f in range(1, t.number[1]):
             if t.distance[f] < t.distance[nearest]:
                 nearest = f
         distance = t.distance[nearest]

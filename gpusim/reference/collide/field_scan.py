@@ -32,7 +32,7 @@ CORNERS = FACE_CORNERS + 4
 SUPPORT_FEATURE = 480  # features: corners of the shape below, cells from CELL_FEATURE
 CELL_FEATURE = 512
 
-# entries of FieldScan.count and FieldScan.number
+# entries of FieldScan.counts and FieldScan.number
 COLUMNS, ROWS, FIRST_COLUMN, LAST_COLUMN, FIRST_ROW, LAST_ROW, KNOWN, SPREAD = 0, 1, 2, 3, 4, 5, 6, 7
 DX, DY, MARGIN, RADIUS, SIZE, LOW, DEPTH, WEIGHT = 0, 1, 2, 3, 4, 5, 6, 7
 DEEPEST = 4
@@ -47,7 +47,7 @@ class FieldScan(NamedTuple):
     Attributes:
         heights: flat, m.
         body: the shape in the field's frame.
-        count: (8,) int64.
+        counts: (8,) int64.
         number: (8,) float64.
         normals: (MANIFOLDS, 3), normals found.
         axes: (2, 3), the directions along and across.
@@ -56,7 +56,7 @@ class FieldScan(NamedTuple):
 
     heights: Array
     body: Shape
-    count: Array
+    counts: Array
     number: Array
     normals: Array
     axes: Array
@@ -78,9 +78,9 @@ class FieldTriangle(NamedTuple):
 @inner
 def field_corner(s: FieldScan, column: int, row: int) -> tuple[float, float, float]:
     """A corner of the grid."""
-    x = (column - 0.5 * (s.count[COLUMNS] - 1)) * s.number[DX]
-    y = (row - 0.5 * (s.count[ROWS] - 1)) * s.number[DY]
-    return x, y, s.heights[row * s.count[COLUMNS] + column]
+    x = (column - 0.5 * (s.counts[COLUMNS] - 1)) * s.number[DX]
+    y = (row - 0.5 * (s.counts[ROWS] - 1)) * s.number[DY]
+    return x, y, s.heights[row * s.counts[COLUMNS] + column]
 
 
 @inner
@@ -151,12 +151,12 @@ def field_take(s: FieldScan, b: Array, n: Array, gap: float, feature: int) -> No
     """A contact at the point b of the shape with normal n: kept where it is what is looked for."""
     if gap > s.number[MARGIN]:
         return
-    known = s.count[KNOWN]
+    known = s.counts[KNOWN]
     for m in range(known):
         if n[0] * s.normals[m, 0] + n[1] * s.normals[m, 1] + n[2] * s.normals[m, 2] > CONE:
             return
     tie = TIE * s.number[SIZE]
-    if s.count[SPREAD] == 0:
+    if s.counts[SPREAD] == 0:
         if s.feature[DEEPEST] < 0 or -gap > s.score[DEEPEST] + tie:
             field_keep(s, DEEPEST, b, n, gap, -gap, feature)
         return
@@ -174,7 +174,7 @@ def field_take(s: FieldScan, b: Array, n: Array, gap: float, feature: int) -> No
 @inner
 def field_feature(s: FieldScan, t: FieldTriangle, k: int) -> int:
     """Number of a contact that belongs to a triangle."""
-    cell = (t.place[1] * s.count[COLUMNS] + t.place[0]) % 4096
+    cell = (t.place[1] * s.counts[COLUMNS] + t.place[0]) % 4096
     return CELL_FEATURE + (2 * cell + t.place[2]) * 7 + k
 
 
@@ -246,7 +246,7 @@ def field_face(s: FieldScan, t: FieldTriangle) -> int:
 @inner
 def field_has(s: FieldScan, column: int, row: int) -> bool:
     """Whether the grid has this corner."""
-    return column >= 0 and row >= 0 and column < s.count[COLUMNS] and row < s.count[ROWS]
+    return column >= 0 and row >= 0 and column < s.counts[COLUMNS] and row < s.counts[ROWS]
 
 
 @inner
@@ -330,7 +330,7 @@ def field_prism(s: FieldScan, t: FieldTriangle) -> Shape:
     first[1] = 3
     for k in range(4):
         first[2 + k] = 6 + 4 * k
-    return Shape(np.int64(SHAPE_HULL), np.zeros(8), points, first, vertex, normals, np.zeros(3), turn)
+    return Shape(int(SHAPE_HULL), np.zeros(8), points, first, vertex, normals, np.zeros(3), turn)
 
 
 @inner
@@ -374,9 +374,9 @@ def field_scan(s: FieldScan) -> None:
     """All triangles under the shape's bounds."""
     s.feature[:] = -1
     t = FieldTriangle(np.empty(3, dtype=np.int64), np.empty((3, 3)), np.empty(3))
-    columns = s.count[COLUMNS]
-    for row in range(s.count[FIRST_ROW], s.count[LAST_ROW] + 1):
-        for column in range(s.count[FIRST_COLUMN], s.count[LAST_COLUMN] + 1):
+    columns = s.counts[COLUMNS]
+    for row in range(s.counts[FIRST_ROW], s.counts[LAST_ROW] + 1):
+        for column in range(s.counts[FIRST_COLUMN], s.counts[LAST_COLUMN] + 1):
             i = row * columns + column
             low = max(s.heights[i], s.heights[i + 1])
             high = max(s.heights[i + columns], s.heights[i + columns + 1])

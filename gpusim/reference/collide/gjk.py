@@ -31,13 +31,13 @@ class Simplex(NamedTuple):
         w: (4, 3) differences.
         a: (4, 3) the points of A that they belong to.
         weight: (4,) weights of the point nearest to the origin.
-        count: (1,) int64, how many there are.
+        number: (1,) int64, how many there are.
     """
 
     w: Array
     a: Array
     weight: Array
-    count: Array
+    number: Array
 
 
 @inner
@@ -167,7 +167,7 @@ def reduce_simplex(s: Simplex) -> tuple[bool, Vector]:
 
     False where the simplex holds the origin.
     """
-    count = s.count[0]
+    count = s.number[0]
     v = (0.0, 0.0, 0.0)
     if count == 1:
         s.weight[0] = 1.0
@@ -188,14 +188,14 @@ def reduce_simplex(s: Simplex) -> tuple[bool, Vector]:
         set_row3(s.w, kept, row3(s.w, i))
         set_row3(s.a, kept, row3(s.a, i))
         kept += 1
-    s.count[0] = kept
+    s.number[0] = kept
     return True, v
 
 
 @inner
 def holds_point(s: Simplex, w: Vector) -> bool:
     """Whether a difference is one of the simplex's."""
-    for i in range(s.count[0]):
+    for i in range(s.number[0]):
         if s.w[i, 0] == w[0] and s.w[i, 1] == w[1] and s.w[i, 2] == w[2]:
             return True
     return False
@@ -208,7 +208,7 @@ def copy_simplex(source: Simplex, target: Simplex) -> None:
         set_row3(target.w, i, row3(source.w, i))
         set_row3(target.a, i, row3(source.a, i))
         target.weight[i] = source.weight[i]
-    target.count[0] = source.count[0]
+    target.number[0] = source.number[0]
 
 
 @inner
@@ -231,18 +231,18 @@ def gjk(
         GJK_..., and the difference nearest to the origin (FAR: minus a direction along which the cores are apart).
     """
     square = UNBOUNDED
-    s.count[0] = 0
+    s.number[0] = 0
     for _ in range(GJK_STEPS):
         w, point = difference_support(a, b, offset, negate3(v))
         vv = dot3(v, v)
         vw = dot3(v, w)
         if vw > 0.0 and vw * vw > most * most * vv:
             return GJK_FAR, v
-        if s.count[0] > 0 and (vv - vw <= GJK_ACCURACY * vv or holds_point(s, w)):
+        if s.number[0] > 0 and (vv - vw <= GJK_ACCURACY * vv or holds_point(s, w)):
             return GJK_APART, v
-        set_row3(s.w, s.count[0], w)
-        set_row3(s.a, s.count[0], point)
-        s.count[0] += 1
+        set_row3(s.w, s.number[0], w)
+        set_row3(s.a, s.number[0], point)
+        s.number[0] += 1
         copy_simplex(s, before)
         outside, nearest = reduce_simplex(s)
         if not outside:
@@ -250,7 +250,7 @@ def gjk(
         now = dot3(nearest, nearest)
         if not now < square:  # rounding has the last word
             copy_simplex(before, s)
-            s.count[0] -= 1
+            s.number[0] -= 1
             return GJK_APART, v
         square = now
         v = nearest
@@ -266,7 +266,7 @@ def nearest_points(s: Simplex, v: Vector) -> tuple[Vector, Vector]:
     Rounding may have taken a point of a sliver, so the weights need not add up to 1.
     """
     x, y, z = s.a[0, 0], s.a[0, 1], s.a[0, 2]
-    for i in range(1, s.count[0]):
+    for i in range(1, s.number[0]):
         x += s.weight[i] * (s.a[i, 0] - s.a[0, 0])
         y += s.weight[i] * (s.a[i, 1] - s.a[0, 1])
         z += s.weight[i] * (s.a[i, 2] - s.a[0, 2])

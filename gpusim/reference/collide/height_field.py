@@ -118,8 +118,8 @@ def field_rescue(s: FieldScan, p: Array) -> None:
 
     Out along the normal of the triangle over ``p``.
     """
-    columns = s.count[COLUMNS]
-    rows = s.count[ROWS]
+    columns = s.counts[COLUMNS]
+    rows = s.counts[ROWS]
     u = p[0] / s.number[DX] + 0.5 * (columns - 1)
     v = p[1] / s.number[DY] + 0.5 * (rows - 1)
     if not (u >= 0.0 and v >= 0.0 and u <= columns - 1.0 and v <= rows - 1.0):
@@ -267,14 +267,14 @@ def height_field_manifolds(
         The number of manifolds.
     """
     s = field_begin(field, b, margin)
-    if s.count[LAST_COLUMN] < s.count[FIRST_COLUMN] or s.count[LAST_ROW] < s.count[FIRST_ROW]:
+    if s.counts[LAST_COLUMN] < s.counts[FIRST_COLUMN] or s.counts[LAST_ROW] < s.counts[FIRST_ROW]:
         return 0
     single = (
         b.kind == SHAPE_SPHERE or b.kind == SHAPE_ELLIPSOID or b.kind == SHAPE_SUPERELLIPSOID or b.kind == SHAPE_WHEEL
     )
     for known in range(min(most, MANIFOLDS)):
-        s.count[KNOWN] = known
-        s.count[SPREAD] = 0
+        s.counts[KNOWN] = known
+        s.counts[SPREAD] = 0
         field_scan(s)
         if known == 0 and s.feature[DEEPEST] < 0:
             down = np.zeros(3)
@@ -297,7 +297,7 @@ def height_field_manifolds(
             field_copy(s, 0)
         else:
             field_axes(s, n)
-            s.count[SPREAD] = 1
+            s.counts[SPREAD] = 1
             field_scan(s)
             s.b[DEEPEST] = deepest_b
             s.n[DEEPEST] = n

@@ -86,7 +86,7 @@ def balls_on_a_plate() -> ModelBuilder:
     plate_material = Material(friction=0.4)
     ball_material = Material(friction=1.6)  # sqrt(0.4 * 1.6) = 0.8 on the plate
     b = on_ground(plate_material)
-    plate = b.add_body(mass=10.0, xform=Transform((0.0, 0.0, 0.5)), label="plate")
+    plate = b.add_body(mass=10.0, xform=Transform((0.0, 0.0, 0.5)), com=(0.0, 0.0, 0.0), label="plate")
     b.add_shape_box(plate, (10.0, 10.0, 0.5), material=plate_material)
     for i in range(5):
         for j in range(5):

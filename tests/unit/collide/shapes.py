@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -63,15 +64,18 @@ def _counterclockwise(vertices: Array, members: list[int], normal: Array) -> lis
 
 
 def random_shape(kind: int, rng: np.random.Generator) -> Shape:
-    """A shape of 0.2 to 0.6 m, turned at random, about the origin."""
+    """One of a dozen shapes of 0.2 to 0.6 m, turned and placed at random."""
+    return _shape(kind, int(rng.integers(12)))._replace(turn=random_turn(rng).reshape(-1), center=rng.normal(size=3))
+
+
+@cache
+def _shape(kind: int, number: int) -> Shape:
+    rng = np.random.default_rng(100 * kind + number)
     x, y, z = rng.uniform(0.2, 0.6, 3)
-    turn = random_turn(rng)
-    center = rng.normal(size=3)
     if kind == SHAPE_HULL:
         vertices = rng.normal(size=(int(rng.integers(5, 20)), 3))
         vertices *= np.array([x, y, z]) / np.linalg.norm(vertices, axis=1, keepdims=True)
-        vertices -= vertices.mean(axis=0)
-        return hull_shape(vertices, center, turn)
+        return hull_shape(vertices - vertices.mean(axis=0))
     sizes = {
         SHAPE_SPHERE: (x,),
         SHAPE_BOX: (x, y, z),
@@ -79,7 +83,7 @@ def random_shape(kind: int, rng: np.random.Generator) -> Shape:
         SHAPE_SUPERELLIPSOID: (x, y, z, *rng.uniform(0.4, 1.6, 2)),
         SHAPE_WHEEL: (x, x * rng.uniform(0.1, 0.5)),
     }
-    return make_shape(kind, sizes.get(kind, (x, y)), center, turn)
+    return make_shape(kind, sizes.get(kind, (x, y)))
 
 
 def surface(s: Shape, steps: int = 120) -> Array:

@@ -1,0 +1,93 @@
+"""What a peer gives to be timed, and what is found of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+LEAST_CHUNKS = 5
+NOT_INSTALLED = "not installed"
+
+
+@dataclass
+class PeerRecord:
+    """A line of results of a peer; times in microseconds are of one step of all worlds.
+
+    Attributes:
+        peer, version: which.
+        case, worlds: what ran.
+        step_us, spread, world_steps: as of ``runner.Record``.
+        note: settings, or why there are no results.
+        extra: figures of this case alone; of a pile those of ``piles.figures``.
+    """
+
+    peer: str
+    version: str = ""
+    case: str = ""
+    worlds: int = 0
+    step_us: float = 0.0
+    spread: float = 0.0
+    world_steps: float = 0.0
+    note: str = ""
+    extra: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PeerCase:
+    """A case of a peer.
+
+    Attributes:
+        name, worlds: what is simulated, in how many copies.
+        advance: ``advance(n)`` runs n steps of all worlds and waits for them.
+        note: settings, for the table.
+        batch: steps that run in one call at the least.
+        figures: figures of the case after it was timed; its argument is the time of a step, microseconds.
+        clock: seconds.
+    """
+
+    name: str
+    worlds: int
+    advance: Callable[[int], None]
+    note: str
+    batch: int = 1
+    figures: Callable[[float], dict[str, float]] | None = None
+    clock: Callable[[], float] = time.perf_counter
+
+
+def time_case(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
+    """Time a case in chunks for ``seconds`` or a little longer."""
+    case.advance(case.batch)
+    steps = case.batch
+    while (spent := _spent(case, steps)) < 0.1 * seconds:
+        steps *= max(2, min(8, int(0.1 * seconds / max(spent, 1e-9))))
+    times: list[float] = []
+    while sum(times) * steps < seconds or len(times) < LEAST_CHUNKS:
+        times.append(_spent(case, steps) / steps)
+    low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
+    return PeerRecord(
+        peer, package_version(peer), case.name, case.worlds, 1e6 * float(median), float((high - low) / median),
+        case.worlds / float(median), case.note, case.figures(1e6 * float(median)) if case.figures else {},
+    )  # fmt: skip
+
+
+def _spent(case: PeerCase, steps: int) -> float:
+    begin = case.clock()
+    case.advance(steps)
+    return case.clock() - begin
+
+
+def package_version(name: str) -> str:
+    """Version of a peer's package; empty if it does not tell."""
+    try:
+        return version(name.replace("_", "-"))
+    except PackageNotFoundError:
+        return ""

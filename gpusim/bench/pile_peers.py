@@ -1,0 +1,166 @@
+"""The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
+
+Each settles the pile by itself with its own defaults, and none may put bodies to sleep. What they leave of overlap and
+motion is found from their own contacts and velocities and stands beside their times: a pile held more loosely costs
+less.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpusim.bench import piles
+from gpusim.bench.peer_case import PeerCase, PeerRecord, package_version
+from gpusim.bench.piles import Heap
+from gpusim.bench.runner import Options
+
+MUJOCO_BOXES = 1000
+"""MuJoCo's exact solve of a greater pile takes seconds a step."""
+PROFILED = 10
+
+
+def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
+    """A settled case of one world, timed by what the process computes."""
+    advance(60 if options.quick else piles.SETTLE)
+    return PeerCase(pile_name(things), 1, advance, f"one thread, {note}", clock=time.process_time, **more)
+
+
+def pile_name(things: Heap) -> str:
+    """What the table calls a pile."""
+    return f"{things.turn.size} boxes"
+
+
+def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
+    """Rapier with its defaults."""
+    import rapier3d as r
+
+    world = r.PhysicsWorld(gravity=(0.0, 0.0, -piles.GRAVITY))
+    world.set_num_threads(1)
+    world.integration_parameters.dt = piles.DT
+    world.add_collider(r.Collider.halfspace((0.0, 0.0, 1.0), friction=piles.FRICTION))
+    bodies = []
+    for position, turn in zip(things.position, things.turn, strict=True):
+        body = r.RigidBody.dynamic(translation=tuple(position), rotation=(0.0, 0.0, float(turn)), can_sleep=False)
+        box = r.Collider.cuboid(*(piles.HALF,) * 3, friction=piles.FRICTION, mass=piles.MASS)
+        bodies.append(world.add_body(body, [box]))
+
+    def advance(n: int) -> None:
+        for _ in range(n):
+            world.step()
+
+    def figures(step_us: float) -> dict[str, float]:
+        velocity = [(v.x, v.y, v.z) for v in (world.rigid_bodies[body].linvel for body in bodies)]
+        manifolds = [m.points for pair in world.narrow_phase.contact_pairs() for m in pair.manifolds if m.points]
+        found = piles.found_figures(len(manifolds), sum(map(len, manifolds)), step_us, velocity)
+        deepest = max((-point.dist for points in manifolds for point in points), default=0.0)
+        return found | {"overlap": deepest} | _rapier_stages(world)
+
+    rounds = world.integration_parameters.num_solver_iterations
+    yield pile_case(things, options, advance, f"float32, {rounds} solver iterations (its default)", figures=figures)
+
+
+def _rapier_stages(world: Any) -> dict[str, float]:
+    """Microseconds of a step that it spends on collisions and on solving."""
+    spent = np.zeros(2)
+    for _ in range(PROFILED):
+        world.step()
+        stages = world.physics_pipeline.counters.stages
+        spent += stages.collision_detection_time_ms, stages.solver_time_ms
+    return dict(zip(("collide_us", "solve_us"), (1e3 * spent / PROFILED).tolist(), strict=True))
+
+
+def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
+    """Bullet with its defaults."""
+    import pybullet as p
+
+    client = p.connect(p.DIRECT)
+    try:
+        p.setGravity(0.0, 0.0, -piles.GRAVITY, physicsClientId=client)
+        p.setTimeStep(piles.DT, physicsClientId=client)
+        bodies = _bullet_bodies(p, client, things)
+
+        def advance(n: int) -> None:
+            for _ in range(n):
+                p.stepSimulation(physicsClientId=client)
+
+        def figures(step_us: float) -> dict[str, float]:
+            velocity = [p.getBaseVelocity(body, physicsClientId=client)[0] for body in bodies]
+            points = p.getContactPoints(physicsClientId=client)
+            pairs = {(point[1], point[2]) for point in points}
+            found = piles.found_figures(len(pairs), len(points), step_us, velocity)
+            return found | {"overlap": max((-point[8] for point in points), default=0.0)}
+
+        rounds = p.getPhysicsEngineParameters(physicsClientId=client)["numSolverIterations"]
+        note = f"float64, {rounds} solver iterations (its default)"
+        yield pile_case(things, options, advance, note, figures=figures)
+    finally:
+        p.disconnect(client)
+
+
+def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
+    # its contacts multiply the coefficients of both bodies
+    friction = piles.FRICTION**0.5
+    plane = p.createCollisionShape(p.GEOM_PLANE, physicsClientId=client)
+    ground = p.createMultiBody(0.0, plane, physicsClientId=client)
+    box = p.createCollisionShape(p.GEOM_BOX, halfExtents=[piles.HALF] * 3, physicsClientId=client)
+    bodies = [
+        p.createMultiBody(
+            piles.MASS, box, basePosition=position.tolist(), baseOrientation=turn.tolist(), physicsClientId=client
+        )
+        for position, turn in zip(things.position, things.orientation(), strict=True)
+    ]
+    for body in (ground, *bodies):
+        p.changeDynamics(
+            body, -1, lateralFriction=friction, linearDamping=0.0, angularDamping=0.0, physicsClientId=client
+        )
+    return bodies
+
+
+def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
+    """MuJoCo with elliptic cones, otherwise its defaults."""
+    import mujoco
+
+    if things.turn.size > MUJOCO_BOXES:
+        note = f"left out: its exact solve of more than {MUJOCO_BOXES} boxes takes seconds a step"
+        yield PeerRecord("mujoco", package_version("mujoco"), pile_name(things), 1, note=note)
+        return
+    model = mujoco.MjModel.from_xml_string(pile_mjcf(things))
+    data = mujoco.MjData(model)
+
+    def advance(n: int) -> None:
+        for _ in range(n):
+            mujoco.mj_step(model, data)
+
+    def figures(step_us: float) -> dict[str, float]:
+        pairs = np.unique(data.contact.geom, axis=0)
+        velocity = data.qvel.reshape(-1, 6)[:, :3]
+        found = piles.found_figures(len(pairs), data.ncon, step_us, velocity)
+        return found | {"overlap": float(-data.contact.dist.min()) if data.ncon else 0.0}
+
+    yield pile_case(things, options, advance, "float64, elliptic cones, Newton (its default)", figures=figures)
+
+
+def pile_mjcf(things: Heap) -> str:
+    """The pile for MuJoCo."""
+    boxes = "".join(
+        f'<body pos="{x} {y} {z}" euler="0 0 {turn}"><freejoint/><geom type="box" size="{piles.HALF} {piles.HALF} '
+        f'{piles.HALF}" mass="{piles.MASS}" friction="{piles.FRICTION} 0 0"/></body>'
+        for (x, y, z), turn in zip(things.position, things.turn, strict=True)
+    )
+    return (
+        f'<mujoco><compiler angle="radian"/><option timestep="{piles.DT}" gravity="0 0 {-piles.GRAVITY}" '
+        f'cone="elliptic"/><worldbody><geom type="plane" size="0 0 1" friction="{piles.FRICTION} 0 0"/>{boxes}'
+        "</worldbody></mujoco>"
+    )
+
+
+PILE_PEERS: dict[str, Callable[[Options, Heap], Iterator[PeerCase | PeerRecord]]] = {
+    "rapier3d": rapier3d,
+    "pybullet": pybullet,
+    "mujoco": mujoco,
+}
+"""What makes the piles of a peer, by the name of its package."""

@@ -1,0 +1,142 @@
+"""Piles: boxes (and spheres) laid in layers with small gaps that settle on each other, for timing contacts.
+
+Every box is 1 m wide and weighs 1 kg. Neighbors within a layer have gaps, and every second layer is shifted by 0.3 m,
+so that a box stands on up to four others; what is in the way of symmetry, small turns and shifts, comes from a fixed
+seed. The same list of poses builds the pile here and in the peers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gpusim
+from gpusim import ModelBuilder, Transform
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+HALF = 0.5
+"""Half the width of a box, and the radius of a sphere, m."""
+MASS = 1.0
+FRICTION = 0.5
+GRAVITY = 9.81
+DT = 1.0 / 120.0
+SETTLE = 240
+"""Steps (2 s) after which the pile stands."""
+PITCH = 1.2
+GAP = 0.05
+OFFSET = 0.3
+JITTER, TURN = 0.03, 0.1  # m, rad
+SEED = 1
+BOX_INERTIA = MASS * (2.0 * HALF) ** 2 / 6.0
+BALL_INERTIA = 0.4 * MASS * HALF**2
+
+
+@dataclass(frozen=True)
+class Heap:
+    """Where the things of a pile start, z up, the ground at z = 0.
+
+    Attributes:
+        position: (n, 3), m.
+        turn: (n,), angle about z, rad.
+        ball: (n,), True for spheres, False for boxes.
+        reach: half the width of the pile, m.
+    """
+
+    position: Array
+    turn: Array
+    ball: Array
+    reach: float
+
+    def orientation(self) -> Array:
+        """Quaternions x, y, z, w, (n, 4)."""
+        q = np.zeros((self.turn.size, 4))
+        q[:, 2], q[:, 3] = np.sin(0.5 * self.turn), np.cos(0.5 * self.turn)
+        return q
+
+
+def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
+    """``columns`` x ``columns`` things in each of ``layers`` layers; with ``spheres`` every second one is a sphere.
+
+    Raises:
+        ModelError: fewer than one column or layer.
+    """
+    if columns < 1 or layers < 1:
+        raise ModelError(f"heap: {columns} columns and {layers} layers are too few; give at least 1 of each")
+    rng = np.random.default_rng(SEED)
+    layer, x, y = (a.ravel() for a in np.meshgrid(*map(np.arange, (layers, columns, columns)), indexing="ij"))
+    shift = OFFSET * (layer % 2 - 0.5)
+    middle = 0.5 * (columns - 1)
+    position = np.stack([(x - middle) * PITCH + shift, (y - middle) * PITCH + shift, np.zeros(x.size)], axis=1)
+    position[:, :2] += rng.uniform(-JITTER, JITTER, (x.size, 2))
+    position[:, 2] = HALF + 0.5 * GAP + layer * (2.0 * HALF + GAP)
+    ball = (x + y + layer) % 2 == 1 if spheres else np.zeros(x.size, bool)
+    return Heap(position, rng.uniform(-TURN, TURN, x.size), ball, (middle + 0.5) * PITCH + OFFSET)
+
+
+def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
+    """The pile of :func:`heap` on a ground plane; with ``spheres`` between four walls, or they would roll away.
+
+    Raises:
+        ModelError: fewer than one column or layer.
+    """
+    things = heap(columns, layers, spheres)
+    b = gpusim.ModelBuilder()
+    material = gpusim.Material(friction=FRICTION)
+    b.add_shape_plane(-1, material=material, label="ground")
+    if spheres:
+        _add_walls(b, things.reach, material)
+    for k, (position, turn, ball) in enumerate(zip(things.position, things.orientation(), things.ball, strict=True)):
+        inertia = (BALL_INERTIA,) * 3 if ball else (BOX_INERTIA,) * 3
+        pose = Transform(tuple(position), tuple(turn))
+        body = b.add_body(mass=MASS, inertia=inertia, xform=pose, label=f"thing{k}")
+        if ball:
+            b.add_shape_sphere(body, radius=HALF, material=material)
+        else:
+            b.add_shape_box(body, half_extents=(HALF,) * 3, material=material)
+    return b
+
+
+def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None:
+    """Planes that face the middle from ``reach`` on all four sides."""
+    half = np.sqrt(0.5)
+    for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
+        # turned by a right angle about the axis that brings z to (-x, -y, 0)
+        pose = Transform((x * reach, y * reach, 0.0), (y * half, -x * half, 0.0, half))
+        b.add_shape_plane(-1, xform=pose, material=material, label=f"wall{k}")
+
+
+def figures(sim: Simulation, step_us: float) -> dict[str, float]:
+    """What a settled pile is like: contacts, time of each, and how still it stands.
+
+    Args:
+        sim: one world of a pile.
+        step_us: time of a step, microseconds.
+
+    Returns:
+        ``manifolds``, ``points``, ``ns_per_point``, ``rms_speed`` and ``greatest_speed`` (m/s) of the centers of mass,
+        ``overlap`` (m), the deepest one.
+    """
+    state = sim.read_state()
+    count = int(state["pair_count"][0])
+    points = np.asarray(state["pair_points"][0, :count])
+    velocity = np.asarray(state["linear_velocity"][0, : len(sim.model.bodies)])
+    found = found_figures(int(np.count_nonzero(points)), int(points.sum()), step_us, velocity)
+    return found | {"overlap": float(np.asarray(sim.read("sim.penetration", numpy=True))[0])}
+
+
+def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
+    """The figures but the overlap; ``velocity`` of the centers of mass, (n, 3)."""
+    speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
+    return {
+        "manifolds": float(manifolds),
+        "points": float(points),
+        "ns_per_point": 1e3 * step_us / max(points, 1),
+        "rms_speed": float(np.sqrt(np.mean(speed**2))),
+        "greatest_speed": float(speed.max()),
+    }

@@ -1,0 +1,221 @@
+"""Contacts as users see them: points, forces and modes at the current time, and their sums over bodies and shapes.
+
+They come from the trial kick of stage sense: impulses over the time of the kick are the forces at t_n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.contact.constants import CODES, FLIGHT, MODES, PATCH_STICK, SLIDING, SLIDING_SHARE, STICKING
+from gpusim.model import contact_fields as at
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+    from gpusim.reference.work import Work
+
+# Where a law names its normal force and its friction.
+_NORMAL_AT, _FRICTION_AT = 0, 2
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What stage sense left of the contacts; leading axis worlds, then places for pairs (model/contact_fields.py)."""
+
+    pair_count: Array
+    pair_shapes: Array
+    pair_points: Array
+    manifold: Array
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contact points at the current time: n of them, sorted by world and pair of shapes; world frame, SI.
+
+    Points within the contact margin that do not touch are among them, with mode ``FLIGHT`` and no force. A is the
+    shape that was added first.
+
+    Attributes:
+        world: (n,) number of the world.
+        shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
+        body_a, body_b: (n,) indices of their bodies; -1: the world.
+        point: (n, 3) middle of the gap, m.
+        normal: (n, 3) unit normal from A to B.
+        gap: (n,) distance along the normal, m; negative: overlap.
+        force: (n, 3) of A on B, N.
+        normal_force: (n,) its part along the normal, N; never negative.
+        friction_force: (n,) size of its part across the normal, N.
+        mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING; a sticking point of a round surface rolls.
+        torque: (n, 3) rolling and spinning friction of A on B, N m. It belongs to the pair; each of its points has an
+            equal share, so that sums over points are right.
+        pair: (n,) number of the pair among those of all worlds: points of one pair have the same.
+    """
+
+    world: Array
+    shape_a: Array
+    shape_b: Array
+    body_a: Array
+    body_b: Array
+    point: Array
+    normal: Array
+    gap: Array
+    force: Array
+    normal_force: Array
+    friction_force: Array
+    mode: Array
+    torque: Array
+    pair: Array
+    model: Model
+
+    def __len__(self) -> int:
+        return int(self.world.size)
+
+    @property
+    def touching(self) -> Array:
+        """(n,) True for points with force."""
+        return np.asarray(self.mode != FLIGHT)
+
+    def select(self, chosen: Array) -> Contacts:
+        """Some of the points, by a mask (n,) or by indices."""
+        arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "model"}
+        return Contacts(model=self.model, **arrays)
+
+    def of(self, shape: str) -> Contacts:
+        """Points of the shape with a label.
+
+        Raises:
+            UnknownNameError: no such shape; names the nearest ones.
+        """
+        index = self.model.index("shape", shape)
+        return self.select((self.shape_a == index) | (self.shape_b == index))
+
+    def labels(self) -> list[tuple[str, str]]:
+        """Labels of shapes A and B of every point."""
+        shapes = self.model.shapes
+        return [(shapes[a].label, shapes[b].label) for a, b in zip(self.shape_a, self.shape_b, strict=True)]
+
+    def mode_names(self) -> list[str]:
+        """``"flight"``, ``"sliding"`` or ``"sticking"`` for every point."""
+        return [MODES[m] for m in self.mode]
+
+
+def find_contacts(w: Work, trial: Trial | None) -> Contacts:
+    """All contact points after stage sense.
+
+    Args:
+        w: the work arrays of the sense.
+        trial: its contacts; None for a model without places for pairs.
+    """
+    if trial is None:
+        trial = _no_trial(w.num_worlds)
+    places = np.arange(trial.pair_points.shape[1])
+    world, pair = np.nonzero((trial.pair_points > 0) & (places < trial.pair_count[:, None]))
+    points, shape = trial.pair_points[world, pair], trial.pair_shapes[world, pair]
+    record = np.array(trial.manifold[world, pair])
+    body = w.model.contact.body[shape]
+    m, k = np.nonzero(np.arange(at.POINTS) < points[:, None])
+    of_point = record[:, at.FIRST_POINT :].reshape(-1, at.POINTS, at.POINT)[m, k]
+    place = w.state.arrays["position"][world, body[:, 0]] + record[:, at.ARM : at.ARM + 3]
+    frame = record[:, at.FRAME : at.ARM].reshape(-1, 3, 3).astype(np.float64)
+    kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1).astype(np.float64)[world]
+    # A patch has one friction for all of its points.
+    rub = of_point[:, at.IMPULSE + 1 : at.IMPACT] + (record[:, at.SHEAR : at.FIRST_POINT] / points[:, None])[m]
+    parts = np.concatenate([of_point[:, at.IMPULSE, None], rub], axis=1) / kick[m, None]
+    torque = _from_frame(frame, record[:, at.TORQUE : at.SHEAR] / (points * kick)[:, None])
+    named = np.where(body == w.topology.num_bodies, WORLD, body)
+    point = place[m] + of_point[:, at.PLACE : at.MASS]
+    return Contacts(
+        world=world[m],
+        shape_a=shape[m, 0],
+        shape_b=shape[m, 1],
+        body_a=named[m, 0],
+        body_b=named[m, 1],
+        point=point,
+        normal=frame[m, 0],
+        gap=of_point[:, at.GAP].astype(np.float64),
+        force=_from_frame(frame[m], parts),
+        normal_force=parts[:, 0],
+        friction_force=np.hypot(parts[:, 1], parts[:, 2]),
+        mode=_modes(w, world[m], shape[m], record[m], of_point, point),
+        torque=torque[m],
+        pair=m,
+        model=w.model,
+    )
+
+
+def _no_trial(worlds: int) -> Trial:
+    none = np.zeros((worlds, 0), np.int32)
+    return Trial(np.zeros(worlds, np.int32), none.reshape(worlds, 0, 2), none, np.zeros((worlds, 0, at.RECORD)))
+
+
+def _from_frame(frame: Array, parts: Array) -> Array:
+    """World vectors (n, 3) from parts along the rows of a frame (n, 3, 3)."""
+    return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
+
+
+def _modes(w: Work, world: Array, shape: Array, record: Array, p: Array, point: Array) -> Array:
+    """Mode of every point: as the kernels tell it (contact_rows.cuh), of patches by the velocity."""
+    law = w.pair_tables.law(shape[:, 0], shape[:, 1])
+    impulse, mass = p[:, at.IMPULSE : at.IMPACT], p[:, at.MASS]
+    yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, p[:, at.GAMMA] / np.where(mass > 0.0, mass, 1.0))
+    most = record[:, at.FRICTION] * impulse[:, 0] * (1.0 + yielding)
+    slides = np.hypot(impulse[:, 1], impulse[:, 2]) >= SLIDING_SHARE * most
+    patch = law[:, _FRICTION_AT] == CODES["LAW_CONTENSOU"]
+    if patch.any():
+        slides[patch] = _slip_speed(w, world, shape, record[:, at.FRAME : at.FRAME + 3], point)[patch] > PATCH_STICK
+    return np.where(impulse[:, 0] > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT)
+
+
+def _slip_speed(w: Work, world: Array, shape: Array, normal: Array, point: Array) -> Array:
+    """Speed (m/s) across the normal with which surfaces pass each other, (n,)."""
+    velocity = []
+    for side in (0, 1):
+        body = w.model.contact.body[shape[:, side]]
+        twist = w.twist[world, body].astype(np.float64)
+        arm = point - w.state.arrays["position"][world, body]
+        velocity.append(twist[:, :3] + np.cross(twist[:, 3:], arm))
+    slip = velocity[1] - velocity[0]
+    slip -= np.sum(slip * normal, axis=1, keepdims=True) * normal
+    return np.asarray(np.linalg.norm(slip, axis=1))
+
+
+class ContactSums:
+    """Sums of contacts over bodies and shapes; leading axis worlds.
+
+    Attributes:
+        body_force: (num_worlds, bodies + 1, 3) of all contacts on each body, N; the world is the last one.
+        body_torque: (num_worlds, bodies + 1, 3) the same about its center of mass, N m.
+        shape_force: (num_worlds, shapes, 3) of all contacts on each shape, N.
+        shape_points: (num_worlds, shapes) points with force.
+        points: (num_worlds,) points with force.
+        penetration: (num_worlds,) deepest overlap, m; 0 for none.
+    """
+
+    def __init__(self, contacts: Contacts, position: Array) -> None:
+        self._c = contacts
+        self._worlds, self._bodies = position.shape[:2]
+        shapes, touching, sides = len(contacts.model.shapes), contacts.touching, ((0, -1.0), (1, 1.0))
+        self.body_force = np.zeros((self._worlds, self._bodies, 3))
+        self.body_torque = np.zeros((self._worlds, self._bodies, 3))
+        self.shape_force = np.zeros((self._worlds, shapes, 3))
+        self.shape_points = np.zeros((self._worlds, shapes), dtype=np.int64)
+        for side, sign in sides:
+            body = (contacts.body_a, contacts.body_b)[side]
+            shape = (contacts.shape_a, contacts.shape_b)[side]
+            force, arm = sign * contacts.force, contacts.point - position[contacts.world, body]
+            self._add(self.body_force, body, force)
+            self._add(self.body_torque, body, np.cross(arm, force) + sign * contacts.torque)
+            self._add(self.shape_force, shape, force)
+            np.add.at(self.shape_points, (contacts.world[touching], shape[touching]), 1)
+        self.points = np.bincount(contacts.world[touching], minlength=self._worlds)
+        self.penetration = np.zeros(self._worlds)
+        np.maximum.at(self.penetration, contacts.world, -contacts.gap)
+
+    def _add(self, target: Array, column: Array, values: Array) -> None:
+        # One after another in the order of points, so that sums have the same bits every time.
+        np.add.at(target, (self._c.world, column), values)
