@@ -310,7 +310,8 @@ GPUSIM_FN int mode_of(const real* r, const real* p) {
 // How far a sticking point slips in the drift; its arms, for the next substep.
 GPUSIM_FN void slip_point(const World& w, int m, int k, const real* r, const real* p, const real* twist) {
     const int at = 4 * m + k;
-    const bool sticks = mode_of(r, p) == CONTACT_STICKING;
+    // Other laws of friction never hold a point where it was.
+    const bool sticks = friction_law(w, m) == LAW_COULOMB && mode_of(r, p) == CONTACT_STICKING;
     real u[3], slip[3];
     velocity_at(twist, p + AT_PLACE, u);
     to_frame(r, w.contact_slip() + 3 * at, real(1), slip);

@@ -2,7 +2,9 @@
 // (gpusim/reference/narrow_phase.py).
 #pragma once
 #include "broad_phase.cuh"
+#if GPUSIM_SHAPES
 #include "collide/collide.cuh"
+#endif
 
 // Item: a place for a pair. The pairs of the step before make room for the new ones.
 GPUSIM_PHASE void keep_pair(const World& w, int m) {
@@ -77,7 +79,11 @@ GPUSIM_PHASE void meet_pair(const World& w, int m) {
     double* guess = w.pair_guess() + 4 * m;
     for (int k = 0; k < 4; ++k) guess[k] = old >= 0 ? w.before_pair_guess()[4 * old + k] : 0.0;
     Manifold found;
+#if GPUSIM_SHAPES
     const int count = collide(shape_a, shape_b, w.shape_reach()[a] + w.shape_reach()[b], guess, found);
+#else
+    const int count = 0;
+#endif
     w.pair_points()[m] = count;
     if (!count) return;
     for (int k = 0; k < count; ++k) {

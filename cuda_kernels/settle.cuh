@@ -5,7 +5,8 @@
 #include "contact_direct.cuh"
 #include "drift.cuh"
 
-GPUSIM_FN bool touches(const World& w) { return w.pairs() && *w.touching() > 0; }
+// Builds for models without shapes leave all of it out.
+GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 GPUSIM_PHASE void start_settle(const World& w, int) { *w.settling() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.largest_change() = *w.largest_load() = real(0);

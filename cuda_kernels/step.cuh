@@ -41,7 +41,7 @@ GPUSIM_PHASE void search_pairs(const World& w) {
     RUN(1, count_close(w, i));
 }
 GPUSIM_PHASE void collide_and_color(const World& w) {
-    if (!w.pairs()) return;
+    if (!GPUSIM_SHAPES || !w.pairs()) return;
     RUN(w.bodies(), turn_body(w, i));
     RUN(w.pairs(), keep_pair(w, i));
     search_pairs(w);
@@ -71,7 +71,7 @@ GPUSIM_PHASE void prepare(const World& w) {
     if (w.geometric_stiffness()) RUN(w.bodies(), stiffen_body(w, i));
     RUN(w.sides() * w.block(), mass_row(w, i));
     RUN(w.axes(), axis_rates(w, i));
-    if (w.pairs()) RUN(*w.pair_count(), prepare_pair(w, i));
+    if (GPUSIM_SHAPES && w.pairs()) RUN(*w.pair_count(), prepare_pair(w, i));
 }
 GPUSIM_PHASE void actuate(const World& w) {
     RUN(w.bodies(), push_body(w, i));

@@ -2,10 +2,13 @@
 #pragma once
 #include "boxes.cuh"
 #include "convex.cuh"
-#include "height_field.cuh"
 #include "planes.cuh"
-#include "smooth.cuh"
 #include "spheres.cuh"
+// Builds for models without height fields, ellipsoids and superellipsoids leave their routines out.
+#if GPUSIM_SHAPES > 1
+#include "height_field.cuh"
+#include "smooth.cuh"
+#endif
 
 GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
@@ -13,7 +16,9 @@ GPUSIM_FN bool is_smooth(const Shape& s) {
 
 // Sees a height field or else the lower kind first.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+#if GPUSIM_SHAPES > 1
     if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
+#endif
     if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
     if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);
     if (a.kind == SHAPE_CAPSULE && b.kind == SHAPE_CAPSULE) return capsule_capsule(a, b, margin, out);
@@ -24,7 +29,9 @@ GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, dou
         if (b.kind == SHAPE_CYLINDER) return sphere_cylinder(a, b, margin, out);
         if (b.kind == SHAPE_CONE) return sphere_cone(a, b, margin, out);
     }
+#if GPUSIM_SHAPES > 1
     if (is_smooth(a) && is_smooth(b)) return smooth_smooth(a, b, margin, guess, out);
+#endif
     return convex_convex(a, b, margin, guess, out);
 }
 

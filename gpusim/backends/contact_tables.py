@@ -22,7 +22,7 @@ _NUMBERS = (
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C type of every table, by name."""
 CONTACT_SIZES = (
-    "shapes", "touchable", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts", "color_places",
+    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts", "color_places",
     "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs", "course_rows", "max_colors",
 )  # fmt: skip
 

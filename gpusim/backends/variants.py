@@ -41,11 +41,11 @@ def model_variant(
     """
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
-        return make_variant(main, real, stored, direct, *room)
+        return make_variant(main, real, stored, direct, *room, shapes=sizes["shape_level"])
     places = slab_layout(sizes, real, stored).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
-    return make_variant(main, real, stored, direct, sizes["block"], sizes["slots"], fixed)
+    return make_variant(main, real, stored, direct, sizes["block"], sizes["slots"], fixed, sizes["shape_level"])
 
 
 @cache
@@ -61,8 +61,12 @@ def make_variant(
     block: int = ROOM_BLOCK,
     slots: int = ROOM_SLOTS,
     fixed: dict[str, int] | None = None,
+    shapes: int = 0,
 ) -> Variant:
-    """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants."""
+    """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
+
+    ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
+    """
     real = np.dtype(real)
     generated = {**_headers(real), "sizes.cuh": sizes_header(fixed)}
     defines = {
@@ -71,24 +75,26 @@ def make_variant(
         "GPUSIM_DIRECT": str(int(direct)),
         "GPUSIM_MAX_BLOCK": str(block),
         "GPUSIM_MAX_SLOTS": str(slots),
+        "GPUSIM_SHAPES": str(shapes),
     }
     solver = "direct" if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
-    name = f"{main.removesuffix('.cu')} {solver} {numbers}{' fixed' if fixed else ''}"
+    touching = ("", " with contacts", " with all contacts")[shapes]
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Every build that a user can get, for the compile check; specialized ones differ in numbers only."""
+    """Every build that a user can get, for the compile check; specialized ones differ in numbers only.
+
+    Those with the contacts of common shapes are part of those with all.
+    """
     single, double = np.dtype(np.float32), np.dtype(np.float64)
-    for main in ("fused.cu", "staged.cu"):
-        for real, stored, direct in (
-            (double, single, True),
-            (double, double, True),
-            (single, single, False),
-            (double, double, False),
-        ):
-            yield make_variant(main, real, stored, direct)
+    usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
+    for shapes in (0, 2):
+        for main in ("fused.cu", "staged.cu"):
+            for real, stored, direct in usual:
+                yield make_variant(main, real, stored, direct, shapes=shapes)
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield make_variant(main, single, single, True)

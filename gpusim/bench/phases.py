@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 from gpusim.backends.native_backend import NativeBackend
@@ -47,7 +47,8 @@ def profile(sim: Any, steps: int = 10) -> tuple[dict[str, float], dict[str, floa
     spent = clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
     stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
-    kernels = {name: 1e6 * seconds / steps for name, seconds in timer.kernels.most_common()}
+    falling = sorted(timer.kernels.items(), key=lambda item: -item[1])
+    kernels = {name: 1e6 * seconds / steps for name, seconds in falling}
     return stages, kernels
 
 
@@ -57,8 +58,8 @@ class _Timer:
     def __init__(self, backend: NativeBackend) -> None:
         self._backend = backend
         self._labels: dict[int, tuple[list[Launch], list[str]]] = {}
-        self.stages: Counter[str] = Counter()
-        self.kernels: Counter[str] = Counter()
+        self.stages: defaultdict[str, float] = defaultdict(float)
+        self.kernels: defaultdict[str, float] = defaultdict(float)
 
     def runner(self, h: float) -> Any:
         """In place of the backend's."""

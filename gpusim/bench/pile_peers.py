@@ -18,8 +18,8 @@ from gpusim.bench.peer_case import PeerCase, PeerRecord, package_version
 from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
 
-MUJOCO_BOXES = 1000
-"""MuJoCo's exact solve of a greater pile takes seconds a step."""
+FEW_BOXES = 1000
+"""Greater piles are left to those peers that settle them within a minute."""
 PROFILED = 10
 
 
@@ -32,6 +32,11 @@ def pile_case(things: Heap, options: Options, advance: Callable[[int], None], no
 def pile_name(things: Heap) -> str:
     """What the table calls a pile."""
     return f"{things.turn.size} boxes"
+
+
+def _left_out(peer: str, things: Heap) -> PeerRecord:
+    note = f"left out: it takes minutes to settle more than {FEW_BOXES} boxes"
+    return PeerRecord(peer, package_version(peer), pile_name(things), 1, note=note)
 
 
 def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
@@ -73,10 +78,13 @@ def _rapier_stages(world: Any) -> dict[str, float]:
     return dict(zip(("collide_us", "solve_us"), (1e3 * spent / PROFILED).tolist(), strict=True))
 
 
-def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
+def pybullet(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
     """Bullet with its defaults."""
     import pybullet as p
 
+    if things.turn.size > FEW_BOXES:
+        yield _left_out("pybullet", things)
+        return
     client = p.connect(p.DIRECT)
     try:
         p.setGravity(0.0, 0.0, -piles.GRAVITY, physicsClientId=client)
@@ -124,9 +132,8 @@ def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
     """MuJoCo with elliptic cones, otherwise its defaults."""
     import mujoco
 
-    if things.turn.size > MUJOCO_BOXES:
-        note = f"left out: its exact solve of more than {MUJOCO_BOXES} boxes takes seconds a step"
-        yield PeerRecord("mujoco", package_version("mujoco"), pile_name(things), 1, note=note)
+    if things.turn.size > FEW_BOXES:
+        yield _left_out("mujoco", things)
         return
     model = mujoco.MjModel.from_xml_string(pile_mjcf(things))
     data = mujoco.MjData(model)

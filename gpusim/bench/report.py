@@ -24,8 +24,8 @@ PILE_HEAD = (
     "case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm", "ratio",
 )  # fmt: skip
 PILE_LEGEND = (
-    "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the deepest; "
-    "ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
+    "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
+    "deepest; ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
 )
 LEAST_SHARE = 0.02
 """Kernels that take less of a step are not named."""

@@ -5,7 +5,7 @@ They come from the trial kick of stage sense: impulses over the time of the kick
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +70,7 @@ class Contacts:
     mode: Array
     torque: Array
     pair: Array
-    model: Model
+    model: Model = field(repr=False)
 
     def __len__(self) -> int:
         return int(self.world.size)

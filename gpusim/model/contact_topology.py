@@ -20,6 +20,8 @@ MOST_LISTED = 64
 PAIRS_EACH, PAIRS_MORE = 14, 32
 # Kinds whose surface goes on rolling under the contact: their points do not turn with the body within a step.
 ROLLING_KINDS = ("sphere", "capsule", "cylinder", "cone", "ellipsoid", "superellipsoid", "wheel")
+# Kinds whose routines make the kernels longer, so that only models that have them are built with them.
+RICH_KINDS = ("ellipsoid", "superellipsoid", "height_field")
 MATERIAL_NUMBERS = 6
 PARTS = 256
 """Parts of which a long list is summed side by side."""
@@ -84,6 +86,12 @@ class ContactTopology:
         """Buckets of the grid, a power of two; 0 where pairs are listed."""
         return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
 
+    @property
+    def level(self) -> int:
+        """Builds of the kernels: 2 where a kind of RICH_KINDS is there, else 1."""
+        rich = [shape_type(name).number for name in RICH_KINDS]
+        return 2 if np.isin(self.kind, rich).any() else 1
+
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
         """Places for pairs in each world."""
         listed = None if self.candidates is None else sum(map(len, self.candidates))
@@ -102,6 +110,7 @@ class ContactTopology:
         return {
             "shapes": self.num_shapes,
             "touchable": shapes,
+            "shape_level": self.level if pairs else 0,
             "pairs": pairs,
             "places": shapes + 1 if pairs else 0,
             "buckets": self.num_buckets if gridded else 0,

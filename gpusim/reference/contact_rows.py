@@ -297,7 +297,9 @@ def slip(w: Work) -> None:
     slipped = to_frame(m, kept.astype(w.real))
     # The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
     turning = bias - real(SLIP_SHARE) * slipped / h
-    slipped = np.where((_modes(m) == STICKING)[..., None], slipped + h * (u + turning), real(0))
+    # Other laws of friction never hold a point where it was.
+    holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
+    slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
     _keep(w, "contact_slip", from_frame(m, slipped))
     _keep(w, "contact_arm", (m.arm[:, None] + place[:, :, None]).reshape(-1, at.POINTS, 6))

@@ -70,7 +70,7 @@ def test_forces_on_both_bodies_of_a_contact_are_opposite(backend) -> None:
 @each_backend
 def test_friction_holds_a_block_on_a_slope(backend) -> None:
     slope = 0.3
-    b = ground(slope, friction=0.5)
+    b = ground(slope, friction=2.0)
     add_box(b)
     sim = settled(b, backend)
     c = sim.contacts()
