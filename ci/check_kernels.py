@@ -110,11 +110,16 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int) -> lis
     """Every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``.
+        variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for the
+            last architecture only.
         archs: e.g. ``["sm_90"]``.
         jobs: processes, no more than MAX_JOBS; one compiles in this process.
     """
-    todo = [Job(v.name, v.main, dict(v.generated), dict(v.defines), arch) for v in variants for arch in archs]
+    todo = [
+        Job(v.name, v.main, dict(v.generated), dict(v.defines), arch)
+        for v in variants
+        for arch in (archs if getattr(v, "everywhere", True) else archs[-1:])
+    ]
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:
         return [compile_job(job) for job in todo]

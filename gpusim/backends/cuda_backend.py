@@ -252,6 +252,8 @@ class CudaBackend(KernelBackend):
         """Executes segments: at first launch by launch, from the second time on as a CUDA graph."""
 
         def run(segment: list[Launch]) -> None:
+            if not segment:
+                return
             key = (id(segment), h)
             if key not in self._graphs:
                 if len(self._graphs) >= _MOST_GRAPHS:  # one for each segment and step size

@@ -6,13 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gpusim
 from gpusim import ModelBuilder
 
+from ..backends import HAS_NATIVE
 from ..setups import read, total_energy
 
-__all__ = ["contact_modes", "march", "positions", "read", "simulation", "speeds", "total_energy"]
+__all__ = ["angles", "march", "needs_native", "positions", "read", "simulation", "speeds", "total_energy"]
+
+#: For runs that take NumPy minutes.
+needs_native = pytest.mark.skipif(not HAS_NATIVE, reason="long run: needs a C++ compiler for the native backend")
 
 
 def simulation(
@@ -24,8 +29,9 @@ def simulation(
 
 
 def march(sim: gpusim.Simulation, times: Sequence[float], observe: Callable[[gpusim.Simulation], Any]) -> np.ndarray:
-    """What ``observe`` sees at the multiples of the step nearest to ``times`` (s)."""
-    found, done, dt = [], round(sim.time / sim.config.dt), sim.config.dt
+    """What ``observe`` sees at the multiples of the step nearest to ``times`` (s), (times, ...)."""
+    found, dt = [], sim.config.dt
+    done = round(sim.time / dt)
     for time in times:
         step = round(time / dt)
         sim.step(step - done)
@@ -35,18 +41,20 @@ def march(sim: gpusim.Simulation, times: Sequence[float], observe: Callable[[gpu
 
 
 def positions(sim: gpusim.Simulation) -> np.ndarray:
-    """Of all bodies of world 0, m, (bodies, 3)."""
+    """Centers of mass of all bodies of world 0, m, (bodies, 3)."""
     bodies = len(sim.model.labels("body"))
     return np.array(sim.read_state()["position"][0], dtype=np.float64)[:bodies]
 
 
 def speeds(sim: gpusim.Simulation) -> np.ndarray:
-    """Of all bodies of world 0 half a step ago, m/s, (bodies,)."""
+    """Of the centers of mass of all bodies of world 0, half a step ago, m/s, (bodies,)."""
     bodies = len(sim.model.labels("body"))
     return np.linalg.norm(np.array(sim.read_state()["linear_velocity"][0], dtype=np.float64)[:bodies], axis=1)
 
 
-def contact_modes(sim: gpusim.Simulation) -> np.ndarray:
-    """Modes of the points of the first pair of world 0 (gpusim.contact.constants)."""
-    state = sim.read_state()
-    return np.asarray(state["contact_mode"])[0, 0, : int(np.asarray(state["pair_points"])[0, 0])]
+def angles(sim: gpusim.Simulation) -> np.ndarray:
+    """Turn of all bodies of world 0 from their body axes, rad, (bodies,)."""
+    bodies = len(sim.model.labels("body"))
+    q = np.array(sim.read_state()["orientation"][0], dtype=np.float64)[:bodies]
+    turn: np.ndarray = 2.0 * np.arctan2(np.linalg.norm(q[:, :3], axis=1), np.abs(q[:, 3]))
+    return turn

@@ -1,0 +1,101 @@
+"""D04: a ball bounces with restitution 1, 0.9, 0.7 and 0.5."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ..backends import FASTEST, on_backends
+from ..reference_data import load
+from . import models
+from .runs import needs_native, positions, read, simulation
+
+CASES = {case["e"]: case for case in load("D04").record["cases"]}
+RADIUS, G = 0.1, 9.81
+
+
+def _flight(restitution: float, backend: str, dt: float, duration: float, **settings) -> tuple[np.ndarray, ...]:
+    """Times (s), heights of the lowest point (m), velocities (m/s)."""
+    sim = simulation(models.bouncing_ball(restitution), backend, dt, **settings)
+    z, v = [], []
+    for step in range(round(duration / dt) + 1):
+        sim.step(1 if step else 0)
+        z.append(positions(sim)[0, 2] - RADIUS)
+        v.append(read(sim, "body.ball.linear_velocity")[2])
+    return np.arange(len(z)) * dt, np.array(z), np.array(v)
+
+
+def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times of impact, from the parabola before each, and heights of the apex after it."""
+    before = np.flatnonzero((v[:-1] < -1e-3) & (v[1:] > 1e-3))
+    fall = (v[before] + np.sqrt(np.maximum(v[before] ** 2 + 2.0 * G * z[before], 0.0))) / G
+    return times[before] + fall, z[before + 1] + v[before + 1] ** 2 / (2.0 * G)
+
+
+@pytest.mark.parametrize(("restitution", "backend"), on_backends(CASES, [0.7]))
+def test_impact_times_and_heights(restitution, backend):
+    """Times within 0.5 %, and heights exact, at 1 ms; as long as a flight takes 50 steps."""
+    case = CASES[restitution]
+    expected, apex = np.array(case["impact_times"]), np.array(case["apex_heights"])
+    count = min(int(np.sum(apex > 0.5 * G * 0.025**2)), len(expected)) - 1
+    times, heights = _bounces(*_flight(restitution, backend, 1e-3, expected[count - 1] + 0.02))
+    assert len(times) == count
+    assert np.abs(times / expected[:count] - 1.0).max() < 5e-3
+    assert np.abs(heights / apex[1 : count + 1] - 1.0).max() < 1e-9
+    # An impact takes place at the end of its step: each of them costs up to a step.
+    late = times - expected[:count]
+    assert np.all(late >= -1e-9) and np.all(late < 1e-3 * np.arange(1, count + 1))
+
+
+@pytest.mark.parametrize(("settings", "backend"), on_backends([{}, {"substeps": 4}], [{}], name=str))
+def test_elastic_ball_keeps_its_energy(settings, backend):
+    """1e-6 over 10 bounces (the whole flight on the fastest backend, three bounces on NumPy)."""
+    duration = 10.0 if backend == FASTEST else 2.5
+    _, z, v = _flight(1.0, backend, 1e-3, duration, **settings)
+    free = z > 1e-3
+    assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-6
+
+
+@needs_native
+def test_elastic_ball_in_float32():
+    _, z, v = _flight(1.0, FASTEST, 1e-3, 10.0, dtype="float32")
+    free = z > 1e-3
+    assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-3
+
+
+@needs_native
+@pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])
+@pytest.mark.parametrize("restitution", [0.9, 0.7, 0.5])
+def test_comes_to_rest_after_zeno_time(restitution, dt):
+    times, z, v = _flight(restitution, FASTEST, dt, CASES[restitution]["zeno_time"] + 0.2)
+    late = times > CASES[restitution]["zeno_time"] + 0.1
+    assert np.abs(v[late]).max() < 1e-4 and np.abs(z[late]).max() < 2e-5
+    moving = times[np.abs(v) > 1e-3][-1]
+    assert moving == pytest.approx(CASES[restitution]["zeno_time"], rel=2e-2)
+
+
+@needs_native
+def test_impact_times_converge_with_the_step():
+    """First order: over many bounces an impact costs half a step on average."""
+    delays = []
+    for dt in (2e-3, 1e-3, 5e-4):
+        late = []
+        for restitution in (0.9, 0.8137, 0.7, 0.6):
+            ball = models.bouncing_ball(restitution, 1.0 + 0.01 * restitution)
+            sim = simulation(ball, FASTEST, dt)
+            first = math.sqrt(2.0 * (1.0 + 0.01 * restitution) / G)
+            expected = first * (1.0 + 2.0 * sum(restitution**k for k in range(1, 6)))
+            # The time of the sixth impact.
+            hits, before = 0, 0.0
+            while hits < 6:
+                sim.step()
+                v = float(sim.read_state()["linear_velocity"][0, 0, 2])
+                hits += before < 0.0 < v
+                before = v
+            late.append(sim.time - expected)
+        delays.append(np.mean(late))
+    order = np.polyfit(np.log([2e-3, 1e-3, 5e-4]), np.log(delays), 1)[0]
+    assert 0.7 < order < 1.4
+    assert delays[1] < 6 * 1e-3
