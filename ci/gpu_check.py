@@ -201,16 +201,29 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
     # a case a time, and what is there written after each: a limit that strikes must not take all of it
     content = report.as_json(machine.describe(), [])
     records = []
-    for name in ("many_worlds", "latency", "joint_grid", "rows"):
+    for name in _workloads(options):
         records += run_cases(chosen_cases([name], options.quick), chosen, lambda line: print(" ", line, flush=True))
         content = report.as_json(content["machine"], records)
         _leave(options, {"bench": content, "table": _bench_table(records), "failed": "not finished"})
-    peers = run_peers(chosen, lambda line: print(" ", line, flush=True))
+    peers = run_peers(chosen, lambda line: print(" ", line, flush=True), _workloads(options))
     report.show(records, peers)
     content = report.as_json(content["machine"], records, peers)
     peer_table = report.markdown_table(report.PEER_HEAD, [report.peer_cells(peer) for peer in peers])
+    if piles := report.pile_rows(records, peers):
+        shares = [f"- {line}" for line in report.share_lines(records, peers)]
+        peer_table = "\n\n".join(
+            [report.markdown_table(report.PILE_HEAD, piles), report.PILE_LEGEND, "\n".join(shares), peer_table]
+        )
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
     return {"bench": content, "table": _bench_table(records) + "\n\n" + peer_table, "failed": "; ".join(failed)}
+
+
+def _workloads(options: argparse.Namespace) -> list[str]:
+    """The workloads to run: those asked for, or what fits into the time."""
+    if options.workloads:
+        return str(options.workloads).split(",")
+    piles = ["pile_1000", "pile_8000", "pile_100000"] if options.backend == "cuda" else []
+    return ["many_worlds", "latency", "joint_grid", "rows", *piles]
 
 
 def _bench_table(records: Sequence[Any]) -> str:
@@ -235,6 +248,7 @@ def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, 
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
     command += ["--steps", str(options.steps), *(["--quick"] if options.quick else [])]
     command += ["--arch", options.arch] if options.arch else []
+    command += ["--workloads", options.workloads] if options.workloads else []
     print(f"\n== {name} (at most {limit:.0f} s)", flush=True)
     begin = time.perf_counter()
     process = subprocess.Popen(command, start_new_session=True)
@@ -351,6 +365,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--backend", default="cuda", choices=("cuda", "native"), help="native: a rehearsal")
     parser.add_argument("--only", default="", help=f"some of {','.join(STEPS)}")
     parser.add_argument("--quick", action="store_true", help="short benchmarks")
+    parser.add_argument("--workloads", default="", help="benchmarks to run, with commas between them")
     parser.add_argument("--steps", type=int, default=1000, help="of the comparison of bits")
     parser.add_argument("--arch", default="", help="compile for this one, e.g. sm_90 (default: the GPU's)")
     parser.add_argument("--seconds", type=float, default=570.0, help="for all steps together")

@@ -74,7 +74,10 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
         if (w.manifold_color()[m] != NO_CONTACT) first[list_of(w, m) + 1] += 1;
     for (int c = 0; c < lists; ++c) first[c + 1] += first[c];
     for (int m = 0; m < count; ++m)
-        if (w.manifold_color()[m] != NO_CONTACT) w.color_member()[first[list_of(w, m)]++] = m;
+        if (w.manifold_color()[m] != NO_CONTACT) {
+            w.record_place()[m] = first[list_of(w, m)];
+            w.color_member()[first[list_of(w, m)]++] = m;
+        }
     for (int c = lists; c > 0; --c) first[c] = first[c - 1];
     first[0] = 0;
 }

@@ -11,7 +11,7 @@ GPUSIM_PHASE void unit_motion(const World& w, int m, int j) {
     const real* r = record(w, m);
     real wrench[6];
     for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
-    for (int side = 0; side < 2; ++side) side_motion(w, m, r, side, wrench, w.side_motion() + 6 * side);
+    for (int side = 0; side < 2; ++side) side_motion(w, r, side, wrench, w.side_motion() + 6 * side);
 }
 // What the joints have to take back of the motions of both sides.
 GPUSIM_PHASE void answer_row(const World& w, int m, int row) {
@@ -37,7 +37,7 @@ GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.again() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold() = 1; }
 GPUSIM_PHASE void respond_points(const World& w, int m) {
-    point_masses(w, m, record(w, m));
+    point_masses(w, record(w, m));
     for (int k = 0; k < w.pair_points()[m]; ++k) invert_point(point_record(record(w, m), k), soft_normal(w, m));
 }
 // Solve a jointed manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
@@ -45,16 +45,16 @@ GPUSIM_FN void finish_jointed(const World& w, int m, real* r, const Sweep& s) {
     for (int side = 0; side < 2; ++side) {
         real* moved = w.side_motion() + 6 * side;
         const int b = side_body(w, m, side);
-        side_motion(w, m, r, side, s.wrench, moved);
+        side_motion(w, r, side, s.wrench, moved);
         for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
     }
     *w.answering() = s.most > real(0);
-    end_manifold(w, m, r, s);
+    end_manifold(w, r, s);
 }
 GPUSIM_PHASE void sweep_jointed(const World& w, int m) {
     real* r = record(w, m);
     Sweep s;
-    start_sweep(w, m, r, w.twist(), s);
+    start_sweep(r, w.twist(), s);
     sweep_points(w, m, r, s);
     finish_jointed(w, m, r, s);
 }

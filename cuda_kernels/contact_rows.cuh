@@ -6,7 +6,11 @@
 #include "contact_laws.cuh"
 #include "rows.cuh"
 
-GPUSIM_FN real* record(const World& w, int m) { return w.manifold() + RECORD_NUMBERS * m; }
+// Records stand in the order of the colors, in which sweeps go through them.
+GPUSIM_FN real* record_at(const World& w, int place) { return w.manifold() + RECORD_NUMBERS * place; }
+GPUSIM_FN real* record(const World& w, int m) { return record_at(w, w.record_place()[m]); }
+GPUSIM_FN int record_body(const real* r, int side) { return int(r[AT_BODIES + side]); }
+GPUSIM_FN int record_points(const real* r) { return int(r[AT_COUNT]); }
 GPUSIM_FN real* point_record(real* r, int k) { return r + FIRST_POINT + POINT_NUMBERS * k; }
 
 // Tangents of a unit normal (Duff and others 2017); they turn steadily with it but for z = -1 to 0.
@@ -22,8 +26,8 @@ GPUSIM_FN void velocity_at(const real* twist, const real* arm, real* out) {
     for (int k = 0; k < 3; ++k) out[k] += twist[k];
 }
 // Relative twist (velocity, rate) of B against A at the middle of the manifold.
-GPUSIM_FN void relative_twist(const World& w, int m, const real* r, const real* velocity, real* out) {
-    const real *a = velocity + 6 * side_body(w, m, 0), *b = velocity + 6 * side_body(w, m, 1);
+GPUSIM_FN void relative_twist(const real* r, const real* velocity, real* out) {
+    const real *a = velocity + 6 * record_body(r, 0), *b = velocity + 6 * record_body(r, 1);
     real of_a[3], of_b[3];
     cross3(a + 3, r + AT_ARM, of_a);
     cross3(b + 3, r + AT_ARM + 3, of_b);
@@ -33,8 +37,8 @@ GPUSIM_FN void relative_twist(const World& w, int m, const real* r, const real* 
     }
 }
 // What a wrench (force, torque about the middle) does to one side, +1 on B and -1 on A.
-GPUSIM_FN void side_motion(const World& w, int m, const real* r, int side, const real* wrench, real* out) {
-    const int b = side_body(w, m, side);
+GPUSIM_FN void side_motion(const World& w, const real* r, int side, const real* wrench, real* out) {
+    const int b = record_body(r, side);
     const real sign = side ? real(1) : real(-1), inverse_mass = w.inverse_mass()[b], *mobility = w.mobility() + 9 * b;
     real torque[3];
     cross3(r + AT_ARM + 3 * side, wrench, torque);
@@ -59,20 +63,29 @@ GPUSIM_FN void respond(const real* r, const real* wrench, real* out) {
     const real* row = r + AT_RESPONSE;
     for (int k = 0; k < 6; ++k, row += 6) out[k] = dot6(row, wrench);
 }
-// Response of free bodies to a unit wrench; bodies with many overflow manifolds as if they were split among them.
-GPUSIM_SHARED void free_response(const World& w, int m, real* r) {
-    const real parts_a = parts_of(w, m, side_body(w, m, 0)), parts_b = parts_of(w, m, side_body(w, m, 1));
-    for (int j = 0; j < 6; ++j) {
-        real wrench[6], a[6], b[6], moved[6];
-        for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
-        side_motion(w, m, r, 0, wrench, a);
-        side_motion(w, m, r, 1, wrench, b);
-        for (int k = 0; k < 6; ++k) {
-            a[k] = parts_a * a[k];
-            b[k] = parts_b * b[k];
+// Adds what a wrench on one side does to the relative twist, n times for n parts of the body's mass. With the arm c,
+// mobility J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
+GPUSIM_FN void add_response(const World& w, const real* r, int side, real parts, real* out) {
+    const int b = record_body(r, side);
+    const real *mobility = w.mobility() + 9 * b, *c = r + AT_ARM + 3 * side, mass = parts * w.inverse_mass()[b];
+    real cross[9], turn[9], back[9];
+    skew3(c, cross);
+    product33(mobility, cross, turn);
+    product33(cross, turn, back);
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            out[6 * i + j] += (i == j ? mass : real(0)) - parts * back[3 * i + j];
+            out[6 * (3 + i) + j] += parts * turn[3 * i + j];
+            out[6 * i + 3 + j] += parts * turn[3 * j + i];
+            out[6 * (3 + i) + 3 + j] += parts * mobility[3 * i + j];
         }
-        relative_motion(r, a, b, moved);
-        for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = moved[k];
+}
+// Response of free bodies; those with many overflow manifolds as if they were split among them.
+GPUSIM_FN void free_response(const World& w, int m, real* r) {
+    clear_numbers(r + AT_RESPONSE, 36);
+    for (int side = 0; side < 2; ++side) {
+        const int b = record_body(r, side);
+        if (w.dynamic()[b]) add_response(w, r, side, parts_of(w, m, b), r + AT_RESPONSE);
     }
 }
 // Rows of a point, from the response: the Jacobian by columns of (normal, tangent, tangent, 0), six of them, then the
@@ -80,7 +93,7 @@ GPUSIM_SHARED void free_response(const World& w, int m, real* r) {
 // to find them anew in every sweep and has vectors of 4 and 8 numbers; a GPU has no memory to spare, but arithmetic.
 #define ROW_NUMBERS 24
 #define POINT_ROW_NUMBERS 48
-#if GPUSIM_GPU
+#if GPUSIM_GPU || defined(GPUSIM_PLAIN)
 #define WIDE 6
 #else
 #define WIDE 8
@@ -89,7 +102,7 @@ typedef real Wide8 __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(
 #endif
 // u = rows twist, and twist += motions change: the same sums in the same order, by vectors on a CPU.
 GPUSIM_FN void rows_velocity(const real* rows, const real* twist, real* u) {
-#if GPUSIM_GPU
+#if WIDE == 6
     for (int d = 0; d < 3; ++d) {
         u[d] = rows[d] * twist[0];
         for (int c = 1; c < 6; ++c) u[d] += rows[4 * c + d] * twist[c];
@@ -102,7 +115,7 @@ GPUSIM_FN void rows_velocity(const real* rows, const real* twist, real* u) {
 #endif
 }
 GPUSIM_FN void rows_motion(const real* rows, const real* change, real* twist) {
-#if GPUSIM_GPU
+#if WIDE == 6
     for (int k = 0; k < 6; ++k)
         twist[k] += rows[ROW_NUMBERS + k] * change[0] + rows[ROW_NUMBERS + 8 + k] * change[1] + rows[ROW_NUMBERS + 16 + k] * change[2];
 #else
@@ -122,19 +135,21 @@ GPUSIM_FN void find_rows(const real* r, const real* p, real* rows) {
     for (int c = 0; c < 6; ++c) rows[4 * c + 3] = real(0);
 }
 #if GPUSIM_GPU
-#define POINT_ROWS(rows, w, m, r, points)                \
+#define POINT_ROWS(rows, w, r, points)                   \
     real rows[4 * POINT_ROW_NUMBERS];                    \
     for (int n_ = 0; n_ < (points); ++n_) find_rows(r, point_record(r, n_), rows + POINT_ROW_NUMBERS * n_)
 #else
-#define POINT_ROWS(rows, w, m, r, points) const real* rows = w.point_rows() + 4 * POINT_ROW_NUMBERS * (m)
+#define POINT_ROWS(rows, w, r, points) const real* rows = kept_rows(w, r)
+// Of a record's points.
+GPUSIM_FN real* kept_rows(const World& w, const real* r) { return w.point_rows() + 4 * POINT_ROW_NUMBERS * ((r - w.manifold()) / RECORD_NUMBERS); }
 #endif
 // Masses of the points in the frame.
-GPUSIM_SHARED void point_masses(const World& w, int m, real* r) {
-    for (int n = 0; n < w.pair_points()[m]; ++n) {
+GPUSIM_SHARED void point_masses(const World& w, real* r) {
+    for (int n = 0; n < record_points(r); ++n) {
 #if GPUSIM_GPU
         real rows[POINT_ROW_NUMBERS];
 #else
-        real* rows = w.point_rows() + POINT_ROW_NUMBERS * (4 * m + n);
+        real* rows = kept_rows(w, r) + POINT_ROW_NUMBERS * n;
 #endif
         real *p = point_record(r, n), k[9];
         find_rows(r, p, rows);
@@ -162,11 +177,16 @@ GPUSIM_FN double place_contact(const World& w, int m, int k, double* arm_a, doub
     double apart[3];
     for (int j = 0; j < 3; ++j)
         apart[j] = (w.position()[3 * w.shape_body()[b] + j] - w.position()[3 * w.shape_body()[a] + j]) + (arm_b[j] - arm_a[j]);
+    const double gap = dot3(normal, apart);
+    // A surface that rolls takes the point along with its body; the other one's stays under it.
+    const bool rolls_a = w.shape_rolls()[a], rolls_b = w.shape_rolls()[b];
+    const double share = rolls_a == rolls_b ? 0.5 : (rolls_a ? 0.0 : 1.0);
     for (int j = 0; j < 3; ++j) {
-        arm_a[j] += 0.5 * apart[j];
-        arm_b[j] -= 0.5 * apart[j];
+        const double along = 0.5 * gap * normal[j], across = apart[j] - gap * normal[j];
+        arm_a[j] += along + share * across;
+        arm_b[j] -= along + (1.0 - share) * across;
     }
-    return dot3(normal, apart);
+    return gap;
 }
 // Friction and restitution of a pair.
 GPUSIM_FN void pair_material(const World& w, int m, real* r) {
@@ -188,11 +208,23 @@ GPUSIM_FN void to_frame(const real* r, const stored* kept, real factor, real* ou
     const real own[3] = {real(kept[0]) * factor, real(kept[1]) * factor, real(kept[2]) * factor};
     for (int k = 0; k < 3; ++k) out[k] = dot3(r + AT_FRAME + 3 * k, own);
 }
-// Item: a place for a pair. Geometry, masses and the impulses of the last kick as a start.
-GPUSIM_PHASE void prepare_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+// New points have nothing to start from, so they are solved in turn more often.
+GPUSIM_FN int point_passes(const World& w, int m) {
     const int points = w.pair_points()[m];
-    real* r = record(w, m);
+    int age = NEW_AGE;
+    for (int k = 0; k < points; ++k) age = smaller(age, w.contact_age()[4 * m + k]);
+    return points == 1 ? 1 : (age < NEW_AGE ? NEW_PASSES : POINT_PASSES);
+}
+// Item: a place for a record. Geometry, masses and the impulses of the last kick as a start.
+GPUSIM_PHASE void prepare_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
+    const int m = w.color_member()[place];
+    const int points = w.pair_points()[m];
+    real* r = record_at(w, place);
+    for (int side = 0; side < 2; ++side) r[AT_BODIES + side] = real(side_body(w, m, side));
+    r[AT_COUNT] = real(points);
+    r[AT_PASSES] = real(point_passes(w, m));
+    r[AT_LAW] = real(friction_law(w, m));
     double arms[24], middle[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (int k = 0; k < points; ++k) {
         point_record(r, k)[AT_GAP] = real(place_contact(w, m, k, arms + 6 * k, arms + 6 * k + 3));
@@ -221,7 +253,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int m) {
     r[AT_SHEAR + 1] = shear[2];
     if (is_jointed(w, m)) return;  // the direct solver finds its response
     free_response(w, m, r);
-    point_masses(w, m, r);
+    point_masses(w, r);
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
@@ -231,7 +263,7 @@ GPUSIM_FN bool continues(const World& w, int m, int k) {
     return w.contact_age()[4 * m + k] > 0 && h_prev(w) > real(0) && !w.papers() && !(rolls && w.substeps() > 1);
 }
 GPUSIM_FN void arm_velocity(const World& w, int m, int k, const real* r, const real* p, real* out) {
-    const real *a = w.twist_before() + 6 * side_body(w, m, 0), *b = w.twist_before() + 6 * side_body(w, m, 1);
+    const real *a = w.twist_before() + 6 * record_body(r, 0), *b = w.twist_before() + 6 * record_body(r, 1);
     const stored* old = w.contact_arm() + 6 * (4 * m + k);
     real later_a[3], later_b[3], of_a[3], of_b[3];
     const real half = real(w.h) / (real(2) * h_prev(w));
@@ -278,7 +310,9 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     p[AT_BIAS] = (apart ? gap / h : -p[AT_PUSH]) + dot3(n, bend) + turn;
     p[AT_BIAS + 1] = dot3(n + 3, bend) + slip[1];
     p[AT_BIAS + 2] = dot3(n + 6, bend) + slip[2];
-    p[AT_GAMMA] = apart || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
+    // A trial for what forces are now leaves out what only the drift needs.
+    if (*w.trial()) p[AT_PUSH] = real(0);
+    p[AT_GAMMA] = apart || *w.trial() || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
     const bool soft = soft_normal(w, m);
     if (soft) {
         soften_point(w, m, p, dot3(n, u));
@@ -288,12 +322,13 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     }
     invert_point(p, soft);
 }
-// Item: a place for a pair.
-GPUSIM_PHASE void aim_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
-    real *r = record(w, m), before[6], kicked[6];
-    relative_twist(w, m, r, w.twist_before(), before);
-    relative_twist(w, m, r, w.twist_kicked(), kicked);
+// Item: a place for a record.
+GPUSIM_PHASE void aim_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
+    const int m = w.color_member()[place];
+    real *r = record_at(w, place), before[6], kicked[6];
+    relative_twist(r, w.twist_before(), before);
+    relative_twist(r, w.twist_kicked(), kicked);
     aim_law(w, m, r);
     for (int k = 0; k < w.pair_points()[m]; ++k) aim_point(w, m, k, r, before, kicked);
 }
@@ -328,17 +363,19 @@ GPUSIM_FN void slip_point(const World& w, int m, int k, const real* r, const rea
     }
     w.contact_age()[at] += 1;
 }
-// Item: a place for a pair.
-GPUSIM_PHASE void slip_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
-    real *r = record(w, m), twist[6];
-    relative_twist(w, m, r, w.twist(), twist);
+// Item: a place for a record.
+GPUSIM_PHASE void slip_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
+    const int m = w.color_member()[place];
+    real *r = record_at(w, place), twist[6];
+    relative_twist(r, w.twist(), twist);
     for (int k = 0; k < w.pair_points()[m]; ++k) slip_point(w, m, k, r, point_record(r, k), twist);
 }
-// Item: a place for a pair. Impulses live on; what bounced starts its next contact from nothing.
-GPUSIM_PHASE void store_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
-    real* r = record(w, m);
+// Item: a place for a record. Impulses live on; what bounced starts its next contact from nothing.
+GPUSIM_PHASE void store_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
+    const int m = w.color_member()[place];
+    real* r = record_at(w, place);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         const real* p = point_record(r, k);
         const int at = 4 * m + k;

@@ -115,37 +115,29 @@ GPUSIM_FN void sweep_patch(const World& w, int m, real* r, int points, Sweep& s)
     r[AT_TORQUE] = now[2];
     apply(r, wrench, s);
 }
-// New points have nothing to start from, so they are solved in turn more often.
-GPUSIM_FN int point_passes(const World& w, int m) {
-    const int points = w.pair_points()[m];
-    int age = NEW_AGE;
-    for (int k = 0; k < points; ++k) age = smaller(age, w.contact_age()[4 * m + k]);
-    return points == 1 ? 1 : (age < NEW_AGE ? NEW_PASSES : POINT_PASSES);
-}
 // All points of manifold m in turn, then what acts on the patch as a whole; the wrench stays in ``s``.
 GPUSIM_SHARED void sweep_points(const World& w, int m, real* r, Sweep& s) {
-    const int points = w.pair_points()[m], friction = friction_law(w, m), passes = point_passes(w, m);
+    const int points = record_points(r), friction = int(r[AT_LAW]), passes = int(r[AT_PASSES]);
     for (int k = 0; k < points; ++k) clear_numbers(point_record(r, k) + AT_STEP, 3);
-    POINT_ROWS(rows, w, m, r, points);
+    POINT_ROWS(rows, w, r, points);
     for (int pass = 0; pass < passes; ++pass)
         for (int k = 0; k < points; ++k) sweep_point(r, point_record(r, k), rows + POINT_ROW_NUMBERS * k, friction, s);
     for (int k = 0; k < points; ++k) add_wrench(point_record(r, k), rows + POINT_ROW_NUMBERS * k, s);
     if (friction == LAW_CONTENSOU) sweep_patch(w, m, r, points, s);
     else if (r[AT_SPINNING] > real(0) || r[AT_ROLLING] > real(0)) sweep_torques(r, points, s);
 }
-GPUSIM_FN void start_sweep(const World& w, int m, const real* r, const real* velocity, Sweep& s) {
+GPUSIM_FN void start_sweep(const real* r, const real* velocity, Sweep& s) {
     for (int k = 0; k < WIDE; ++k) s.twist[k] = s.wrench[k] = real(0);
-    relative_twist(w, m, r, velocity, s.twist);
+    relative_twist(r, velocity, s.twist);
     s.most = real(0);
 }
 // What a wrench does to both bodies; those of an overflow manifold leave it for the sum over each body.
-GPUSIM_FN void move_sides(const World& w, int m, const real* r, const real* wrench, real* velocity) {
-    const bool shared = w.manifold_color()[m] == OVERFLOW;
+GPUSIM_FN void move_sides(const World& w, int m, const real* r, bool shared, const real* wrench, real* velocity) {
     for (int side = 0; side < 2; ++side) {
-        const int b = side_body(w, m, side);
+        const int b = record_body(r, side);
         if (!w.dynamic()[b] && !shared) continue;
         real moved[6];
-        side_motion(w, m, r, side, wrench, moved);
+        side_motion(w, r, side, wrench, moved);
         for (int k = 0; k < 6; ++k) {
             if (shared) w.part_change()[6 * (2 * m + side) + k] = moved[k];
             else velocity[6 * b + k] += moved[k];
@@ -155,19 +147,18 @@ GPUSIM_FN void move_sides(const World& w, int m, const real* r, const real* wren
 // Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010): what a sweep changes
 // is a gradient, and the course of the sweeps so far is gone again by the share beta = |change|^2/|change before|^2, unless
 // the changes grow. Squares are weighted with the masses, so that they are energies.
-GPUSIM_FN void note_square(const World& w, int m, const real* r) {
+GPUSIM_FN void note_square(const World& w, const real* r) {
     real sum = real(0);
-    for (int k = 0; k < w.pair_points()[m]; ++k) {
+    for (int k = 0; k < record_points(r); ++k) {
         const real* p = r + FIRST_POINT + POINT_NUMBERS * k;
         sum += p[AT_MASS] * dot3(p + AT_STEP, p + AT_STEP);
     }
-    w.sweep_square()[m] = sum;
+    w.sweep_square()[(r - w.manifold()) / RECORD_NUMBERS] = sum;
 }
 GPUSIM_PHASE void sum_squares(const World& w, int part) {
-    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int count = *w.touching(), size = part_size(count), last = smaller(count, (part + 1) * size);
     double sum = 0.0;
-    for (int m = part * size; m < last; ++m)
-        if (w.pair_points()[m]) sum += double(w.sweep_square()[m]);
+    for (int place = part * size; place < last; ++place) sum += double(w.sweep_square()[place]);
     w.square_sum()[part] = sum;
 }
 GPUSIM_PHASE void choose_share(const World& w, int) {
@@ -177,11 +168,13 @@ GPUSIM_PHASE void choose_share(const World& w, int) {
     *w.course_share() = sum < before ? real(sum / before) : real(0);
     *w.square_before() = sum;
 }
-GPUSIM_PHASE void go_on_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+// Item: a place for a record.
+GPUSIM_PHASE void go_on_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
     const real share = *w.course_share();
-    for (int k = 0; k < w.pair_points()[m]; ++k) {
-        real* p = point_record(record(w, m), k);
+    real* r = record_at(w, place);
+    for (int k = 0; k < record_points(r); ++k) {
+        real* p = point_record(r, k);
         for (int j = 0; j < 3; ++j) {
             const real course = share * p[AT_COURSE + j];
             p[AT_IMPULSE + j] += course;
@@ -209,31 +202,33 @@ GPUSIM_PHASE void start_course_body(const World& w, int i) {
     w.twist_sweep()[i] = w.twist()[i];
     w.twist_course()[i] = real(0);
 }
-GPUSIM_PHASE void start_course_pair(const World& w, int m) {
-    if (m == 0) *w.square_before() = 0.0;
-    if (m >= *w.pair_count()) return;
-    for (int k = 0; k < w.pair_points()[m]; ++k) clear_numbers(point_record(record(w, m), k) + AT_COURSE, 3);
+GPUSIM_PHASE void start_course_pair(const World& w, int place) {
+    if (place == 0) *w.square_before() = 0.0;
+    if (place >= *w.touching()) return;
+    real* r = record_at(w, place);
+    for (int k = 0; k < record_points(r); ++k) clear_numbers(point_record(r, k) + AT_COURSE, 3);
 }
 // What a sweep did to a manifold, for the sweeps to end when they change little.
-GPUSIM_FN void end_manifold(const World& w, int m, real* r, const Sweep& s) {
+GPUSIM_FN void end_manifold(const World& w, real* r, const Sweep& s) {
     real load = real(0);
-    for (int k = 0; k < w.pair_points()[m]; ++k) load = larger(load, point_record(r, k)[AT_IMPULSE]);
+    for (int k = 0; k < record_points(r); ++k) load = larger(load, point_record(r, k)[AT_IMPULSE]);
     raise_to(w.largest_change(), s.most);
     raise_to(w.largest_load(), load);
-    note_square(w, m, r);
+    note_square(w, r);
 }
-GPUSIM_SHARED void sweep_manifold(const World& w, int m) {
-    real* r = record(w, m);
+GPUSIM_SHARED void sweep_manifold(const World& w, int place, bool shared) {
+    const int m = w.color_member()[place];
+    real* r = record_at(w, place);
     Sweep s;
-    start_sweep(w, m, r, w.twist(), s);
+    start_sweep(r, w.twist(), s);
     sweep_points(w, m, r, s);
-    move_sides(w, m, r, s.wrench, w.twist());
-    end_manifold(w, m, r, s);
+    move_sides(w, m, r, shared, s.wrench, w.twist());
+    end_manifold(w, r, s);
 }
 // Impulses of the last kick.
-GPUSIM_FN void warm_wrench(const World& w, int m, real* r, real* wrench) {
+GPUSIM_FN void warm_wrench(real* r, real* wrench) {
     for (int k = 0; k < 6; ++k) wrench[k] = real(0);
-    for (int n = 0; n < w.pair_points()[m]; ++n) {
+    for (int n = 0; n < record_points(r); ++n) {
         real *p = point_record(r, n), force[3], torque[3];
         for (int k = 0; k < 3; ++k)
             force[k] = r[AT_FRAME + k] * p[AT_IMPULSE] + r[AT_FRAME + 3 + k] * p[AT_IMPULSE + 1] + r[AT_FRAME + 6 + k] * p[AT_IMPULSE + 2];
@@ -248,10 +243,10 @@ GPUSIM_FN void warm_wrench(const World& w, int m, real* r, real* wrench) {
         wrench[3 + k] += r[AT_FRAME + k] * r[AT_TORQUE] + r[AT_FRAME + 3 + k] * r[AT_TORQUE + 1] + r[AT_FRAME + 6 + k] * r[AT_TORQUE + 2];
     }
 }
-GPUSIM_SHARED void warm_manifold(const World& w, int m) {
-    real *r = record(w, m), wrench[6];
-    warm_wrench(w, m, r, wrench);
-    move_sides(w, m, r, wrench, w.twist());
+GPUSIM_SHARED void warm_manifold(const World& w, int place, bool shared) {
+    real *r = record_at(w, place), wrench[6];
+    warm_wrench(r, wrench);
+    move_sides(w, w.color_member()[place], r, shared, wrench, w.twist());
 }
 // Sum of the overflow sides' changes of body b in their fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
@@ -261,16 +256,17 @@ GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
 }
 GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.twist()); }
 // Item i of a list of manifolds: a color or the overflow.
-GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_manifold(w, list_member(w, list, i)); }
-GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_manifold(w, list_member(w, list, i)); }
+GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_manifold(w, w.color_first()[list] + i, list == w.max_colors()); }
+GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_manifold(w, w.color_first()[list] + i, list == w.max_colors()); }
 
 // After the drift, which takes overlaps back and lets points in touch give way: velocities without either, and points that
 // were pressed together in this substep leave with their speed of impact. The impulses go on from where they are.
-GPUSIM_PHASE void settle_pair(const World& w, int m) {
-    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
-    const bool soft = soft_normal(w, m);
-    for (int k = 0; k < w.pair_points()[m] && !soft; ++k) {
-        real* p = point_record(record(w, m), k);
+GPUSIM_PHASE void settle_pair(const World& w, int place) {
+    if (place >= *w.touching()) return;
+    const bool soft = soft_normal(w, w.color_member()[place]);
+    real* r = record_at(w, place);
+    for (int k = 0; k < record_points(r) && !soft; ++k) {
+        real* p = point_record(r, k);
         if (p[AT_GAMMA] > real(0) || (p[AT_IMPACT] > real(0) && p[AT_IMPULSE] > real(0))) set_flag(w.settling());
         if (!(p[AT_IMPULSE] > real(0))) p[AT_IMPACT] = real(0);
         p[AT_GAMMA] = real(0);

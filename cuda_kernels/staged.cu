@@ -93,6 +93,7 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
 
+GPUSIM_PHASE void set_trial(const World& w, int trial, int) { *w.trial() = trial; }
 #if GPUSIM_SHAPES
 PER(keep_pair, w.pairs())
 PER(place_shape, w.touchable())
@@ -131,6 +132,7 @@ PER(slip_pair, w.pairs())
 PER(settle_pair, w.pairs())
 PER(store_pair, w.pairs())
 #endif
+PER_LEVEL(set_trial, 1)
 PER(start_settle, 1)
 PER(find_axis_impact, w.axes())
 PER(enter_settle, 1)

@@ -71,7 +71,7 @@ GPUSIM_PHASE void prepare(const World& w) {
     if (w.geometric_stiffness()) RUN(w.bodies(), stiffen_body(w, i));
     RUN(w.sides() * w.block(), mass_row(w, i));
     RUN(w.axes(), axis_rates(w, i));
-    if (GPUSIM_SHAPES && w.pairs()) RUN(*w.pair_count(), prepare_pair(w, i));
+    if (GPUSIM_SHAPES && w.pairs()) RUN(*w.touching(), prepare_pair(w, i));
 }
 GPUSIM_PHASE void actuate(const World& w) {
     RUN(w.bodies(), push_body(w, i));
@@ -143,13 +143,13 @@ GPUSIM_PHASE void sweep_jointed_contacts(const World& w) {
 // The course of the sweeps goes on where it went (conjugate gradients).
 GPUSIM_PHASE void start_course(const World& w) {
     RUN(w.bodies() * 6, start_course_body(w, i));
-    RUN(*w.pair_count(), start_course_pair(w, i));
+    RUN(*w.touching(), start_course_pair(w, i));
     RUN(w.rows(), start_course_row(w, i));
 }
 GPUSIM_PHASE void go_on(const World& w) {
     RUN(PARTS, sum_squares(w, i));
     RUN(1, choose_share(w, i));
-    RUN(*w.pair_count(), go_on_pair(w, i));
+    RUN(*w.touching(), go_on_pair(w, i));
     RUN(w.bodies() * 6, go_on_body(w, i));
     RUN(w.rows(), go_on_row(w, i));
 }
@@ -167,10 +167,10 @@ GPUSIM_PHASE void sweep_contacts(const World& w) {
 }
 GPUSIM_PHASE void start_contacts(const World& w) {
     RUN(1, start_contact_sweeps(w, i));
-    RUN(*w.pair_count(), aim_pair(w, i));
+    RUN(*w.touching(), aim_pair(w, i));
     SWEEP_LISTS(warm_contact, add_contact_parts);
     GPUSIM_ROLLED
-    for (int n = 0; w.direct() && n < jointed_size(w); ++n) RUN(1, warm_manifold(w, jointed_member(w, n)));
+    for (int n = 0; w.direct() && n < jointed_size(w); ++n) RUN(1, warm_contact(w, w.max_colors() + 1, n));
 }
 GPUSIM_PHASE void direct_passes(const World& w) {
     while (*w.left() > 0) {
@@ -288,7 +288,7 @@ GPUSIM_PHASE void drift(const World& w) {
     if (w.papers()) RUN(w.bodies(), displace_body(w, i));
     RUN(w.rows(), store_row(w, i));
     RUN(w.axes(), store_axis(w, i));
-    if (touches(w)) RUN(*w.pair_count(), slip_pair(w, i));
+    if (touches(w)) RUN(*w.touching(), slip_pair(w, i));
     RUN(1, store_times(w, i));
 }
 GPUSIM_PHASE void positions(const World& w) {
@@ -328,9 +328,9 @@ GPUSIM_PHASE void resolve(const World& w) {
 GPUSIM_PHASE void settle(const World& w) {
     RUN(1, start_settle(w, i));
     if (w.bounces()) RUN(w.axes(), find_axis_impact(w, i));
-    if (touches(w)) RUN(*w.pair_count(), settle_pair(w, i));
+    if (touches(w)) RUN(*w.touching(), settle_pair(w, i));
     if (*w.settling()) resolve(w);
-    if (touches(w)) RUN(*w.pair_count(), store_pair(w, i));
+    if (touches(w)) RUN(*w.touching(), store_pair(w, i));
 }
 GPUSIM_PHASE void impulses(const World& w) {
     prepare(w);
@@ -362,15 +362,16 @@ GPUSIM_PHASE void clear_rows(const World& w) {
     GPUSIM_ROLLED
     for (int i = w.tid; i < w.overflow_sides() * 6; i += w.threads) w.overflow_change()[i] = real(0);
 }
-GPUSIM_PHASE void begin(const World& w) {
+GPUSIM_PHASE void begin(const World& w, int trial) {
     clear_rows(w);
+    if (w.tid == 0) *w.trial() = trial;
     load_state(w);
     w.sync();
 }
 // Steps of one world; a failed one stays at its last good state, with its health word set.
 GPUSIM_PHASE void run_world(const World& w, int steps) {
     if (w.a->health[w.id]) return;
-    begin(w);
+    begin(w, 0);
     for (int step = 0; step < steps; ++step) {
         collide_and_color(w);
         for (int k = 0; k < w.substeps(); ++k) substep(w);
@@ -384,7 +385,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
 }
 // Velocities and forces at t_n; of the state only counted angles and the offsets of gears are kept.
 GPUSIM_PHASE void sense_world(const World& w) {
-    begin(w);
+    begin(w, 1);
     collide_and_color(w);
     impulses(w);
     RUN(w.bodies(), sense_body(w, i));
@@ -394,7 +395,7 @@ GPUSIM_PHASE void sense_world(const World& w) {
 }
 // Rotation matrices and counted angles at the current poses, for signals that need no velocities.
 GPUSIM_PHASE void pose_world(const World& w) {
-    begin(w);
+    begin(w, 1);
     RUN(w.bodies(), turn_body(w, i));
     RUN(w.angles(), track_angle(w, i));
     RUN(w.angles(), keep_angle(w, i));

@@ -56,6 +56,8 @@ class Program:
         self.free = bool(sizes["pairs"]) and not sizes["constraints"]
         self.start = self._needed(self._start())
         self.collide = self._needed(self._collide())
+        self.begin_step = [*self.start, Launch("set_trial"), *self.collide]
+        self.begin_trial = [*self.start, Launch("set_trial", level=1), *self.collide]
         self.prepare = self._needed(self._prepare())
         self.actuate = self._needed(self._all("push_body", "contribute", "sum_law", "bound_law"))
         self.kick = self._needed(self._all("kick_body"))
@@ -79,7 +81,7 @@ class Program:
 
     def run_step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
         """One step: ``run`` executes a segment, ``any_active`` tells whether a world still corrects."""
-        run([*self.start, *self.collide])
+        run(self.begin_step)
         for _ in range(substeps):
             self.run_impulses(run, any_active)
             run(self.after_impulses)
@@ -92,7 +94,7 @@ class Program:
 
     def run_sense(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
         """Stage sense: a trial of the impulses on the loaded state."""
-        run([*self.start, *self.collide])
+        run(self.begin_trial)
         self.run_impulses(run, any_active)
         run(self.sense)
 

@@ -15,6 +15,7 @@ import numpy as np
 import gpusim
 from gpusim import ModelBuilder, Transform
 from gpusim.errors import ModelError
+from gpusim.geometry import rotations
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -127,7 +128,21 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
     points = np.asarray(state["pair_points"][0, :count])
     velocity = np.asarray(state["linear_velocity"][0, : len(sim.model.bodies)])
     found = found_figures(int(np.count_nonzero(points)), int(points.sum()), step_us, velocity)
-    return found | {"overlap": float(np.asarray(sim.read("sim.penetration", numpy=True))[0])}
+    return found | {"overlap": overlap(sim)}
+
+
+def overlap(sim: Simulation) -> float:
+    """The deepest overlap of two boxes, m, from the points that the last step found on them."""
+    state = sim.read_state()
+    count = int(state["pair_count"][0])
+    pair, point = np.nonzero(np.arange(4) < np.asarray(state["pair_points"][0, :count])[:, None])
+    body = sim.model.contact.body[np.asarray(state["pair_shapes"][0, :count])][pair]
+    anchor = np.asarray(state["contact_anchor"][0, :count], float)[pair, point].reshape(-1, 2, 3)
+    rotation = rotations.matrix_from_quaternion(np.asarray(state["orientation"][0], float))[body]
+    place = np.asarray(state["position"][0], float)[body] + np.einsum("nsij,nsj->nsi", rotation, anchor)
+    normal = np.asarray(state["pair_normal"][0, :count], float)[pair]
+    gap = np.einsum("ni,ni->n", normal, place[:, 1] - place[:, 0])
+    return float(max(0.0, -gap.min(initial=0.0)))
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:

@@ -16,15 +16,15 @@ PARTNERS = 16
 # Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
 FRAME, ARM, RESPONSE = 0, 9, 15
 FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
-TORQUE, SHEAR = 57, 60
-FIRST_POINT, POINT = 62, 28
+TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW = 57, 60, 62, 64, 65, 66
+FIRST_POINT, POINT = 67, 28
 # Within the record of a point.
 PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
 RECORD = FIRST_POINT + POINTS * POINT
 RECORD_LAYOUT = {
     "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
     "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
-    "AT_SHEAR": SHEAR, "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS,
+    "AT_SHEAR": SHEAR, "AT_BODIES": BODIES, "AT_COUNT": COUNT, "AT_PASSES": PASSES, "AT_LAW": LAW, "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS,
     "AT_BIAS": BIAS, "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH, "AT_COURSE": COURSE, "AT_STEP": STEP, "AT_SOLVE": SOLVE,
     "RECORD_NUMBERS": RECORD,
 }  # fmt: skip
@@ -73,6 +73,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on a jointed body"),
     Field("color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then jointed"),
     Field("color_member", ("pairs",), "int", "-", "manifolds by color"),
+    Field("record_place", ("pairs",), "int", "-", "place of a manifold's record: records stand by color"),
     Field("body_colors", ("bodies", 2), "int", "-", "bit mask of the colors that a body has"),
     Field("body_parts", ("bodies",), "int", "-", "sides of overflow manifolds on a body, at least 1"),
     Field("part_start", ("body_places",), "int", "-", "first overflow side of a body"),
@@ -89,6 +90,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("row_sweep", ("course_rows",), "real", "N s", "joint impulses before a sweep"),
     Field("row_course", ("course_rows",), "real", "N s", "course of the joint impulses"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
+    Field("trial", (), "int", "-", "1: stage sense, whose velocities are not kept"),
     Field("touching", (), "int", "-", "manifolds with points"),
     Field("settling", (), "int", "-", "1: velocities change after the drift"),
     Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),

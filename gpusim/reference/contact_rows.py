@@ -107,9 +107,16 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
-    arms[:, :, 0] += 0.5 * apart
-    arms[:, :, 1] -= 0.5 * apart
-    return arms, dot(w.state.arrays["pair_normal"][m.world, m.pair][:, None], apart)
+    normal = w.state.arrays["pair_normal"][m.world, m.pair][:, None]
+    gap = dot(normal, apart)
+    # A surface that rolls takes the point along with its body; the other one's stays under it.
+    rolls = w.model.contact.rolls[m.shape]
+    share = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
+    along = 0.5 * gap[..., None] * normal
+    across = apart - gap[..., None] * normal
+    arms[:, :, 0] += along + share * across
+    arms[:, :, 1] -= along + (1.0 - share) * across
+    return arms, gap
 
 
 def _materials(w: Work, m: Manifolds) -> None:
@@ -304,7 +311,6 @@ def slip(w: Work) -> None:
     _keep(w, "contact_slip", from_frame(m, slipped))
     _keep(w, "contact_arm", (m.arm[:, None] + place[:, :, None]).reshape(-1, at.POINTS, 6))
     _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
-    m.age[:] += 1
 
 
 def store(w: Work) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.contact.constants import NEW_AGE, NEW_PASSES, PATCH_STICK, POINT_PASSES
+from gpusim.contact.constants import PATCH_STICK
 from gpusim.contact.patch import patch_table
 from gpusim.model import contact_fields as at
 from gpusim.reference import contact_laws, contact_rows
@@ -188,10 +188,8 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
     """All points in turn, several times around, then the patches."""
     step = m.point[..., at.STEP : at.SOLVE]
     step[:] = np.where(m.exists[..., None], step.dtype.type(0), step)
-    # New points have nothing to start from, so they are solved in turn more often.
-    passes = np.where(m.points == 1, 1, np.where(m.age < NEW_AGE, NEW_PASSES, POINT_PASSES))
-    for k in range(int(passes.max())):
-        _some(m, passes > k, s, _sweep_once)
+    for k in range(int(m.passes.max())):
+        _some(m, m.passes > k, s, _sweep_once)
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     _some(m, patch, s, sweep_patch)
     _some(m, ~patch & ((m.material[:, 2] > 0.0) | (m.material[:, 1] > 0.0)), s, sweep_torques)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from gpusim.contact.constants import JOINTED, OVERFLOW
+from gpusim.contact.constants import JOINTED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
 from gpusim.model import contact_fields as at
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -26,6 +26,8 @@ class Manifolds:
 
     world: Array
     pair: Array
+    place: Array
+    """(n,) places of the records."""
     shape: Array
     """(n, 2) shapes A and B."""
     body: Array
@@ -37,8 +39,8 @@ class Manifolds:
     """(n, 2, 3, 3) inverse inertias, world frame."""
     points: Array
     """(n,) 1 to 4."""
-    age: Array
-    """(n,) substeps for which the youngest point has existed."""
+    passes: Array
+    """(n,) how often the points are solved in turn in each sweep."""
     law: Array
     """(n, 8) numbers of the contact law."""
     record: Array
@@ -75,7 +77,7 @@ class Manifolds:
     @property
     def shear(self) -> Array:
         """(n, 2) friction impulse of a patch along the tangents, N s."""
-        return self.record[:, at.SHEAR : at.FIRST_POINT]
+        return self.record[:, at.SHEAR : at.BODIES]
 
     @property
     def point(self) -> Array:
@@ -112,7 +114,7 @@ class ContactRows:
     def keep(self, w: Work) -> None:
         """Write the records to the work arrays."""
         assert w.contacts is not None
-        w.contacts.manifold[self.all.world, self.all.pair] = self.all.record
+        w.contacts.manifold[self.all.world, self.all.place] = self.all.record
 
 
 def gather(w: Work) -> ContactRows | None:
@@ -129,19 +131,23 @@ def gather(w: Work) -> ContactRows | None:
     body, who = t.body[shape], world[:, None]
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
-    age = np.where(np.arange(at.POINTS) < points[:, None], s["contact_age"][world, pair], np.iinfo(np.int32).max)
+    age = np.where(np.arange(at.POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
+    # New points have nothing to start from, so they are solved in turn more often.
+    passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
+    place = c.record_place[world, pair]
     flat = Manifolds(
         world=world,
         pair=pair,
+        place=place,
         shape=shape,
         body=body,
         moves=w.topology.dynamic[body],
         inverse_mass=inverse_mass,
         mobility=w.mobility[who, body],
         points=points,
-        age=age.min(axis=1),
+        passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
-        record=c.manifold[world, pair],
+        record=c.manifold[world, place],
         lever=np.zeros((world.size, at.POINTS, 6, 3), w.real),
         moved=np.zeros((world.size, at.POINTS, 6, 3), w.real),
     )

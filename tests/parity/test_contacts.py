@@ -41,8 +41,8 @@ RUNS = {
 }  # fmt: skip
 #: Worked out in float32, which the direct solver is not.
 SINGLE = (
-    "ball_half", "slope_sticks", "slope_papers", "heap", "pendulum_colored", "leg_colored", "hunt_crossley", "volumetric",
-    "disk_uniform", "disk_torques", "own_material",
+    "ball_half", "slope_sticks", "slope_papers", "heap", "pendulum_colored", "leg_colored", "hunt_crossley",
+    "volumetric", "disk_uniform", "disk_torques", "own_material",
 )  # fmt: skip
 
 

@@ -1,0 +1,88 @@
+"""``gpusim bench`` on piles: what is told of contacts, where the time goes, the same pile in peers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.backends import why_not
+from gpusim.bench import peers, phases, piles, workloads
+from gpusim.bench.runner import Options, make_simulation
+from gpusim.bench.workloads import Case, chosen_cases
+
+needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
+
+
+class Quickest(Options):
+    """Options for runs whose figures nobody reads."""
+
+    seconds = 0.001
+
+
+PILES = {"pile_1000": (2, 2, False), "pile_8000": (2, 2, False), "pile_100000": (2, 2, True)}
+
+
+@pytest.fixture
+def tiny_piles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piles of eight things, for a moment."""
+    monkeypatch.setattr(workloads, "QUICK_PILES", PILES)
+    monkeypatch.setattr(peers, "QUICK_PILES", PILES)
+    monkeypatch.setattr(Options, "seconds", 0.001)
+
+
+@needs_compiler
+def test_pile_tells_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    file = tmp_path / "pile.json"
+    result = cli("bench", "pile_1000", "--backend", "native", "--quick", "--peers", "--json", file)
+    assert result.exit_code == 0, result.output
+    assert "ns/point" in result.stdout and "solve" in result.stdout
+    written = json.loads(file.read_text())
+    (record,) = written["results"]
+    assert record["extra"]["points"] >= 4 and record["extra"]["ns_per_point"] > 0.0
+    assert record["threads"] == 1 and record["floor"] is None
+    assert {peer["peer"] for peer in written["peers"]} == {"rapier3d", "pybullet", "mujoco"}
+
+
+@needs_compiler
+def test_phases_of_a_staged_step_are_all_named() -> None:
+    case = Case("pile_1000", "boxes", partial(piles.pile, 2, 1), config={"dt": piles.DT}, launch="staged", threads=1)
+    sim = make_simulation(case, case.build().finalize(), "native", Options())
+    with pytest.raises(gpusim.ModelError, match="staged"):
+        phases.profile(make_simulation(replace(case, launch="fused"), case.build().finalize(), "native", Options()))
+    stages, kernels = phases.profile(sim, 2)
+    assert {"broad", "narrow", "color", "prepare", "solve", "settle", "drift", "calls"} <= set(stages)
+    assert "other" not in stages
+    assert "meet_pair" in kernels
+
+
+def test_heap_is_the_same_each_time_and_touches_nowhere() -> None:
+    things = piles.heap(3, 2, spheres=True)
+    again = piles.heap(3, 2, spheres=True)
+    assert things.position.tobytes() == again.position.tobytes() and things.turn.tobytes() == again.turn.tobytes()
+    assert things.ball.sum() == 9 and things.position[:, 2].min() > piles.HALF
+    assert np.abs(things.position[:, :2]).max() + piles.HALF < things.reach
+    assert len(piles.pile(3, 2, spheres=True).finalize().bodies) == 18
+    with pytest.raises(gpusim.ModelError, match="too few"):
+        piles.heap(0, 1)
+
+
+def test_large_piles_run_on_cpus_only_where_named() -> None:
+    assert all(case.backend == "cuda" for case in chosen_cases([], True) if case.workload == "pile_100000")
+    assert all(case.backend == "" for case in chosen_cases(["pile_100000"], True))
+
+
+@pytest.mark.parametrize("name", ["rapier3d", "pybullet", "mujoco"])
+def test_the_same_pile_in_peers(name: str) -> None:
+    pytest.importorskip(name)
+    (case,) = peers.PILE_PEERS[name](Quickest(quick=True), piles.heap(2, 2))
+    case.advance(2)
+    assert case.figures is not None
+    found = case.figures(1.0)
+    assert found["points"] >= 8 and found["rms_speed"] < 0.5 and found["overlap"] < 0.1
