@@ -306,12 +306,11 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     const bool apart = gap > real(w.contact_slop());
     const real over = -(gap + real(w.contact_slop()));
-    p[AT_PUSH] = over > real(0) ? smaller(real(PUSH_SHARE) * over / h, real(w.push_speed())) : real(0);
+    // A trial for what forces are now leaves out what only the drift needs.
+    p[AT_PUSH] = over > real(0) && !*w.trial() ? smaller(real(PUSH_SHARE) * over / h, real(w.push_speed())) : real(0);
     p[AT_BIAS] = (apart ? gap / h : -p[AT_PUSH]) + dot3(n, bend) + turn;
     p[AT_BIAS + 1] = dot3(n + 3, bend) + slip[1];
     p[AT_BIAS + 2] = dot3(n + 6, bend) + slip[2];
-    // A trial for what forces are now leaves out what only the drift needs.
-    if (*w.trial()) p[AT_PUSH] = real(0);
     p[AT_GAMMA] = apart || *w.trial() || !w.contact_age()[4 * m + k] ? real(0) : softness(w) * p[AT_MASS];
     const bool soft = soft_normal(w, m);
     if (soft) {

@@ -92,12 +92,18 @@ class NumpyBackend:
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
         kept = self._contact_state()
+        self._set_trial(1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             sense_stage(self, self.work.config, h)
+        self._set_trial(0)
         self._keep_trial()
         for name, array in kept.items():
             self.state.arrays[name][:] = array
         return self.work
+
+    def _set_trial(self, trial: int) -> None:
+        if self.work.contacts is not None:
+            self.work.contacts.trial[:] = trial
 
     def _keep_trial(self) -> None:
         """The contacts that the trial has found, before the state gets back its own."""

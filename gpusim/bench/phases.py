@@ -17,7 +17,7 @@ _COLOR = ("clear_colors", "color_pairs", "list_colors", "list_overflow")
 # Parts of the program in the order in which they run as one segment.
 _BEFORE = ("prepare", "actuate", "kick", "start_solve")
 _AFTER = ("split_impulses", "commit", "drift", "settle", "positions")
-_NAMES = {"start_solve": "solve", "end_solve": "solve", "solve_pass": "solve", "commit": "drift", "start": "end"}
+_NAMES = {"start_solve": "solve", "end_solve": "solve", "solve_pass": "solve", "commit": "drift"}
 
 
 def can_profile(sim: Any) -> bool:
@@ -28,7 +28,7 @@ def can_profile(sim: Any) -> bool:
 def profile(sim: Any, steps: int = 10) -> tuple[dict[str, float], dict[str, float]]:
     """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    What Python and ctypes spend between the kernels is the stage "calls".
+    The stage "end" loads, checks and stores the state; what Python and ctypes spend between the kernels is "calls".
 
     Raises:
         ModelError: the simulation does not run on the native backend in staged launch.
@@ -88,7 +88,10 @@ class _Timer:
 
 def stage_names(program: Program, segment: list[Launch]) -> list[str]:
     """The stage of every launch of a segment of the program's step."""
-    for parts in (_BEFORE, _AFTER, ("start", "collide"), ("end",), ("end_solve",), ("solve_pass",)):
+    if segment == program.begin_step:
+        others = len(segment) - len(program.collide)
+        return ["end"] * others + [_stage("collide", launch.phase) for launch in program.collide]
+    for parts in (_BEFORE, _AFTER, ("end",), ("end_solve",), ("solve_pass",)):
         lists = [(part, getattr(program, part)) for part in parts]
         if [launch for _, launches in lists for launch in launches] == segment:
             return [_stage(part, launch.phase) for part, launches in lists for launch in launches]

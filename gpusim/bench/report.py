@@ -135,9 +135,9 @@ def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> 
                 f"{record.case} {record.dtype}: {_shares(record.stages, total)}; of it {_shares(named, total)}"
             )
     for peer in peers:
-        parts = {"collide": peer.extra.get("collide_us", 0.0), "solve": peer.extra.get("solve_us", 0.0)}
+        parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}
         if any(parts.values()):
-            lines.append(f"{peer.case} {peer.peer}: {_shares(parts, peer.step_us)}")
+            lines.append(f"{peer.case} {peer.peer}: {_shares(parts, 1.0)}")
     return lines
 
 

@@ -124,7 +124,7 @@ def find_contacts(w: Work, trial: Trial | None) -> Contacts:
     frame = record[:, at.FRAME : at.ARM].reshape(-1, 3, 3).astype(np.float64)
     kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1).astype(np.float64)[world]
     # A patch has one friction for all of its points.
-    rub = of_point[:, at.IMPULSE + 1 : at.IMPACT] + (record[:, at.SHEAR : at.FIRST_POINT] / points[:, None])[m]
+    rub = of_point[:, at.IMPULSE + 1 : at.IMPACT] + (record[:, at.SHEAR : at.BODIES] / points[:, None])[m]
     parts = np.concatenate([of_point[:, at.IMPULSE, None], rub], axis=1) / kick[m, None]
     torque = _from_frame(frame, record[:, at.TORQUE : at.SHEAR] / (points * kick)[:, None])
     named = np.where(body == w.topology.num_bodies, WORLD, body)

@@ -248,13 +248,15 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     apart, over = gap > slop, -(gap + slop)
     most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
-    push = np.where(over > 0.0, most, zero)
+    # A trial for what forces are now leaves out what only the drift needs.
+    trial = w.contacts.trial[m.world] != 0
+    push = np.where((over > 0.0) & ~trial, most, zero)
     bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.material[:, 3], gap, dot(normal, u), dot(normal, v))
     new = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | new, zero, _softness(w, m) * p[:, at.MASS])
+    gamma = np.where(apart | new | trial, zero, _softness(w, m) * p[:, at.MASS])
     has = k < m.points
     p[:, at.BIAS : at.GAMMA] = np.where(has[:, None], bias, p[:, at.BIAS : at.GAMMA])
     p[:, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])

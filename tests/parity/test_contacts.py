@@ -27,7 +27,7 @@ LEAST_IMPULSE = 1e-9
 #: Greatest relative difference after one step from the same state.
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
-LATER = {"float64": 1e-9, "float32": 1e-3}
+LATER = {"float64": 1e-8, "float32": 1e-3}
 WHOLE_RUN = 1e-9
 STEPS = {"float64": 6, "float32": 3}
 #: Models with many points take much time.
@@ -35,7 +35,7 @@ SHORT = {"leg_direct": 3, "leg_papers": 3, "leg_colored": 3, "heap": 3}
 #: Steps of runs in which each goes its own way.
 RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
-    "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8, "leg_direct": 3,
+    "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
     "hunt_crossley": 20, "volumetric": 20, "disk_hertz": 20, "disk_torques": 10, "rolling_ball": 20, "limit_direct": 20,
     "limit_colored": 20,
 }  # fmt: skip
@@ -192,7 +192,7 @@ def test_box_stays_on_its_slope() -> None:
     sim = make("slope_sticks", "numpy")
     sim.state.arrays["angular_momentum"][:] = 0.0
     sim.changed()
-    sim.step(40)
+    sim.step(60)
     start: Array = sim.state.arrays["position"][0, 0].copy()
-    sim.step(40)
+    sim.step(60)
     assert np.abs(sim.state.arrays["position"][0, 0] - start).max() < 1e-8
