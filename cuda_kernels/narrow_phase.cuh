@@ -41,14 +41,18 @@ GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, doubl
     subtract3(point, w.position() + 3 * b, out);
     if (!w.shape_rolls()[shape]) turn_back3(w.rotation() + 9 * b, out, out);
 }
-// What point k of pair m takes over from the step before.
-GPUSIM_FN void match_point(const World& w, int m, int k, int old) {
-    const int at = 4 * m + k;
+// A point that is not there holds zeros, whatever lay there before.
+GPUSIM_FN void clear_point(const World& w, int at) {
     w.contact_age()[at] = 0;
     w.contact_mode()[at] = CONTACT_FLIGHT;
     clear_numbers(w.contact_impulse() + 3 * at, 3);
     clear_numbers(w.contact_slip() + 3 * at, 3);
     clear_numbers(w.contact_arm() + 6 * at, 6);
+}
+// What point k of pair m takes over from the step before.
+GPUSIM_FN void match_point(const World& w, int m, int k, int old) {
+    const int at = 4 * m + k;
+    clear_point(w, at);
     for (int j = 0; old >= 0 && j < w.before_pair_points()[old]; ++j) {
         const int from = 4 * old + j;
         if (w.before_contact_feature()[from] != w.contact_feature()[at]) continue;
@@ -85,7 +89,17 @@ GPUSIM_PHASE void meet_pair(const World& w, int m) {
     const int count = 0;
 #endif
     w.pair_points()[m] = count;
-    if (!count) return;
+    for (int k = count; k < 4; ++k) {
+        clear_point(w, 4 * m + k);
+        w.contact_feature()[4 * m + k] = 0;
+        clear_numbers(w.contact_anchor() + 6 * (4 * m + k), 6);
+    }
+    if (!count) {
+        clear_numbers(w.pair_normal() + 3 * m, 3);
+        clear_numbers(w.pair_force() + 3 * m, 3);
+        clear_numbers(w.pair_torque() + 3 * m, 3);
+        return;
+    }
     for (int k = 0; k < count; ++k) {
         w.contact_feature()[4 * m + k] = found.feature[k];
         double* anchor = w.contact_anchor() + 6 * (4 * m + k);

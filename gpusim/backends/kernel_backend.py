@@ -301,12 +301,8 @@ class KernelBackend(ABC):
         """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
         if not self.sizes["pairs"]:
             return None
-        count, shapes, points, records, place = (
-            self.slab_array(name) for name in ("pair_count", "pair_shapes", "pair_points", "manifold", "record_place")
-        )
-        # Records stand by color; those of pairs without points do not exist.
-        used = np.where(points > 0, place, 0)
-        return Trial(count, shapes, points, np.take_along_axis(records, used[..., None], axis=1))
+        names = ("pair_count", "pair_shapes", "pair_points", "manifold", "record_place")
+        return Trial(*(self.slab_array(name) for name in names))
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage sense."""

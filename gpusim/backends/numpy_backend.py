@@ -109,7 +109,8 @@ class NumpyBackend:
         """The contacts that the trial has found, before the state gets back its own."""
         if self.work.contacts is not None:
             found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
-            self._trial = Trial(manifold=self.work.contacts.manifold, **found)
+            c = self.work.contacts
+            self._trial = Trial(manifold=c.manifold, record_place=c.record_place, **found)
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of the last trial; None where the model has no places for pairs."""

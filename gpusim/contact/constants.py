@@ -15,7 +15,7 @@ OVERFLOW, NO_CONTACT, JOINTED = -1, -2, -3
 # Share of a sticking point's slip that is taken back in each substep.
 SLIP_SHARE = 0.2
 # A point slides when its friction has this share of the most that it can have.
-SLIDING_SHARE = 1.0 - 1e-6
+SLIDING_SHARE = 1.0 - 1e-5
 # Share of an overlap that is taken back in each substep.
 PUSH_SHARE = 0.2
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times

@@ -31,6 +31,8 @@ class Trial:
     pair_shapes: Array
     pair_points: Array
     manifold: Array
+    record_place: Array
+    """Place of each pair's record in ``manifold``; means nothing for pairs without points."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def find_contacts(w: Work, trial: Trial | None) -> Contacts:
     places = np.arange(trial.pair_points.shape[1])
     world, pair = np.nonzero((trial.pair_points > 0) & (places < trial.pair_count[:, None]))
     points, shape = trial.pair_points[world, pair], trial.pair_shapes[world, pair]
-    record = np.array(trial.manifold[world, pair])
+    record = np.array(trial.manifold[world, trial.record_place[world, pair]])
     body = w.model.contact.body[shape]
     m, k = np.nonzero(np.arange(at.POINTS) < points[:, None])
     of_point = record[:, at.FIRST_POINT :].reshape(-1, at.POINTS, at.POINT)[m, k]
@@ -150,7 +152,7 @@ def find_contacts(w: Work, trial: Trial | None) -> Contacts:
 
 def _no_trial(worlds: int) -> Trial:
     none = np.zeros((worlds, 0), np.int32)
-    return Trial(np.zeros(worlds, np.int32), none.reshape(worlds, 0, 2), none, np.zeros((worlds, 0, at.RECORD)))
+    return Trial(np.zeros(worlds, np.int32), none.reshape(worlds, 0, 2), none, np.zeros((worlds, 0, at.RECORD)), none)
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:

@@ -9,11 +9,49 @@ import dataclasses
 
 import pytest
 
-from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import native_backend, why_not
 from gpusim.scene import load_scene
 
 pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
+
+
+def leg() -> ModelBuilder:
+    """Two links on a foot that stands on the ground, and a box that leans on it."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    sizes = ((0.12, 0.08, 0.03), (0.03, 0.03, 0.2), (0.03, 0.03, 0.2))
+    heights = (0.03, 0.26, 0.66)
+    bodies = [b.add_body(xform=Transform((0.0, 0.0, z)), label=f"link{k}") for k, z in enumerate(heights)]
+    for body, size in zip(bodies, sizes, strict=True):
+        b.add_shape_box(body, half_extents=size)
+    for k, drop in ((1, 0.03), (2, 0.2)):
+        j = b.add_joint_revolute(
+            bodies[k - 1], bodies[k], Transform((0, 0, drop)), Transform((0, 0, -0.2)), axis=(0, 1, 0),
+            limit_lower=-0.1, limit_upper=0.1, limit_restitution=0.5, label=f"joint{k}",
+        )  # fmt: skip
+        b.add_servo(j, stiffness=20.0, damping=1.0, label=f"servo{k}")
+    box = b.add_body(xform=Transform((0.1, 0.0, 0.14)), label="box", angular_velocity=(0.0, 1.0, 0.0))
+    b.add_shape_box(box, half_extents=(0.06, 0.06, 0.06))
+    return b
+
+
+def heap(count: int) -> ModelBuilder:
+    """Boxes and balls that fall on each other; more than 64 go through the grid."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    for k in range(count):
+        place = (0.09 * (k % 3), 0.1 * (k // 3 % 3), 0.06 + 0.11 * (k // 9))
+        body = b.add_body(xform=Transform.from_axis_angle(place, (1.0, 2.0, k), 0.3 * k), label=f"body{k}")
+        material = Material(restitution=0.3 * (k % 2), rolling_friction=1e-3, spinning_friction=1e-3)
+        if k % 3:
+            b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06), material=material)
+        else:
+            b.add_shape_sphere(body, radius=0.05, material=material)
+    return b
+
+
+TOUCHING = {"leg": leg, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
 SCENES = ("hydraulic_lift", "slider_crank", "dc_motor_rig", "flyball")
 # Number of threads and defines of the build.
 TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
@@ -30,7 +68,11 @@ def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **
 
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
     sim = Simulation(
-        model, backend="native", threads=threads, launch="fused", config=SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
+        model,
+        backend="native",
+        threads=threads,
+        launch="fused",
+        config=SolverConfig(dt=1e-3, **config),  # type: ignore[arg-type]
     )
     # What a kernel reads it must have written: in shared memory anything may lie there before.
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
@@ -74,6 +116,17 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
             run(star(9), team, monkeypatch, 15, joint_solver="colored", max_colors=3, scheme=scheme) for team in TEAMS
         ]
     assert ends[0] == ends[1] == ends[2]
+
+
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+@pytest.mark.parametrize("name", sorted(TOUCHING))
+def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broad and narrow phase, colors and their overflow, sweeps, joints' answers, impacts."""
+    model = TOUCHING[name]().finalize()
+    options = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
+    ends = [run(model, team, monkeypatch, 25, **options) for team in TEAMS]
+    assert ends[0] == ends[1], "the order of items matters"
+    assert ends[0] == ends[2], "threads of a block step on each other"
 
 
 @pytest.mark.parametrize("solver", ["direct", "colored"])

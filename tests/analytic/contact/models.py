@@ -114,9 +114,7 @@ def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
         angular_velocity=tuple(rate),
         label="stone",
     )
-    b.add_shape_ellipsoid(
-        body, tuple(axes), xform=Transform((0.0, 0.0, 0.01)), material=Material(friction=friction)
-    )
+    b.add_shape_ellipsoid(body, tuple(axes), xform=Transform((0.0, 0.0, 0.01)), material=Material(friction=friction))
     return b
 
 
@@ -177,22 +175,20 @@ def leaning_tower(blocks: int, factor: float) -> ModelBuilder:
 
 
 def cards(angle: float, friction: float, length: float = 0.1, thickness: float = 1e-3) -> ModelBuilder:
-    """D10: two cards lean against each other at ``angle`` (rad) from the vertical; their tops do not rub."""
-    floor, side = Material(friction=friction), Material(friction=0.0)
+    """D10: two cards lean against each other at ``angle`` (rad) from the vertical; ``friction`` is the floor's.
+
+    By symmetry the tops push each other sideways only, so that their own friction just has to be enough.
+    """
+    floor = Material(friction=friction)
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     ground = b.add_shape_plane(-1, material=floor)
     half = (0.5 * thickness, 0.03, 0.5 * length)
-    shapes = []
     for sign, name in ((-1.0, "left"), (1.0, "right")):
-        # The inner upper edge is at x = 0, the lower outer corner region on the ground.
         turn = Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * angle)
-        inner_top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))
+        top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))  # the edge that touches the other card
         lowest = min(turn.rotate(np.array([s * half[0], 0.0, -half[2]]))[2] for s in (-1.0, 1.0))
-        body = b.add_body(
-            mass=1e-3, xform=Transform((-float(inner_top[0]), 0.0, -float(lowest)), turn.rotation), label=name
-        )
-        shapes.append(b.add_shape_box(body, half, material=side))
-    for shape in shapes:
+        body = b.add_body(mass=1e-3, xform=Transform((-float(top[0]), 0.0, -float(lowest)), turn.rotation), label=name)
+        shape = b.add_shape_box(body, half, material=Material(friction=1.0))
         b.add_collision_pair(ground, shape, material=floor)
     return b
 
