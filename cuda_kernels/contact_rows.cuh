@@ -4,6 +4,7 @@
 #pragma once
 #include "contact_coloring.cuh"
 #include "contact_laws.cuh"
+#include "curvature.cuh"
 #include "rows.cuh"
 
 // Records stand in the order of the colors, in which sweeps go through them.
@@ -274,7 +275,20 @@ GPUSIM_FN void arm_velocity(const World& w, int m, int k, const real* r, const r
     cross3(a + 3, later_a, of_a);
     cross3(b + 3, later_b, of_b);
     subtract3(of_b, of_a, out);
+    if (w.substeps() > 1) return;
+    // Free bodies turn by the rate in the middle of the drift, not by the one at its start.
+    for (int side = 0; side < 2; ++side) {
+        const int body = record_body(r, side);
+        if (!w.dynamic()[body]) continue;
+        real rate[3], arm[3], more[3];
+        subtract3(w.midpoint() + 3 * body, w.twist() + 6 * body + 3, rate);
+        for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_PLACE + j];
+        cross3(rate, arm, more);
+        for (int j = 0; j < 3; ++j) out[j] += side ? more[j] : -more[j];
+    }
 }
+// Rate in the middle of the drift, of the kicked velocities.
+GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.midpoint() + 3 * b); }
 // Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
 // few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
 // of them, and gives way the more the fewer there are.
@@ -304,7 +318,8 @@ GPUSIM_FN void aim_point(const World& w, int m, int k, real* r, const real* befo
     real slip[3];
     to_frame(r, w.contact_slip() + 3 * (4 * m + k), real(SLIP_SHARE) / h, slip);
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    const bool apart = gap > real(w.contact_slop());
+    // What bounces lands on the surface itself.
+    const bool apart = gap > (r[AT_RESTITUTION] > real(0) ? real(0) : real(w.contact_slop()));
     const real over = -(gap + real(w.contact_slop()));
     // A trial for what forces are now leaves out what only the drift needs.
     p[AT_PUSH] = over > real(0) && !*w.trial() ? smaller(real(PUSH_SHARE) * over / h, real(w.push_speed())) : real(0);

@@ -98,7 +98,8 @@ GPUSIM_FN void sweep_patch(const World& w, int m, real* r, int points, Sweep& s)
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
     // Below this speed the patch sticks as if it were at it.
     const real least = real(PATCH_STICK);
-    const real g = load * force / larger(slide, least * force), g_spin = load * patch * patch * torque / larger(rim, least * torque);
+    const real g = load * force / larger(larger(slide, least * force), real(LEAST_NUMBER));
+    const real g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), real(LEAST_NUMBER));
     const real k = larger(dot3(t, r + AT_RESPONSE) * t[0] + dot3(t, r + AT_RESPONSE + 6) * t[1] + dot3(t, r + AT_RESPONSE + 12) * t[2], real(LEAST_NUMBER));
     const real k_spin = turn_response(r, n);
     const real now[3] = {-g * (u1 - k * r[AT_SHEAR]) / (real(1) + k * g), -g * (u2 - k * r[AT_SHEAR + 1]) / (real(1) + k * g),

@@ -22,10 +22,13 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real restitution = real(w.limit_restitution()[k]);
     const int contact = w.mode()[k] & CONTACT_BITS;
     if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
-    const real sign = contact == AT_LOWER ? real(1) : real(-1), kicked = row_velocity(w, w.axis_row()[k], w.twist_kicked());
+    // The acceleration without the limit is that of the last substep: the kick alone knows nothing of the joints.
+    const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
+    const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
+    const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
     real& bound = contact == AT_LOWER ? w.velocity_lower()[k] : w.velocity_upper()[k];
     const real gap = larger(-sign * bound * real(w.h), real(0));
-    const real speed = impact_speed(w, restitution, gap, sign * w.rate()[k], sign * kicked);
+    const real speed = impact_speed(w, restitution, gap, sign * before, sign * kicked);
     if (!(speed > real(0))) return;
     bound = sign * speed;
     set_flag(w.settling());
@@ -41,4 +44,8 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.refreshes() = MOST_REFRESHES;
     *w.first_axis() = NO_AXIS;
 }
-GPUSIM_PHASE void store_rate(const World& w, int k) { w.axis_velocity()[k] = stored(w.rate_next()[k]); }
+// Bounds that drive away from a limit; after an impact there is no rate of a substep before.
+GPUSIM_PHASE void store_rate(const World& w, int k) {
+    w.axis_velocity()[k] = stored(w.rate_next()[k]);
+    if (w.velocity_lower()[k] > real(0) || w.velocity_upper()[k] < real(0)) w.axis_velocity_before()[k] = w.axis_velocity()[k];
+}

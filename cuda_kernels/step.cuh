@@ -167,6 +167,7 @@ GPUSIM_PHASE void sweep_contacts(const World& w) {
 }
 GPUSIM_PHASE void start_contacts(const World& w) {
     RUN(1, start_contact_sweeps(w, i));
+    if (w.substeps() == 1 && !w.papers()) RUN(w.bodies(), middle_body(w, i));
     RUN(*w.touching(), aim_pair(w, i));
     SWEEP_LISTS(warm_contact, add_contact_parts);
     GPUSIM_ROLLED

@@ -5,6 +5,7 @@ import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBui
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
 from gpusim.contact import ContactLaw, Material
+from gpusim.contact.report import Contacts
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AssemblyReport",
     "ContactLaw",
+    "Contacts",
     "GpusimError",
     "Material",
     "Model",

@@ -68,7 +68,9 @@ class AxisMaker(Protocol):
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Axis row of a joint coordinate; shared by all who ask for it."""
 
-    def line_axis(self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array) -> int:
+    def line_axis(
+        self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
+    ) -> int:
         """Axis row of the distance between two points, a constraint of its own."""
 
 

@@ -23,6 +23,7 @@ _NOT_NEGATIVE = (
     "cushion_stiffness",
     "cushion_damping",
     "cushion_length",
+    "stop_restitution",
     "supply_pressure",
     "tank_pressure",
 )
@@ -69,6 +70,7 @@ def add_hydraulic_cylinder(
     cushion_stiffness: float = 0.0,
     cushion_damping: float = 0.0,
     cushion_length: float = 0.0,
+    stop_restitution: float = 0.0,
     coupling: str = "implicit",
     label: str | None = None,
 ) -> int:
@@ -102,6 +104,7 @@ def add_hydraulic_cylinder(
         hose_volume_a, hose_volume_b: further volumes, m3.
         hose_bulk_modulus: of hose and oil together, Pa.
         cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
+        stop_restitution: speed after over speed before an impact on a stop, 0 to 1.
         coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py; needs a piston mass).
         label: unique name.
 
@@ -121,6 +124,8 @@ def add_hydraulic_cylinder(
     params["hose_bulk_modulus"] = validate.positive(element, "hose_bulk_modulus", hose_bulk_modulus, infinite=True)
     for name in ("length_offset", "stroke_min", "stroke_max"):
         params[name] = validate.number(element, name, given[name])
+    if params["stop_restitution"] > 1.0:
+        raise validate.fail(element, f"stop_restitution = {stop_restitution:g} is above 1", "give 0 to 1")
     _check_stroke(element, params)
     _check_valve(element, params, given)
     for name, choice, known in (

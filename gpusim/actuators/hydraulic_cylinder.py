@@ -139,7 +139,8 @@ class HydraulicCylinder(ActuatorType):
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The line between the pins."""
         p = spec.params
-        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+        ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
+        return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check(self, group: Group) -> None:
         """Volumes stay positive over the stroke, and constants have their sign."""

@@ -175,7 +175,10 @@ class Program:
             yield Launch(phase, condition, color)
 
     def _start_contacts(self) -> Iterator[Launch]:
-        yield from self._all("start_contact_sweeps", "aim_pair", condition=TOUCHING)
+        yield Launch("start_contact_sweeps", TOUCHING)
+        if self.settings["substeps"] == 1 and not self.settings["papers"]:
+            yield Launch("middle_body", TOUCHING)
+        yield Launch("aim_pair", TOUCHING)
         yield from self._lists("warm_contact", TOUCHING)
 
     def _sweep_contacts(self) -> Iterator[Launch]:

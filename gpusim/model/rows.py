@@ -87,10 +87,13 @@ class RowCollector:
             self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
         return self._joint_axes[key]
 
-    def line_axis(self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array) -> int:
+    def line_axis(
+        self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
+    ) -> int:
         """Axis row of a line between two points; always a new constraint."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
+        free["limit_restitution"] = limit_restitution
         self.axes.append(Axis(element, label, -1, 0, free))
         constraint = Constraint(label, [body_a, body_b])
         constraint.axes.append(len(self.axes) - 1)

@@ -36,6 +36,7 @@ from gpusim.contact.constants import (
 from gpusim.geometry.rotations import matvec
 from gpusim.model import contact_fields as at
 from gpusim.reference import contact_laws, manifolds
+from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import Manifolds
 from gpusim.reference.work import Work
@@ -227,6 +228,13 @@ def velocity_at(twist: Array, place: Array) -> Array:
     return cross(twist[..., 3:], place) + twist[..., :3]
 
 
+def _middle_bend(w: Work, m: Manifolds, place: Array) -> Array:
+    """Free bodies turn by the rate in the middle of the drift, not by the one at its start; (n, 3), m/s."""
+    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w) - w.twist[..., 3:], 0.0).astype(w.real)
+    moved = cross(late[m.world[:, None], m.body], m.arm + place[:, None])
+    return np.asarray(moved[:, 1] - moved[:, 0])
+
+
 def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
     """Rows of the k-th points, from the relative twists before and after the kick."""
     assert w.contacts is not None
@@ -238,15 +246,17 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
     later = half[:, None, None] * ((m.arm + place[:, None]) - _arm_before(w, m, k))
     turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
-    bend = np.where(goes_on[:, None], turning[:, 1] - turning[:, 0], zero)
+    bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     if w.config.substeps == 1:
+        bend = bend + _middle_bend(w, m, place)
         turn = np.where(goes_on, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
-    bias = to_frame(m, bend)
+    bias = to_frame(m, np.where(goes_on[:, None], bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    apart, over = gap > slop, -(gap + slop)
+    # What bounces lands on the surface itself.
+    apart, over = gap > np.where(m.material[:, 3] > 0.0, zero, slop), -(gap + slop)
     most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.trial[m.world] != 0

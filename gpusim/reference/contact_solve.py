@@ -165,8 +165,9 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
         patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), m.record.dtype
     )
     force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
-    g = load * force / larger(slide, least * force)
-    g_spin = load * patch * patch * torque / larger(rim, least * torque)
+    least_number = m.record.dtype.type(contact_laws.least_number(m.record.dtype))
+    g = load * force / larger(larger(slide, least * force), least_number)
+    g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), least_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
     k = larger(dot(frame[:, 1], along), contact_laws.least_number(m.record.dtype)).astype(m.record.dtype)
     k_spin = turn_response(m, frame[:, 0])

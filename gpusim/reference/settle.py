@@ -52,7 +52,11 @@ def _find_axis_impacts(w: Work) -> Array:
         return none
     restitution = w.broadcast(w.parameters["limit_restitution"]).astype(w.real)
     law, contact = w.law, w.mode & 7
-    kicked = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    # The acceleration without the limit is that of the last substep: the kick alone knows nothing of the joints.
+    running = w.h_prev > 0.0
+    pull = (w.axis_velocity - w.axis_velocity_old) / np.where(running, w.h_prev, w.real.type(1))
+    first = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    kicked = np.where(running, w.axis_velocity + pull * w.kick_time, first)
     world = np.broadcast_to(np.arange(w.num_worlds)[:, None], contact.shape)
     found = none[:, None]
     for mode, sign, bound in ((AT_LOWER, 1, law.velocity_lower), (AT_UPPER, -1, law.velocity_upper)):
@@ -95,3 +99,6 @@ def _store(w: Work, worlds: Array) -> None:
         ("axis_velocity", w.axis_velocity_next),
     ):
         state[name][worlds] = values[worlds]
+    # Bounds that drive away from a limit; after an impact there is no rate of a substep before.
+    left = worlds[:, None] & ((w.law.velocity_lower > 0.0) | (w.law.velocity_upper < 0.0))
+    state["axis_velocity_before"][left] = state["axis_velocity"][left]

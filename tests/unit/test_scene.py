@@ -10,8 +10,8 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.scene import convert, list_scenes, load_scene, require, scene_parameters
 
 SCENES = (
-    "boom_crane bricard chain chrono_crane dc_motor_rig double_pendulum four_bar flyball hydraulic_lift quarter_car "
-    "slider_crank spinning_top"
+    "boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum four_bar flyball hydraulic_lift "
+    "pile pyramid quarter_car rattleback slider_crank slope spinning_top tippe_top"
 ).split()
 
 
@@ -82,6 +82,13 @@ def test_unknown_parameter_names_the_known_ones():
         ("dc_motor_rig", "load", "brick"),
         ("dc_motor_rig", "command", "1.5"),
         ("chrono_crane", "ball_mass", "0"),
+        ("pile", "count", "0"),
+        ("pile", "balls", "1.5"),
+        ("pyramid", "height", "0"),
+        ("card_house", "angle", "45"),
+        ("slope", "angle", "80"),
+        ("tippe_top", "offset", "0.02"),
+        ("rattleback", "skew", "1"),
     ],
 )
 def test_bad_values_are_named(scene, parameter, value):

@@ -1,0 +1,79 @@
+"""A house of cards: thin boxes that lean against each other stand by friction alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Camera, Check, Plot, Scene, require
+
+NAME = "card_house"
+LENGTH, WIDTH, THICKNESS, DENSITY = 0.09, 0.06, 1e-3, 800.0
+
+
+def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
+    """Build the scene.
+
+    Args:
+        levels: of leaning pairs; the lowest has as many pairs, each other one fewer.
+        angle: of the leaning cards from the vertical, deg, 5 to 30. Two cards alone stand where the friction is at
+            least half of its tangent.
+        friction: coefficient of sliding friction.
+    """
+    require(1 <= levels <= 10, NAME, "levels", levels, "must be from 1 to 10")
+    require(5.0 <= angle <= 30.0, NAME, "angle", angle, "must be from 5 to 30")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    material = gpusim.Material(friction=friction, density=DENSITY)
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    b.add_shape_plane(-1, material=material, label="table")
+    lean = math.radians(angle)
+    half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
+    # Half of the width of a leaning pair at its feet, and its height.
+    reach = 2.0 * half[2] * math.sin(lean) + 2.0 * half[0] * math.cos(lean)
+    rise = 2.0 * half[2] * math.cos(lean) + 2.0 * half[0] * math.sin(lean)
+    pitch = max(2.0 * reach, LENGTH) + 2e-3
+    for level in range(levels):
+        floor = level * (rise + THICKNESS)
+        for k in range(levels - level):
+            x = pitch * (k - 0.5 * (levels - level - 1))
+            _add_pair(b, f"{level}_{k}", x, floor, lean, material)
+            if k:
+                flat = gpusim.Transform((x - 0.5 * pitch, 0.0, floor + rise + half[0]))
+                roof = b.add_body(xform=flat, label=f"roof{level}_{k}")
+                b.add_shape_box(roof, (0.5 * pitch + 5e-3, half[1], half[0]), material=material)
+    return Scene(
+        name=NAME,
+        description="A house of cards stands by friction alone.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3, substeps=2, iterations=16),
+        duration=3.0,
+        plots=[
+            Plot("Position of the highest card", "m", [f"body.left{levels - 1}_0.position"]),
+            Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),
+            Plot("Deepest overlap", "m", ["sim.penetration"]),
+        ],
+        camera=Camera((0.2, -0.6, 0.3), (0.0, 0.0, 0.45 * levels * rise)),
+        checks=[Check("the highest card moves by less than 1 mm", lambda r: _stands(r, levels))],
+    )
+
+
+def _add_pair(
+    b: gpusim.ModelBuilder, name: str, x: float, floor: float, lean: float, material: gpusim.Material
+) -> None:
+    """Two cards that lean against each other along the line above ``x``."""
+    half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
+    for sign, side in ((-1.0, "left"), (1.0, "right")):
+        turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * lean)
+        inner = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))
+        height = half[2] * math.cos(lean) + half[0] * math.sin(lean)
+        pose = gpusim.Transform((x - float(inner[0]), 0.0, floor + height), turn.rotation)
+        card = b.add_body(xform=pose, label=f"{side}{name}")
+        b.add_shape_box(card, half, material=material)
+
+
+def _stands(recording: Mapping[str, np.ndarray], levels: int) -> bool:
+    card = recording[f"body.left{levels - 1}_0.position"]
+    return bool(np.abs(card - card[:1]).max() < 1e-3)

@@ -1,0 +1,61 @@
+"""A pyramid of boxes stands still: the load of every box goes down through all rows below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Camera, Check, Plot, Scene, require
+
+NAME = "pyramid"
+
+
+def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: float = 0.6, mass: float = 1.0) -> Scene:
+    """Build the scene.
+
+    Args:
+        height: rows; the lowest has as many boxes, each other one fewer.
+        size: edge of a box, m.
+        space: between the boxes of a row, shares of an edge, below 0.5.
+        friction: coefficient of sliding friction.
+        mass: of a box, kg.
+    """
+    require(1 <= height <= 100, NAME, "height", height, "must be from 1 to 100")
+    require(size > 0.0, NAME, "size", size, "must be above 0")
+    require(0.0 <= space < 0.5, NAME, "space", space, "must be from 0 to below 0.5")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    material = gpusim.Material(friction=friction)
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    b.add_shape_plane(-1, material=material, label="ground")
+    for row in range(height):
+        for k in range(height - row):
+            x = size * (1.0 + space) * (k - 0.5 * (height - row - 1))
+            label = "top" if row == height - 1 else f"box{row}_{k}"
+            box = b.add_body(mass=mass, xform=gpusim.Transform((x, 0.0, size * (row + 0.5))), label=label)
+            b.add_shape_box(box, (0.5 * size,) * 3, material=material)
+    span = size * height
+    return Scene(
+        name=NAME,
+        description="A pyramid of boxes stands still.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1.0 / 60.0, substeps=4),
+        duration=5.0,
+        plots=[
+            Plot("Position of the top box", "m", ["body.top.position"]),
+            Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),
+            Plot("Deepest overlap", "m", ["sim.penetration"]),
+        ],
+        camera=Camera((0.5 * span, -1.6 * span, 0.8 * span), (0.0, 0.0, 0.4 * span)),
+        checks=[
+            Check("the top box moves by less than 1 mm", _stands),
+            Check("nothing overlaps by more than 1 mm", lambda r: bool(np.max(r["sim.penetration"]) < 1e-3)),
+        ],
+    )
+
+
+def _stands(recording: Mapping[str, np.ndarray]) -> bool:
+    top = recording["body.top.position"]
+    return bool(np.abs(top - top[:1]).max() < 1e-3)

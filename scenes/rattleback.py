@@ -1,0 +1,80 @@
+"""A rattleback: spun against its liking it rattles, stops and turns the other way.
+
+Reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Camera, Check, Plot, Scene, require
+
+NAME = "rattleback"
+SEMI_AXES = np.array([0.2, 0.03, 0.02])
+#: Center of the ellipsoid over the center of mass, m.
+HEIGHT = 0.01
+INERTIA = (2e-4, 1.6e-3, 1.7e-3)
+
+
+def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: float = 100.0) -> Scene:
+    """Build the scene: half an ellipsoid whose principal moments are turned against its axes.
+
+    Args:
+        spin: about the vertical at the start, rad/s; with a negative ``skew`` a negative one reverses.
+        skew: product of inertia Ixy, kg m2, between -5e-4 and 5e-4.
+        tilt: about both horizontal axes at the start, deg.
+        friction: coefficient of sliding friction; a large one lets the stone roll only.
+    """
+    require(abs(skew) <= 5e-4, NAME, "skew", skew, "must be between -5e-4 and 5e-4")
+    require(abs(tilt) <= 10.0, NAME, "tilt", tilt, "must be between -10 and 10")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    material = gpusim.Material(friction=friction)
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    b.add_shape_plane(-1, material=material, label="table")
+    half = 0.5 * math.radians(tilt)
+    c, s = math.cos(half), math.sin(half)
+    rotation = (s * c, c * s, s * s, c * c)  # about x, then about the turned y
+    arm, pose = _contact_arm(rotation)
+    rate = pose.rotate(np.array([0.0, 0.0, spin]))
+    stone = b.add_body(
+        mass=1.0,
+        inertia=(*INERTIA, skew, 0.0, 0.0),
+        xform=pose,
+        linear_velocity=tuple(-np.cross(rate, arm)),
+        angular_velocity=tuple(rate),
+        label="stone",
+    )
+    b.add_shape_ellipsoid(stone, SEMI_AXES, xform=gpusim.Transform((0.0, 0.0, HEIGHT)), material=material)
+    return Scene(
+        name=NAME,
+        description="A rattleback that is spun against its liking turns the other way.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3, contact_slop=1e-7),
+        duration=5.0,
+        plots=[
+            Plot("Angular velocity", "rad/s", ["body.stone.angular_velocity"]),
+            Plot("Position", "m", ["body.stone.position"]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        ],
+        camera=Camera((0.3, -0.6, 0.3), (0.0, 0.0, 0.0)),
+        checks=[Check("the spin reverses between 2.5 and 2.7 s", _reverses)],
+    )
+
+
+def _contact_arm(rotation: tuple[float, float, float, float]) -> tuple[np.ndarray, gpusim.Transform]:
+    """From the center of mass to the lowest point of the ellipsoid, world axes, and the pose that rests on it."""
+    turn = gpusim.Transform((0.0, 0.0, 0.0), rotation)
+    down = turn.inverse().rotate(np.array([0.0, 0.0, -1.0]))
+    lowest = SEMI_AXES**2 * down / np.linalg.norm(SEMI_AXES * down) + np.array([0.0, 0.0, HEIGHT])
+    arm = turn.rotate(lowest)
+    return arm, gpusim.Transform((0.0, 0.0, -float(arm[2])), rotation)
+
+
+def _reverses(recording: Mapping[str, np.ndarray]) -> bool:
+    spin, time = recording["body.stone.angular_velocity"][..., 2], recording["time"]
+    first = time[np.argmax(spin > 0.0, axis=0)]
+    return bool(np.all((first > 2.5) & (first < 2.7) & (spin[-1] > 2.0)))

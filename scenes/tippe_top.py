@@ -1,0 +1,82 @@
+"""A tippe top: a ball with a low center of mass that is spun turns over and spins on its head.
+
+Reference case D12 in ``tests/reference/multibody``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+import gpusim
+from gpusim.scene import Camera, Check, Plot, Scene, require
+
+NAME = "tippe_top"
+
+
+def build(
+    spin: float = 150.0,
+    tilt: float = 0.3,
+    radius: float = 0.02,
+    offset: float = 0.005,
+    mass: float = 0.02,
+    friction: float = 0.3,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        spin: rate about the top's axis at the start, rad/s; a slow top does not turn over.
+        tilt: of the axis from the vertical at the start, rad.
+        radius: of the ball, m.
+        offset: of the center of mass below the ball's center, m.
+        mass: kg.
+        friction: coefficient of sliding friction; it is what lifts the top.
+    """
+    require(radius > 0.0, NAME, "radius", radius, "must be above 0")
+    require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    # Without any sliding a top stays upright, and Coulomb's friction holds a slow contact.
+    law = gpusim.ContactLaw(friction="regularized", regularization_speed=1e-3)
+    material = gpusim.Material(friction=friction, law=law)
+    b.add_shape_plane(-1, material=material, label="table")
+    place = (0.0, 0.0, radius - offset * math.cos(tilt))
+    top = b.add_body(
+        mass=mass,
+        inertia=(0.4 * mass * radius**2,) * 3,
+        xform=gpusim.Transform.from_axis_angle(place, (1.0, 0.0, 0.0), tilt),
+        angular_velocity=(0.0, -spin * math.sin(tilt), spin * math.cos(tilt)),
+        label="top",
+    )
+    b.add_shape_sphere(top, radius, xform=gpusim.Transform((0.0, 0.0, offset)), material=material)
+    return Scene(
+        name=NAME,
+        description="A ball with a low center of mass is spun and turns over (tippe top).",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=4.0,
+        plots=[
+            Plot("Position", "m", ["body.top.position"]),
+            Plot("Angular velocity", "rad/s", ["body.top.angular_velocity"]),
+            Plot("Orientation", "quaternion", ["body.top.orientation"]),
+            Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
+        ],
+        camera=Camera((0.12, -0.2, 0.1), (0.0, 0.0, 0.02)),
+        checks=[
+            Check("the top turns over", _turns_over),
+            Check("its energy only falls", _energy_falls),
+        ],
+    )
+
+
+def _turns_over(recording: Mapping[str, np.ndarray]) -> bool:
+    x, y = recording["body.top.orientation"][-1, :, 0], recording["body.top.orientation"][-1, :, 1]
+    return bool(np.all(1.0 - 2.0 * (x**2 + y**2) < -0.7))
+
+
+def _energy_falls(recording: Mapping[str, np.ndarray]) -> bool:
+    energy = recording["sim.kinetic_energy"] + recording["sim.potential_energy"]
+    return bool(np.all(np.diff(energy, axis=0) < 1e-6 * energy[0]))

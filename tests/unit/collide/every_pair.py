@@ -1,0 +1,109 @@
+"""Every pair of shape kinds side by side in one model, each pair in both orders, for the test of all of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.geometry.shapes import shape_kinds
+from gpusim.typing import Array
+
+KINDS = [kind.name for kind in shape_kinds()]
+FIXED = [kind.name for kind in shape_kinds() if not kind.movable]
+PAIRS = [
+    (low, high) for low, high in itertools.combinations_with_replacement(KINDS, 2) if {low, high} - set(FIXED)
+]
+"""The lower number first."""
+GAPS = (-1e-3, 2e-3, 0.1)
+"""Of the worlds: overlapping, within the margin, far apart; m."""
+OVERLAPPING, NEAR, FAR = range(3)
+DT, PUSH_SPEED = 1.0 / 120.0, 0.01
+_CELL = 5.0
+_FRUSTUM = [(x * s, y * s, z) for z, s in ((-0.1, 0.2), (0.2, 0.1)) for x in (-1, 1) for y in (-1, 1)]
+_FIELD = np.pad(np.zeros((5, 5)), 1, constant_values=-0.2)
+_LYING = Rotation.from_euler("y", 90, degrees=True)
+_SIZES: dict[str, dict[str, Any]] = {
+    "plane": {},
+    "sphere": {"radius": 0.2},
+    "capsule": {"radius": 0.1, "half_length": 0.2},
+    "box": {"half_extents": (0.2, 0.15, 0.1)},
+    "cylinder": {"radius": 0.2, "half_length": 0.15},
+    "cone": {"radius": 0.2, "half_length": 0.15},
+    "ellipsoid": {"semi_axes": (0.3, 0.2, 0.1)},
+    "superellipsoid": {"semi_axes": (0.3, 0.2, 0.1), "exponents": (0.8, 1.2)},
+    "hull": {"vertices": _FRUSTUM},
+    "height_field": {"heights": _FIELD, "spacing": (0.25, 0.25)},
+    "wheel": {"radius": 0.2, "edge_radius": 0.05},
+}
+_REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2), strict=True))
+"""From the body's origin down to where it touches; upwards for what cannot move."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair in one order: shape A is added first.
+
+    Attributes:
+        kind_a, kind_b: kinds of shapes A and B.
+        shape_a, shape_b: their indices.
+        axis: unit vector (3,) from A to B.
+        bodies: of A and of B; -1 for the world.
+        upper: which of the two the worlds have at different heights, 0 or 1.
+    """
+
+    kind_a: str
+    kind_b: str
+    shape_a: int
+    shape_b: int
+    axis: Array
+    bodies: list[int]
+    upper: int
+
+
+def _add(b: ModelBuilder, kind: str, place: Array, turn: Rotation, upper: bool, label: str) -> int:
+    """A shape that touches downwards (``upper``) or upwards; capsules and wheels lie with their axes level."""
+    add: Callable[..., int] = getattr(b, f"add_shape_{kind}")
+    if kind in FIXED:
+        return add(-1, **_SIZES[kind], xform=Transform(place, turn.as_quat()), label=label, mask=0)
+    if not upper:
+        turn = turn * Rotation.from_euler("x", 180, degrees=True)
+    body = b.add_body(1.0, (0.01, 0.01, 0.01), xform=Transform(place, turn.as_quat()), label=label)
+    level = Transform((0, 0, 0), _LYING.as_quat()) if kind in ("capsule", "wheel") else Transform()
+    return add(body, **_SIZES[kind], xform=level, label=label, mask=0)
+
+
+def build() -> tuple[ModelBuilder, list[Case]]:
+    """All pairs in both orders, each in a place and a direction of its own; no gravity."""
+    rng = np.random.default_rng(4)
+    b, cases = ModelBuilder(gravity=(0, 0, 0)), []
+    ordered = list(dict.fromkeys(order for pair in PAIRS for order in (pair, pair[::-1])))
+    for n, kinds in enumerate(ordered):
+        upper = 0 if kinds[1] in FIXED else 1
+        turn = Rotation.from_quat(rng.normal(size=4))
+        up = turn.apply((0, 0, 1))
+        middle = _CELL * np.array([n % 11, n // 11, 0.0])
+        shapes = []
+        for side, kind in enumerate(kinds):
+            place = middle + (1 if side == upper else -1) * _REACH[kind] * up
+            shapes.append(_add(b, kind, place, turn, side == upper, f"{'ab'[side]}{n}"))
+        b.add_collision_pair(*shapes)
+        bodies = [b.shapes[s].body for s in shapes]
+        cases.append(Case(*kinds, *shapes, up if upper else -up, bodies, upper))
+    return b, cases
+
+
+def simulation(b: ModelBuilder, cases: list[Case], backend: str) -> Simulation:
+    """A world for each of GAPS."""
+    config = SolverConfig(dt=DT, push_speed=PUSH_SPEED)
+    sim = Simulation(b.finalize(), len(GAPS), backend=backend, config=config)
+    for case in cases:
+        up = case.axis if case.upper else -case.axis
+        name = f"body.{b.bodies[case.bodies[case.upper]].label}.position"
+        sim.write(name, sim.read(name, numpy=True) + np.outer(GAPS, up))
+    return sim

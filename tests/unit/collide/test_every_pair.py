@@ -1,0 +1,198 @@
+"""Every pair of shape kinds collides, in both orders, on each backend, as docs/contacts.md lists them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusim.backends
+from gpusim import Contacts, ModelBuilder, ModelError, Simulation
+from gpusim.contact.constants import FLIGHT
+from gpusim.reference.collide import boxes, convex, height_field, planes, smooth, spheres
+from gpusim.reference.collide.collide import collide
+from gpusim.reference.collide.pairs import take_shape
+from gpusim.reference.collide.shape import Shape
+from gpusim.typing import Array
+
+from .every_pair import DT, FAR, FIXED, GAPS, KINDS, NEAR, OVERLAPPING, PAIRS, PUSH_SPEED, Case, build, simulation
+from .pairs import Contact, touch
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "contacts.md"
+KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
+ROUTINES = {
+    name: getattr(module, name)
+    for module in (boxes, convex, height_field, planes, smooth, spheres)
+    for name in dir(module)
+    if re.fullmatch("[a-z]+_(convex|sphere|capsule|box|cylinder|cone|smooth)|height_field_convex", name)
+}
+SETTLED = 60
+"""Steps: half a second."""
+WHY_NOT_NATIVE = gpusim.backends.why_not("native")
+BACKENDS = [
+    pytest.param("native", marks=pytest.mark.skipif(bool(WHY_NOT_NATIVE), reason=f"no native: {WHY_NOT_NATIVE}")),
+    "numpy",
+]
+each_backend = pytest.mark.parametrize("backend", BACKENDS)
+each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+
+
+@dataclass
+class Run:
+    """All pairs before the first step and half a second later.
+
+    Attributes:
+        start, end: contact points.
+        fastest: (worlds, bodies) greatest speed read after any step, m/s.
+        moved: (worlds, bodies, 3) from start to end, m.
+        farthest: (worlds, bodies) longest way in one step, m.
+    """
+
+    cases: list[Case]
+    start: Contacts
+    end: Contacts
+    fastest: Array
+    moved: Array
+    farthest: Array
+
+
+@cache
+def model() -> tuple[ModelBuilder, list[Case]]:
+    return build()
+
+
+@cache
+def run(backend: str) -> Run:
+    b, cases = model()
+    sim = simulation(b, cases, backend)
+    start, place = sim.contacts(), np.array(sim.read_state()["position"])
+    before, fastest, farthest = place, np.zeros(place.shape[:2]), np.zeros(place.shape[:2])
+    for _ in range(SETTLED):
+        sim.step()
+        now = np.array(sim.read_state()["position"])
+        farthest = np.maximum(farthest, np.linalg.norm(now - before, axis=-1))
+        fastest = np.maximum(fastest, np.linalg.norm(sim.read_state()["linear_velocity"], axis=-1))
+        before = now
+    return Run(cases, start, sim.contacts(), fastest, before - place, farthest)
+
+
+def of(pair: tuple[str, str], cases: list[Case]) -> list[Case]:
+    """The pair in both orders."""
+    return [case for case in cases if pair in ((case.kind_a, case.kind_b), (case.kind_b, case.kind_a))]
+
+
+def points(contacts: Contacts, case: Case, world: int) -> Contacts:
+    ours = (contacts.shape_a == case.shape_a) & (contacts.shape_b == case.shape_b)
+    return contacts.select(ours & (contacts.world == world))
+
+
+@each_backend
+@each_pair
+def test_points_are_found_with_their_gap_and_normal(pair, backend) -> None:
+    r = run(backend)
+    for case in of(pair, r.cases):
+        for world in (OVERLAPPING, NEAR):
+            found = points(r.start, case, world)
+            assert len(found) == documented_pairs()[pair][1]
+            np.testing.assert_allclose(found.gap, GAPS[world], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(found.normal, np.tile(case.axis, (len(found), 1)), rtol=0, atol=1e-6)
+        assert np.all(points(r.start, case, NEAR).mode == FLIGHT)
+        assert len(points(r.start, case, FAR)) == 0
+
+
+@each_backend
+@each_pair
+def test_overlaps_are_taken_back_gently(pair, backend) -> None:
+    r = run(backend)
+    for case in of(pair, r.cases):
+        found = points(r.end, case, OVERLAPPING)
+        assert len(found) and found.gap.min() > -1.1e-5, "the slop is left"
+        free = [(body, sign) for body, sign in zip(case.bodies, (-1, 1), strict=True) if body >= 0]
+        both = [body for body, _ in free]
+        assert r.fastest[OVERLAPPING, both].max() < 1e-6, "what is taken back leaves no speed"
+        assert r.farthest[OVERLAPPING, both].max() < 1.001 * PUSH_SPEED * DT
+        assert all(sign * r.moved[OVERLAPPING, body] @ case.axis > 1e-4 for body, sign in free), "along the normal"
+        assert not r.moved[[NEAR, FAR]][:, both].any()
+
+
+@pytest.mark.parametrize("pair", itertools.combinations_with_replacement(FIXED, 2), ids="-".join)
+def test_what_cannot_move_never_collides(pair) -> None:
+    b = ModelBuilder()
+    sizes = {"plane": (), "height_field": (np.zeros((2, 2)),)}
+    a, c = (getattr(b, f"add_shape_{kind}")(b.add_body(1.0, kinematic=True), *sizes[kind]) for kind in pair)
+    with pytest.raises(ModelError, match="no force moves"):
+        b.add_collision_pair(a, c)
+    assert len(Simulation(b.finalize(), backend="numpy").contacts()) == 0
+    assert pair not in documented_pairs()
+
+
+# What docs/contacts.md says.
+
+
+def _rows(heading: str) -> list[list[str]]:
+    """Cells of the first table under a heading, its first row included."""
+    part = DOCUMENT.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1]
+    lines = itertools.takewhile(lambda x: x.startswith("|"), part[part.index("\n|") + 1 :].splitlines())
+    rows = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in lines]
+    return rows[:1] + rows[2:]
+
+
+@cache
+def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
+    """Letter of the routine and most points of every pair, the lower number first."""
+    head, *rows = _rows("Which routine serves which pair")
+    names = [name.replace(" ", "_") for name in head[1:]]
+    assert names == KINDS == [row[0].replace(" ", "_") for row in rows]
+    cells = {(names[i], names[j]): rows[i][j + 1] for i in range(len(names)) for j in range(len(names))}
+    assert all(cells[a, b] == cells[b, a] for a, b in cells)
+    listed = {(a, b): cell.split() for (a, b), cell in cells.items() if cell != "–" and KINDS.index(a) <= KINDS.index(b)}
+    return {pair: (letter, int(most)) for pair, (letter, most) in listed.items()}
+
+
+@cache
+def documented_routines() -> dict[str, tuple[str, str]]:
+    """Name and file of the routine of each letter."""
+    return {row[0]: (row[1], row[2]) for row in _rows("The routines")[1:]}
+
+
+def test_the_document_lists_every_pair_and_no_other() -> None:
+    assert sorted(documented_pairs()) == sorted(PAIRS)
+    assert {letter for letter, _ in documented_pairs().values()} == set(documented_routines())
+    for name, file in documented_routines().values():
+        assert re.search(rf"\bint {name}\(", (KERNELS / file).read_text(encoding="utf-8"))
+
+
+def shape(sim: Simulation, number: int, world: int) -> Shape:
+    c = sim.sensed().contacts
+    assert c is not None
+    return take_shape(c.tables, number, c.shape_position[world, number], c.shape_rotation[world, number])
+
+
+@each_pair
+def test_the_routine_that_the_document_names_serves_the_pair(pair) -> None:
+    """The same bits as through the door for all."""
+    sim, name = sensed(), documented_routines()[documented_pairs()[pair][0]][0]
+    guess = np.zeros(4) if name in ("convex_convex", "smooth_smooth") else None
+    for case in of(pair, model()[1]):
+        a, b = (shape(sim, number, OVERLAPPING) for number in (case.shape_a, case.shape_b))
+        seen: Contact = touch(collide, a, b, guess=np.zeros(4))
+        in_order = "height_field" not in pair and (case.kind_a, case.kind_b) == pair or case.kind_a == "height_field"
+        if not in_order:
+            a, b = b, a
+        own = touch(ROUTINES[name], a, b, guess=guess)
+        sign = 1.0 if in_order else -1.0
+        np.testing.assert_array_equal(seen.normal, sign * own.normal)
+        np.testing.assert_array_equal(seen.a, own.a if in_order else own.b)
+        np.testing.assert_array_equal(seen.feature, own.feature)
+
+
+@cache
+def sensed() -> Simulation:
+    sim = simulation(*model(), "numpy")
+    sim.contacts()
+    return sim
