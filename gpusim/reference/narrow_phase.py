@@ -26,6 +26,11 @@ def keep_pairs(w: Work) -> None:
         if name.startswith("before_") and name != "before_count":
             array[:] = state[name.removeprefix("before_")]
 
+_OF_POINTS = (
+    "pair_normal", "pair_force", "pair_torque", "contact_feature", "contact_anchor", "contact_mode", "contact_age",
+    "contact_impulse", "contact_slip", "contact_arm",
+)  # fmt: skip
+
 
 def meet_pairs(w: Work) -> None:
     """Contact points of every pair: pair_points, contact_feature, contact_anchor, pair_normal, and what is matched."""
@@ -45,6 +50,9 @@ def meet_pairs(w: Work) -> None:
     state["pair_points"][world, place] = met.count
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
+    # Pairs and points that are not there hold zeros.
+    for name in _OF_POINTS:
+        state[name][world, place] = 0
     touching = np.flatnonzero(met.count)
     match_pairs(w, c, world[touching], place[touching], old[touching], met.normal[touching])
     n, k = np.nonzero(np.arange(POINTS) < met.count[:, None])
