@@ -2,7 +2,7 @@
 // contact_coloring.py). Greedy, in an order that scatters neighbors, with one bit mask of used colors for each body; what
 // fits no color is the overflow. Manifolds on jointed bodies stand apart where the direct solver solves them in turn.
 #pragma once
-#include "positions.cuh"
+#include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
 // The direct solver takes joints along in every solve of such a manifold.
@@ -80,6 +80,110 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
         }
     for (int c = lists; c > 0; --c) first[c] = first[c - 1];
     first[0] = 0;
+}
+// The same colors and lists by many threads, for big worlds. A manifold takes its color when all those before it in the
+// order that share a body with it have theirs (Jones and Plassmann 1993), so the result is that of one thread; rounds of
+// two phases tell who is next and let them choose. Which of a body's manifolds stand where in its list does not matter.
+#define UNCOLORED -4
+// Place in the order of manifold m, mixed backwards: shifts by half the bits undo themselves.
+GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
+    const unsigned mask = bits < 32 ? (1u << bits) - 1u : 0xffffffffu;
+    const int shift = (bits + 1) / 2;
+    m ^= m >> shift;
+    m = (m * 0xA5CB9243u) & mask;
+    m ^= m >> shift;
+    return (m * 0x0E8B2F51u) & mask;
+}
+GPUSIM_PHASE void clear_meetings(const World& w, int b) {
+    w.meeting_start()[b] = w.meeting_cursor()[b] = 0;
+    if (b == 0) *w.touching() = 0;
+}
+GPUSIM_PHASE void count_meetings(const World& w, int m) {
+    w.color_ready()[m] = 0;
+    if (m >= *w.pair_count()) return;
+    const bool touches = w.pair_points()[m] > 0;
+    w.manifold_color()[m] = !touches ? NO_CONTACT : (is_jointed(w, m) ? JOINTED : UNCOLORED);
+    if (touches) count_one(w.touching());
+    for (int side = 0; touches && side < 2; ++side)
+        if (w.dynamic()[side_body(w, m, side)]) count_one(w.meeting_start() + side_body(w, m, side));
+}
+GPUSIM_PHASE void scan_meeting_part(const World& w, int part) { scan_part(w, w.meeting_start(), w.bodies() + 1, part); }
+GPUSIM_PHASE void scan_meeting_rest(const World& w, int part) { scan_rest(w, w.meeting_start(), w.bodies() + 1, part); }
+GPUSIM_PHASE void enter_meetings(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    for (int side = 0; side < 2; ++side) {
+        const int b = side_body(w, m, side);
+        if (w.dynamic()[b]) w.meeting()[w.meeting_start()[b] + take_number(w.meeting_cursor() + b)] = m;
+    }
+}
+// No color is left for a manifold of these bodies: it need not wait.
+GPUSIM_FN bool all_taken(const World& w, int m) {
+    unsigned masks[2] = {0u, 0u};
+    for (int side = 0; side < 2; ++side) {
+        const int b = side_body(w, m, side);
+        if (!w.dynamic()[b]) continue;
+        masks[0] |= unsigned(w.body_colors()[2 * b]);
+        masks[1] |= unsigned(w.body_colors()[2 * b + 1]);
+    }
+    return first_free(masks[0], masks[1], w.max_colors()) == OVERFLOW;
+}
+GPUSIM_PHASE void find_ready(const World& w, int m) {
+    if (m >= *w.pair_count() || w.manifold_color()[m] != UNCOLORED) return;
+    const int bits = bits_for(*w.pair_count());
+    const unsigned own = rank_of(m, bits);
+    bool ready = true;
+    for (int side = 0; ready && side < 2; ++side) {
+        const int b = side_body(w, m, side);
+        if (!w.dynamic()[b]) continue;
+        for (int n = w.meeting_start()[b]; ready && n < w.meeting_start()[b + 1]; ++n) {
+            const int other = w.meeting()[n];
+            ready = other == m || w.manifold_color()[other] != UNCOLORED || rank_of(other, bits) > own;
+        }
+    }
+    w.color_ready()[m] = ready || all_taken(w, m);
+}
+GPUSIM_PHASE void color_ready_pair(const World& w, int m) {
+    if (!w.color_ready()[m]) return;
+    w.color_ready()[m] = 0;
+    w.manifold_color()[m] = choose_color(w, m);
+}
+// What the rounds have left, in turn; one item.
+GPUSIM_PHASE void color_rest(const World& w, int) {
+    const int count = *w.pair_count(), bits = bits_for(count);
+    bool left = false;
+    for (int m = 0; m < count && !left; ++m) left = w.manifold_color()[m] == UNCOLORED;
+    for (unsigned k = 0; left && k < (1u << bits); ++k) {
+        const int m = int(mixed(k, bits));
+        if (m < count && w.manifold_color()[m] == UNCOLORED) w.manifold_color()[m] = choose_color(w, m);
+    }
+}
+// Lists by counting: how many of each list a part of the pairs has, where they start, and their places.
+GPUSIM_PHASE void count_colors(const World& w, int part) {
+    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int lists = w.max_colors() + 2;
+    for (int c = 0; c < lists; ++c) w.color_count()[c * PARTS + part] = 0;
+    for (int m = part * size; m < last; ++m)
+        if (w.manifold_color()[m] != NO_CONTACT) w.color_count()[list_of(w, m) * PARTS + part] += 1;
+}
+GPUSIM_PHASE void start_colors(const World& w, int) {
+    const int lists = w.max_colors() + 2;
+    int sum = 0;
+    for (int n = 0; n < lists * PARTS; ++n) {
+        if (n % PARTS == 0) w.color_first()[n / PARTS] = sum;
+        const int own = w.color_count()[n];
+        w.color_count()[n] = sum;
+        sum += own;
+    }
+    w.color_first()[lists] = sum;
+}
+GPUSIM_PHASE void place_colors(const World& w, int part) {
+    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    for (int m = part * size; m < last; ++m) {
+        if (w.manifold_color()[m] == NO_CONTACT) continue;
+        const int place = w.color_count()[list_of(w, m) * PARTS + part]++;
+        w.record_place()[m] = place;
+        w.color_member()[place] = m;
+    }
 }
 GPUSIM_FN int list_size(const World& w, int list) { return w.color_first()[list + 1] - w.color_first()[list]; }
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }

@@ -52,6 +52,7 @@ class CudaBackend(KernelBackend):
 
     name = "cuda"
     on_cpu = False
+    colors_side_by_side = True
 
     def __init__(
         self,

@@ -69,6 +69,8 @@ class KernelBackend(ABC):
     """
 
     name: str
+    colors_side_by_side: ClassVar[bool] = False
+    """Color the contacts of big worlds by many threads, in staged launch; the colors are the same."""
     on_cpu: ClassVar[bool] = True
     """What a CPU keeps because its memory is wide and its arithmetic slow, a GPU works out anew."""
 
@@ -89,6 +91,8 @@ class KernelBackend(ABC):
         self.sizes |= actuator_sizes(model)
         if not self.on_cpu:
             self.sizes["row_pairs"] = 0
+        if not self.colors_side_by_side:
+            self.sizes |= dict.fromkeys(("meeting_places", "meetings", "ready_pairs", "color_parts"), 0)
         self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 
 ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING, TOUCHING, PRESSING, SETTLING = range(9)
+# Rounds of coloring by many threads; what is left after them, one thread colors.
+COLOR_ROUNDS = 48
 # Phases that have nothing to do where a size is zero.
 _NEEDS = {
     "couplings": ("couple", "bend_coupling", "keep_offset"),
@@ -128,7 +130,17 @@ class Program:
             yield from self._all("clear_bucket", "count_member", "scan_bucket_part", "scan_sums", "scan_bucket_rest")
             yield from self._all("enter_bucket", "sort_bucket")
         yield from self._all("count_pairs", "scan_pair_part", "scan_sums", "scan_pair_rest", "list_pairs")
-        yield from self._all("count_close", "meet_pair", "clear_colors", "color_pairs", "list_colors", "list_overflow")
+        yield from self._all("count_close", "meet_pair", "clear_colors")
+        yield from self._color_rounds() if self.sizes["ready_pairs"] else self._all("color_pairs", "list_colors")
+        yield Launch("list_overflow")
+
+    def _color_rounds(self) -> Iterator[Launch]:
+        """Colors by many threads in rounds, and their lists."""
+        yield from self._all("clear_meetings", "count_meetings", "scan_meeting_part", "scan_sums", "scan_meeting_rest")
+        yield Launch("enter_meetings")
+        for _ in range(COLOR_ROUNDS):
+            yield from self._all("find_ready", "color_ready_pair")
+        yield from self._all("color_rest", "count_colors", "start_colors", "place_colors")
 
     def _prepare(self) -> Iterator[Launch]:
         yield from self._all("rotate_body", "track_angle", "evaluate_element", "couple")

@@ -20,7 +20,7 @@ from gpusim.bench.runner import Options
 
 MUJOCO_BOXES = 1000
 """A step of a greater pile takes MuJoCo many seconds, and much memory."""
-LONGEST_SETTLE = 45.0
+LONGEST_SETTLE = 20.0
 """Seconds that a pile may take to settle; the note of one that takes longer tells how far it came."""
 PROFILED = 10
 

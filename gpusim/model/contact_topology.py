@@ -23,6 +23,8 @@ ROLLING_KINDS = ("sphere", "capsule", "cylinder", "cone", "ellipsoid", "superell
 # Kinds whose routines make the kernels longer, so that only models that have them are built with them.
 RICH_KINDS = ("ellipsoid", "superellipsoid", "height_field")
 MATERIAL_NUMBERS = 6
+# Up to this many pairs one thread colors them in turn, also on a GPU.
+MOST_IN_TURN = 2048
 PARTS = 256
 """Parts of which a long list is summed side by side."""
 
@@ -107,6 +109,7 @@ class ContactTopology:
         pairs = self.capacity(config, dynamic)
         shapes = self.num_shapes if pairs else 0
         gridded = pairs > 0 and self.candidates is None
+        side_by_side = pairs > MOST_IN_TURN
         return {
             "shapes": self.num_shapes,
             "touchable": shapes,
@@ -122,6 +125,10 @@ class ContactTopology:
             "pair_sides": 2 * pairs,
             "contact_bodies": dynamic.size if pairs else 0,
             "row_pairs": pairs,
+            "meeting_places": dynamic.size + 1 if side_by_side else 0,
+            "meetings": 2 * pairs if side_by_side else 0,
+            "ready_pairs": pairs if side_by_side else 0,
+            "color_parts": PARTS * (config.max_colors + 2) if side_by_side else 0,
             "kept_pairs": pairs if config.joint_solver == "direct" else 0,
         }
 

@@ -42,6 +42,7 @@ def test_pile_tells_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatc
     file = tmp_path / "pile.json"
     result = cli("bench", "pile_1000", "--backend", "native", "--quick", "--peers", "--json", file)
     assert result.exit_code == 0, result.output
+    print(result.stdout)
     assert "ns/point" in result.stdout and "solve" in result.stdout
     written = json.loads(file.read_text())
     (record,) = written["results"]
