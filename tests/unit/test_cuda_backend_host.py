@@ -30,6 +30,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(cuda_backend, "compile_cuda", build)
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
+    # The stand-in's kernels are those of a CPU, which keep the rows of contact points.
+    monkeypatch.setattr(cuda_backend.CudaBackend, "on_cpu", True)
 
 
 def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:
@@ -59,6 +61,29 @@ def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
         sim.step(2, dt=5e-4)
         sim.step(4)
     assert bits(sims[0]) == bits(sims[1])
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piles: the same bytes, contact lists and forces; colors in rounds as on a GPU."""
+    monkeypatch.setattr("gpusim.model.contact_topology.MOST_IN_TURN", 8)
+    b = gpusim.ModelBuilder()
+    b.add_shape_plane(-1)
+    for k in range(12):
+        place = (0.09 * (k % 2), 0.1 * (k // 2 % 2), 0.06 + 0.11 * (k // 4))
+        body = b.add_body(xform=gpusim.Transform.from_axis_angle(place, (1.0, 2.0, k), 0.3 * k), label=f"box{k}")
+        b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06))
+    config = SolverConfig(dt=1 / 120, substeps=2)
+    sims = [Simulation(b.finalize(), 2, backend, config=config, launch=launch) for backend in ("cuda", "native")]
+    for sim in sims:
+        for _ in range(3):
+            sim.step(10)
+    assert bits(sims[0]) == bits(sims[1])
+    found = [sim.contacts() for sim in sims]
+    assert len(found[0]) == len(found[1]) > 10
+    np.testing.assert_array_equal(found[0].force, found[1].force)
+    for name in ("body.box0.contact_force", "sim.penetration", "sim.pairs_most"):
+        np.testing.assert_array_equal(sims[0].read(name, numpy=True), sims[1].read(name), err_msg=name)
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
