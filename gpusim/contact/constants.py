@@ -28,7 +28,7 @@ POINT_PASSES = 1
 # The same for manifolds with points younger than so many substeps.
 NEW_PASSES, NEW_AGE = 20, 5
 # Newton steps for sliding friction in the circle.
-FRICTION_PASSES = 2
+FRICTION_PASSES = 3
 # Below this speed a patch that slides and spins comes to rest, m/s.
 PATCH_STICK = 1e-5
 # A bias that no velocity overcomes: the point gives no force.

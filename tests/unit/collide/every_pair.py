@@ -16,9 +16,7 @@ from gpusim.typing import Array
 
 KINDS = [kind.name for kind in shape_kinds()]
 FIXED = [kind.name for kind in shape_kinds() if not kind.movable]
-PAIRS = [
-    (low, high) for low, high in itertools.combinations_with_replacement(KINDS, 2) if {low, high} - set(FIXED)
-]
+PAIRS = [(low, high) for low, high in itertools.combinations_with_replacement(KINDS, 2) if {low, high} - set(FIXED)]
 """The lower number first."""
 GAPS = (-1e-3, 2e-3, 0.1)
 """Of the worlds: overlapping, within the margin, far apart; m."""
@@ -102,8 +100,9 @@ def simulation(b: ModelBuilder, cases: list[Case], backend: str) -> Simulation:
     """A world for each of GAPS."""
     config = SolverConfig(dt=DT, push_speed=PUSH_SPEED)
     sim = Simulation(b.finalize(), len(GAPS), backend=backend, config=config)
+    place = sim.state.arrays["position"]
     for case in cases:
         up = case.axis if case.upper else -case.axis
-        name = f"body.{b.bodies[case.bodies[case.upper]].label}.position"
-        sim.write(name, sim.read(name, numpy=True) + np.outer(GAPS, up))
+        place[:, case.bodies[case.upper]] += np.outer(GAPS, up)
+    sim.changed()
     return sim

@@ -1,0 +1,76 @@
+"""docs/contacts.md: its examples run, and its table of laws is that of gpusim/contact/law.py."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpusim.backends
+from gpusim import ContactLaw, ModelError, SolverConfig
+from gpusim.contact.law import SOCKETS
+from gpusim.geometry.shapes import shape_kinds
+
+TEXT = (Path(__file__).parents[3] / "docs" / "contacts.md").read_text(encoding="utf-8")
+NEEDED: dict[str, dict[str, Any]] = {
+    "linear": {"damping_coefficient": 1.0},
+    "hunt_crossley": {"damping_coefficient": 1.0},
+    "regularized": {"regularization_speed": 0.01},
+    "contensou": {"patch_radius": 0.01},
+    "volumetric": {"stiffness": 1e6},
+}
+
+
+def rows() -> list[list[str]]:
+    """Cells of all table rows."""
+    lines = [line for line in TEXT.splitlines() if line.startswith("|")]
+    return [[cell.strip(" `").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+@pytest.mark.skipif(bool(gpusim.backends.why_not("native")), reason="minutes without a C++ compiler")
+def test_examples_run(capsys) -> None:
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
+        exec(compile(code, "docs/contacts.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "[('ground', 'skin')] ['sticking']" in said
+    assert "max_pairs=14" in said
+
+
+@pytest.mark.parametrize(("socket", "name"), [(s, name) for s, table in SOCKETS.items() for name in table])
+def test_every_choice_of_a_law_is_told(socket, name) -> None:
+    choice = SOCKETS[socket][name]
+    uses = ", ".join(f"{u}`" + " (must be given)" * (u in choice.needs) for u in choice.uses)
+    told = next(row for row in rows() if row[:2] == [socket, name])
+    assert told[2:5] == [choice.equation, choice.doc, choice.source]
+    assert re.sub("`", "", told[5]) == re.sub("`", "", uses)
+
+
+@pytest.mark.parametrize(("normal", "socket"), list(itertools.product(SOCKETS["normal"], ("damping", "friction"))))
+def test_what_is_allowed_together(normal, socket) -> None:
+    head = next(row for row in rows() if row[0] == "allowed together")
+    cells = next(row for row in rows() if row[0] == f"normal `{normal}" or row[0] == f"normal `{normal}`")
+    names = [name.split("`")[-1] if name.count("`") == 1 else name for name in head]
+    for name in SOCKETS[socket]:
+        told = cells[names.index(name)]
+        given = {"normal": normal, socket: name} | NEEDED.get(name, {}) | NEEDED.get(normal, {})
+        if told.startswith("no"):
+            with pytest.raises(ModelError):
+                ContactLaw(**given)
+            continue
+        ContactLaw(**given)
+        if told.startswith("with"):
+            (parameter,) = re.findall(r"`?(\w+_\w+)`?", told)
+            del given[parameter]
+            with pytest.raises(ModelError):
+                ContactLaw(**given)
+
+
+def test_every_shape_and_setting_is_told() -> None:
+    for kind in shape_kinds():
+        assert f"| `add_shape_{kind.name}` |" in TEXT
+    for setting in ("max_pairs", "strict", "contact_margin", "contact_slop", "push_speed"):
+        assert setting in SolverConfig.__dataclass_fields__ and f"`{setting}" in TEXT + TEXT.replace("(", "`")
