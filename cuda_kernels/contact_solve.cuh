@@ -268,7 +268,8 @@ GPUSIM_PHASE void settle_pair(const World& w, int place) {
     real* r = record_at(w, place);
     for (int k = 0; k < record_points(r) && !soft; ++k) {
         real* p = point_record(r, k);
-        if (p[AT_GAMMA] > real(0) || (p[AT_IMPACT] > real(0) && p[AT_IMPULSE] > real(0))) set_flag(w.settling());
+        const bool bounces = p[AT_IMPACT] > real(0) && p[AT_IMPULSE] > real(0);
+        if (p[AT_GAMMA] > real(0) || p[AT_PUSH] > real(0) || bounces) set_flag(w.settling());
         if (!(p[AT_IMPULSE] > real(0))) p[AT_IMPACT] = real(0);
         p[AT_GAMMA] = real(0);
         p[AT_BIAS] = p[AT_IMPACT] > real(0) ? -p[AT_IMPACT] : p[AT_BIAS] + p[AT_PUSH];

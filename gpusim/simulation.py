@@ -226,8 +226,16 @@ class Simulation:
     def contacts(self, world: Any = None) -> Contacts:
         """Contact points at the current time, with gaps, forces and modes; see :class:`Contacts`.
 
+        Velocities and forces are those of a trial step from here; the state stays as it is.
+
         Args:
             world: None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+        Returns:
+            Arrays over the points, sorted by world and pair; world frame, SI.
+
+        Raises:
+            ModelError: no such world.
         """
         if self._contacts is None:
             self._contacts = find_contacts(self.sensed(), self.backend.sensed_contacts())

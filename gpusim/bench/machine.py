@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("numpy", "numba", "cupy-cuda12x", "cupy-cuda13x", "mujoco", "mujoco-warp", "warp-lang", "pybullet")
+PACKAGES = (
+    "numpy",
+    "numba",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "mujoco",
+    "mujoco-warp",
+    "warp-lang",
+    "pybullet",
+    "rapier3d",
+)
 LEAST_COPY, GREATEST_COPY = 1 << 14, 1 << 27  # bytes
 MEASURED_FOR = 0.03  # s
 CHAIN = 24

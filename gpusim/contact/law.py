@@ -113,8 +113,9 @@ class ContactLaw:
         damping: "none", "linear" or "hunt_crossley"; the last two for the soft normal laws (a rigid contact loses
             energy by its restitution).
         friction: "coulomb", "regularized" or "contensou".
-        stiffness: N/m^1.5 for "hertz" (left out: 4/3 E* sqrt(R) from the materials and the shapes), N/m^3 for
-            "volumetric".
+        stiffness: N/m^1.5 for "hertz" (left out: 4/3 E* sqrt(R) from the materials and the shapes, of which one must
+            be round: between flat ones R is unknown, and such a contact has no force), N/m^3 for "volumetric" (which
+            needs a round shape too).
         damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
         regularization_speed: sliding speed from which regularized friction is full, m/s.
         patch_radius: radius of the contact patch for "contensou", m; left out: sqrt(R d) from the depth d of a soft

@@ -19,6 +19,9 @@ _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 class Material:
     """Surface and bulk of a shape.
 
+    Of two shapes in contact each of the three frictions is the geometric mean, the restitution the larger one
+    (``combine``); ``add_collision_pair`` gives a pair a material of its own.
+
     Args:
         friction: coefficient of sliding friction, >= 0.
         rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force.

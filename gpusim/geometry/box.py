@@ -73,6 +73,9 @@ def add_shape_box(
 
     Returns:
         The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     element = shape_element(self, label)
     half = validate.numbers(element, "half_extents", half_extents, 3)

@@ -69,6 +69,9 @@ def add_shape_cylinder(
 
     Returns:
         The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

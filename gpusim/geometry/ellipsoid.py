@@ -78,6 +78,9 @@ def add_shape_ellipsoid(
 
     Returns:
         The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     params: dict[str, Any] = {"semi_axes": check_semi_axes(shape_element(self, label), semi_axes)}
     return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density)

@@ -63,6 +63,9 @@ def add_shape_sphere(
 
     Returns:
         The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     params: dict[str, Any] = {"radius": validate.positive(shape_element(self, label), "radius", radius)}
     return self.add_shape("sphere", body, params, xform, material, label, group, mask, density)

@@ -109,6 +109,9 @@ def add_shape_superellipsoid(
 
     Returns:
         The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     element = shape_element(self, label)
     powers = validate.numbers(element, "exponents", exponents, 2)

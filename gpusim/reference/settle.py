@@ -77,7 +77,7 @@ def _settle_points(w: Work) -> Array:
     m, zero = w.touch.all, w.real.type(0)
     p, rigid = m.point, m.exists & ~m.soft[:, None]
     pressed, impact = p[..., at.IMPULSE] > 0.0, p[..., at.IMPACT]
-    changes = rigid & ((p[..., at.GAMMA] > 0.0) | ((impact > 0.0) & pressed))
+    changes = rigid & ((p[..., at.GAMMA] > 0.0) | (p[..., at.PUSH] > 0.0) | ((impact > 0.0) & pressed))
     worlds[m.world[changes.any(axis=1)]] = True
     impact = np.where(pressed, impact, zero)
     bias = np.where(impact > 0.0, -impact, p[..., at.BIAS] + p[..., at.PUSH])

@@ -14,14 +14,15 @@ MOST_COLORS = 62
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """Settings of the step; all are checked when it is made.
+    """Settings of the step; all are checked when it is made. docs/contacts.md tells how to choose those of contacts.
 
     Args:
-        dt: step size, s.
+        dt: step size, s; pairs of shapes and their contact points are found once a step.
         substeps: substeps of each step.
         iterations: sweeps over all colors (``"colored"``), or the greatest number of times that limits and
-            friction may switch within a substep (``"direct"``).
-        epsilon: the colored solver stops early when no impulse changes by more than this, N s; 0 for never.
+            friction may switch within a substep (``"direct"``); sweeps over contacts with either.
+        epsilon: sweeps end early when no impulse changes by more than this, N s; 0 for never (those over contacts
+            alone also end when they have converged to rounding).
         max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
             Jacobi with mass splitting, first in each sweep.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
@@ -32,7 +33,10 @@ class SolverConfig:
         strict: raise an error instead of that warning.
         contact_margin: shapes nearer than this are looked at, m; what they can move in a step is added to it.
         contact_slop: overlap that is left as it is, m.
-        push_speed: overlaps are taken back no faster than this, m/s.
+        push_speed: overlaps are taken back no faster than this, m/s, and by a fifth in each substep.
+
+    Raises:
+        ModelError: a value breaks a rule.
     """
 
     dt: float = 1e-3
