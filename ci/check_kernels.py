@@ -110,8 +110,8 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int) -> lis
     """Every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for the
-            last architecture only.
+        variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for
+            the last architecture only.
         archs: e.g. ``["sm_90"]``.
         jobs: processes, no more than MAX_JOBS; one compiles in this process.
     """

@@ -121,8 +121,11 @@ class HydraulicCylinder(ActuatorType):
         StateVariable("spool", "-", "spool position, -1 to 1"),
         StateVariable("spool_rate", "1/s", "rate of the spool"),
         StateVariable(
-            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
-            lambda p: float("nan"), may_be_unset=True,
+            "oil_stroke",
+            "m",
+            "stroke that the oil volume stands for; NaN: take the geometry's",
+            lambda p: float("nan"),
+            may_be_unset=True,
         ),  # fmt: skip
     )
     readings: ClassVar[tuple[Reading, ...]] = (

@@ -20,9 +20,7 @@ FOLDER = "cuda"
 _ARCH = re.compile(r"sm_(\d+)[af]?")
 
 
-def compile_cuda(
-    main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
-) -> Path:
+def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False) -> Path:
     """Path of the cubin made of ``main``; compiled unless the cache has it.
 
     Args:

@@ -34,8 +34,8 @@ FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 ASK_AGAIN_AFTER = 86400.0  # seconds; somebody may have installed OpenMP since
 
-_OPENMP_PROBE = "#include <omp.h>\nextern \"C\" int threads() { return omp_get_max_threads(); }\n"
-_PLAIN_PROBE = "extern \"C\" int threads() { return 1; }\n"
+_OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max_threads(); }\n'
+_PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,7 @@ def has_avx2() -> bool:
         return False
 
 
-def _build(
-    compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]
-) -> Path:
+def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]) -> Path:
     inputs = [compiler.identity, *compiler.command, *flags, main]
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     name = f"{Path(main).stem}-{digest([*inputs, *texts])}{LIBRARY_SUFFIX}"

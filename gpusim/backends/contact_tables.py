@@ -12,8 +12,8 @@ from gpusim.typing import Array
 CONTENSOU = FRICTION["contensou"].number
 _INDICES = (
     "shape_kind", "shape_body", "shape_group", "shape_mask", "shape_law", "shape_rolls", "shape_point_start",
-    "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate", "skip_start", "skip", "take_start",
-    "take", "take_material", "body_jointed",
+    "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate", "skip_start",
+    "skip", "take_start", "take", "take_material", "body_jointed",
 )  # fmt: skip
 _NUMBERS = (
     "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "shape_points",
@@ -22,9 +22,9 @@ _NUMBERS = (
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C type of every table, by name."""
 CONTACT_SIZES = (
-    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts", "color_places",
-    "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs",
-    "meeting_places", "meetings", "ready_pairs", "color_parts", "course_rows", "max_colors",
+    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts",
+    "color_places", "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs", "meeting_places",
+    "meetings", "ready_pairs", "color_parts", "course_rows", "max_colors",
 )  # fmt: skip
 
 

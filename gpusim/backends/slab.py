@@ -35,9 +35,7 @@ class SlabLayout:
         place = self.places[name]
         first = memory[place.offset :].view() if memory.size else memory
         inner = np.dtype(place.dtype).itemsize * np.cumprod((1, *place.shape[:0:-1]))[::-1] if place.shape else ()
-        return np.ndarray(
-            (num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *(int(s) for s in inner))
-        )
+        return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *(int(s) for s in inner)))
 
 
 def actuator_sizes(model: Model) -> dict[str, int]:

@@ -18,8 +18,16 @@ COLOR_ROUNDS = 48
 _NEEDS = {
     "couplings": ("couple", "bend_coupling", "keep_offset"),
     "angles": ("track_angle", "keep_angle"),
-    "axes": ("axis_rates", "sum_law", "bound_law", "start_axis", "next_rate", "store_axis", "store_rate",
-             "find_axis_impact"),
+    "axes": (
+        "axis_rates",
+        "sum_law",
+        "bound_law",
+        "start_axis",
+        "next_rate",
+        "store_axis",
+        "store_rate",
+        "find_axis_impact",
+    ),
     "shares": ("contribute", "refresh", "sense_share"),
     "controls": ("commit_control",),
     "actuators": ("commit_actuator", "check_actuator"),

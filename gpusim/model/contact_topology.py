@@ -246,9 +246,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
     return [m.friction, m.rolling_friction, m.spinning_friction, m.restitution, contact_modulus(m, m), float(law)]
 
 
-def _skips(
-    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]
-) -> list[set[int]]:
+def _skips(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
     """Pairs that do not touch: excluded ones, and shapes of bodies that a joint connects."""
     skips: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:

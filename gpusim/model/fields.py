@@ -1,8 +1,9 @@
 """The one table of the arrays that a simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is float64 always, "stored" the simulation's
-dtype, "real" the one that a substep is worked out in (solver/config.py), "int" int32.
+largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is
+float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (solver/config.py),
+"int" int32.
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ def finalize(builder: ModelBuilder) -> Model:
     jointed = np.zeros(topology.num_bodies + 1, dtype=bool)
     jointed[topology.constraint_bodies] = True
     jointed &= topology.dynamic
-    contact = contact_topology(
-        builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed
-    )
+    contact = contact_topology(builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed)
     check_laws(builder.shapes, builder.pairs, contact)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     return Model(

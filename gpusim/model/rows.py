@@ -79,10 +79,7 @@ class RowCollector:
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
-            params = {
-                name: float(spec.params[name][coordinate])
-                for name in AXIS_PARAMETERS
-            }
+            params = {name: float(spec.params[name][coordinate]) for name in AXIS_PARAMETERS}
             self._joint_axes[key] = len(self.axes)
             self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
         return self._joint_axes[key]

@@ -36,8 +36,8 @@ from gpusim.contact.constants import (
 from gpusim.geometry.rotations import matvec
 from gpusim.model import contact_fields as at
 from gpusim.reference import contact_laws, manifolds
-from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.contact_laws import larger
+from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.manifolds import Manifolds
 from gpusim.reference.work import Work
 from gpusim.typing import Array

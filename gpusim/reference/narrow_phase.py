@@ -26,6 +26,7 @@ def keep_pairs(w: Work) -> None:
         if name.startswith("before_") and name != "before_count":
             array[:] = state[name.removeprefix("before_")]
 
+
 _OF_POINTS = (
     "pair_normal", "pair_force", "pair_torque", "contact_feature", "contact_anchor", "contact_mode", "contact_age",
     "contact_impulse", "contact_slip", "contact_arm",

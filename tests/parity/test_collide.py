@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-
-from gpusim.typing import Array
 import pytest
 
 import gpusim.backends
 from gpusim import Simulation, SolverConfig
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.reference.contact_work import ContactWork
+from gpusim.typing import Array
 
 from ..unit.contact.piles import DT, pile, shift_worlds
 
@@ -36,6 +35,22 @@ def make(backend: str, bodies: int, dtype: str, **config: object) -> Simulation:
     return sim
 
 
+def in_use(state: dict[str, Array]) -> tuple[Array, Array]:
+    """Places of pairs (worlds, pairs) and points (worlds, pairs, 4) that hold something."""
+    listed = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
+    touching = (np.arange(4) < state["pair_points"][..., None]) & listed[..., None]
+    return listed, touching
+
+
+def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
+    """What an array holds in the places in use."""
+    if name.startswith("contact_"):
+        return np.asarray(array[touching])
+    if name == "pair_normal":
+        return np.asarray(array[touching[..., 0]])
+    return np.asarray(array[listed]) if array.ndim > 1 else array
+
+
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (90, None), (20, 17), (90, 40)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> None:
@@ -48,24 +63,14 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
         reference.backend.collide(DT)
         native.step()
         mine, theirs = reference.state.arrays, native.read_state()
-        # Places beyond the last pair, and points beyond a manifold's last, hold nothing.
-        listed = np.arange(theirs["pair_points"].shape[1]) < theirs["pair_count"][:, None]
-        touching = (np.arange(4) < theirs["pair_points"][..., None]) & listed[..., None]
-
-        def used(name: str, array: Array) -> Array:
-            if name.startswith("contact_"):
-                return array[touching]
-            if name == "pair_normal":
-                return array[touching[..., 0]]
-            return array[listed] if array.ndim > 1 else array
-
+        listed, touching = in_use(theirs)
         for name in EXACT:
-            np.testing.assert_array_equal(used(name, mine[name]), used(name, theirs[name]), err_msg=name)
-        for name in CLOSE:
-            np.testing.assert_allclose(
-                used(name, mine[name]), used(name, theirs[name]), rtol=0, atol=1e-12, err_msg=name
+            np.testing.assert_array_equal(
+                *(used(name, a[name], listed, touching) for a in (mine, theirs)), err_msg=name
             )
-        # a step makes every point older by its substep
+        for name in CLOSE:
+            both = (used(name, a[name], listed, touching) for a in (mine, theirs))
+            np.testing.assert_allclose(*both, rtol=0, atol=1e-12, err_msg=name)
         np.testing.assert_array_equal(mine["contact_age"][touching] + 1, theirs["contact_age"][touching])
     assert theirs["contact_age"].max() == STEPS
     assert theirs["pair_points"].max() >= 2

@@ -49,7 +49,7 @@ def nvrtc_12() -> Nvrtc:
     try:
         return load_nvrtc(12)
     except NvrtcMissingError:
-        pytest.skip("NVRTC 12 is not installed; pip install \"nvidia-cuda-nvrtc-cu12<13\"")
+        pytest.skip('NVRTC 12 is not installed; pip install "nvidia-cuda-nvrtc-cu12<13"')
 
 
 def variant(name: str, **sources: Any) -> SimpleNamespace:

@@ -35,7 +35,6 @@ CPU_KERNEL = {
 }
 
 
-
 def _compiler() -> str | None:
     try:
         return find_compiler()

@@ -80,10 +80,6 @@ def test_deep_overlaps_are_taken_back(first, second):
     assert fastest < PUSH_SPEED * (1.5 if first == "height_field" else 1.2)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="points in their first substep do not set `settling` (settle_pair), so that the push-out stays a velocity",
-)
 @needs_native
 @pytest.mark.parametrize(("first", "second"), PAIRS[::7], ids=["-".join(pair) for pair in PAIRS[::7]])
 def test_taking_back_leaves_no_speed(first, second):

@@ -32,7 +32,7 @@ def _stand(builder, duration: float, settle: float = 1.0, backend: str = FASTEST
 @needs_native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ten_boxes_stand(dtype):
-    """Drift below 1 mm in an hour: measured 0.3 um then, by a script; here a minute. The load presses them 0.6 mm
+    """Drift below 1 mm in an hour: measured 0.4 um then, by a script; here a minute. The load presses them 0.6 mm
     together in the first second."""
     sim, moved, aside = _stand(models.stack([1.0] * 10), 60.0, dtype=dtype)
     assert moved < 1e-4 and aside < 1e-5

@@ -98,7 +98,7 @@ def build() -> tuple[ModelBuilder, list[Case]]:
 
 def simulation(b: ModelBuilder, cases: list[Case], backend: str) -> Simulation:
     """A world for each of GAPS."""
-    config = SolverConfig(dt=DT, push_speed=PUSH_SPEED)
+    config = SolverConfig(dt=DT, push_speed=PUSH_SPEED, iterations=20)
     sim = Simulation(b.finalize(), len(GAPS), backend=backend, config=config)
     place = sim.state.arrays["position"]
     for case in cases:

@@ -117,7 +117,7 @@ def test_overlaps_are_taken_back_gently(pair, backend) -> None:
         assert np.all(found.gap > -1.1e-5), "the slop is left"
         free = [(body, sign) for body, sign in zip(case.bodies, (-1, 1), strict=True) if body >= 0]
         both = [body for body, _ in free]
-        assert r.fastest[OVERLAPPING, both].max() < 1.001 * PUSH_SPEED
+        assert r.fastest[OVERLAPPING, both].max() < 1e-6, "what is taken back leaves no speed"
         assert r.farthest[OVERLAPPING, both].max() < 1.001 * PUSH_SPEED * DT
         assert all(sign * r.moved[OVERLAPPING, body] @ case.axis > 1e-4 for body, sign in free), "along the normal"
         assert not r.moved[[NEAR, FAR]][:, both].any()
