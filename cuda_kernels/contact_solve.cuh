@@ -204,7 +204,10 @@ GPUSIM_PHASE void start_course_body(const World& w, int i) {
     w.twist_course()[i] = real(0);
 }
 GPUSIM_PHASE void start_course_pair(const World& w, int place) {
-    if (place == 0) *w.square_before() = 0.0;
+    if (place == 0) {
+        *w.square_before() = 0.0;
+        *w.sweep_count() = 0;
+    }
     if (place >= *w.touching()) return;
     real* r = record_at(w, place);
     for (int k = 0; k < record_points(r); ++k) clear_numbers(point_record(r, k) + AT_COURSE, 3);

@@ -10,9 +10,11 @@ GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w
 GPUSIM_PHASE void start_settle(const World& w, int) { *w.settling() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.largest_change() = *w.largest_load() = real(0);
-    *w.done() = 0;
+    *w.done() = *w.sweep_count() = 0;
 }
+// Colored joint solver: sweeps of joints and contacts together are counted by end_sweep, and told nowhere else.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
+    w.sweep_change()[(*w.sweep_count())++] = *w.largest_change();
     *w.done() = *w.largest_change() <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
     *w.largest_change() = *w.largest_load() = real(0);
 }

@@ -64,6 +64,7 @@ GPUSIM_PHASE void collide_and_color(const World& w) {
     } while (0)
 
 GPUSIM_PHASE void prepare(const World& w) {
+    RUN(1, set_times(w, i));
     RUN(w.bodies(), rotate_body(w, i));
     RUN(w.angles(), track_angle(w, i));
     RUN(w.elements(), evaluate_element(w, i));

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import choose_backend, make_backend
 from gpusim.backends.base import Backend
-from gpusim.contact.report import Contacts, ContactSums, find_contacts
+from gpusim.contact.report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.errors import ModelError, unknown_name
 from gpusim.health import CapacityWatch
 from gpusim.model import validate
@@ -243,6 +243,16 @@ class Simulation:
             return self._contacts
         chosen = self.world_indices("Simulation.contacts", world)
         return self._contacts.select(np.isin(self._contacts.world, chosen))
+
+    def sweep_residuals(self) -> Array:
+        """How the sweeps over contacts converge, from a trial step at the current time.
+
+        Returns:
+            (num_worlds, iterations): greatest change of an impulse in each sweep, N s; NaN for sweeps that were not
+            needed, and where joints and contacts are swept together (``joint_solver="colored"`` with joints).
+        """
+        self.sensed()
+        return sweep_residuals(self.num_worlds, self.backend.sensed_contacts())
 
     def contact_sums(self) -> ContactSums:
         """Contact forces by body and shape at the current time."""

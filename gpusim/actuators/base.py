@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpusim.model import validate
-from gpusim.model.specs import ActuatorSpec
+from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ class ActuatorType:
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Value of a command before the user gives one."""
         return 0.0
+
+    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+        """The spec with what follows from the bodies' masses, which are known when the model is finalized."""
+        return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Axis row of one actuator; -1 if it acts on a body directly."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.specs import ActuatorSpec
+from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array, Vector
 
@@ -52,6 +53,12 @@ class Force(ActuatorType):
         Parameter("in_body_frame", "-", "1: the force turns with the body; 0: world frame"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (Reading("scale", "-", "factor on the force", read_scale),)
+
+    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+        """The point from the center of mass, about which the solver takes torques."""
+        com = bodies[spec.params["body"]].com
+        point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
+        return replace(spec, params=spec.params | point)
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """The whole force."""
@@ -129,8 +136,7 @@ def add_force(
     """
     element = f"force '{label or f'force{len(self.actuators)}'}'"
     params = _common(self, element, body, frame)
-    # Kept from the center of mass, about which the solver takes torques.
-    arm = validate.numbers(element, "point", point, 3) - self.bodies[params["body"]].com
+    arm = validate.numbers(element, "point", point, 3)
     params.update(zip((f"force_{c}" for c in _XYZ), validate.numbers(element, "force", force, 3).tolist(), strict=True))
     params.update(zip((f"point_{c}" for c in _XYZ), arm.tolist(), strict=True))
     return self.add_actuator("force", label, params)

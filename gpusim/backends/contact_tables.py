@@ -24,7 +24,7 @@ CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "d
 CONTACT_SIZES = (
     "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts",
     "color_places", "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs", "meeting_places",
-    "meetings", "ready_pairs", "color_parts", "course_rows", "max_colors",
+    "meetings", "ready_pairs", "color_parts", "course_rows", "contact_sweeps", "max_colors",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -305,8 +306,7 @@ class KernelBackend(ABC):
         """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
         if not self.sizes["pairs"]:
             return None
-        names = ("pair_count", "pair_shapes", "pair_points", "manifold", "record_place")
-        return Trial(*(self.slab_array(name) for name in names))
+        return Trial(**{field.name: self.slab_array(field.name) for field in fields(Trial)})
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage sense."""

@@ -110,7 +110,10 @@ class NumpyBackend:
         if self.work.contacts is not None:
             found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
             c = self.work.contacts
-            self._trial = Trial(manifold=c.manifold, record_place=c.record_place, **found)
+            own = {
+                name: getattr(c, name).copy() for name in ("manifold", "record_place", "sweep_change", "sweep_count")
+            }
+            self._trial = Trial(**own, **found)
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of the last trial; None where the model has no places for pairs."""

@@ -151,7 +151,7 @@ class Program:
         yield from self._all("color_rest", "count_colors", "start_colors", "place_colors")
 
     def _prepare(self) -> Iterator[Launch]:
-        yield from self._all("rotate_body", "track_angle", "evaluate_element", "couple")
+        yield from self._all("set_times", "rotate_body", "track_angle", "evaluate_element", "couple")
         if self.settings["geometric_stiffness"]:
             yield Launch("stiffen_body")
         yield from self._all("mass_row", "axis_rates", "prepare_pair")

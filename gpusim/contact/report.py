@@ -31,6 +31,8 @@ class Trial:
     pair_shapes: Array
     pair_points: Array
     manifold: Array
+    sweep_change: Array
+    sweep_count: Array
     record_place: Array
     """Place of each pair's record in ``manifold``; means nothing for pairs without points."""
 
@@ -152,7 +154,17 @@ def find_contacts(w: Work, trial: Trial | None) -> Contacts:
 
 def _no_trial(worlds: int) -> Trial:
     none = np.zeros((worlds, 0), np.int32)
-    return Trial(np.zeros(worlds, np.int32), none.reshape(worlds, 0, 2), none, np.zeros((worlds, 0, at.RECORD)), none)
+    count = np.zeros(worlds, np.int32)
+    records, pairs = np.zeros((worlds, 0, at.RECORD)), none.reshape(worlds, 0, 2)
+    return Trial(count, pairs, none, records, none.astype(np.float64), count, none)
+
+
+def sweep_residuals(num_worlds: int, trial: Trial | None) -> Array:
+    """Greatest change of an impulse in each sweep over contacts, N s, (num_worlds, sweeps); NaN after the last one."""
+    if trial is None:
+        trial = _no_trial(num_worlds)
+    done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
+    return np.where(done, trial.sweep_change, np.nan).astype(np.float64)
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:

@@ -95,6 +95,8 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("twist_course", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
     Field("row_sweep", ("course_rows",), "real", "N s", "joint impulses before a sweep"),
     Field("row_course", ("course_rows",), "real", "N s", "course of the joint impulses"),
+    Field("sweep_change", ("contact_sweeps",), "real", "N s", "greatest change of an impulse in each sweep"),
+    Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
     Field("trial", (), "int", "-", "1: stage sense, whose velocities are not kept"),
     Field("touching", (), "int", "-", "manifolds with points"),

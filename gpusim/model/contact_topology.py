@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.contact.law import NUMBERS, ContactLaw
 from gpusim.contact.material import Material, contact_modulus, pair_material
 from gpusim.geometry.base import shape_type
+from gpusim.model import validate
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
@@ -125,6 +126,7 @@ class ContactTopology:
             "pair_sides": 2 * pairs,
             "contact_bodies": dynamic.size if pairs else 0,
             "row_pairs": pairs,
+            "contact_sweeps": config.iterations if pairs else 0,
             "meeting_places": dynamic.size + 1 if side_by_side else 0,
             "meetings": 2 * pairs if side_by_side else 0,
             "ready_pairs": pairs if side_by_side else 0,
@@ -301,18 +303,39 @@ def _cell(radius: Array) -> float:
     return 2.5 * float(finite[max(finite.size - 1 - few, 0)])
 
 
-def check_laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology) -> None:
-    """Every pair that may touch has one contact law; ModelError names the first that has two."""
+def check_laws(
+    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
+) -> None:
+    """Every pair that may touch has one contact law, and the radius that it needs.
+
+    Raises:
+        ModelError: naming the first pair that has two laws, or none of whose shapes is round where a law asks for it.
+    """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
-    several = np.unique(topology.law[topology.law > 0])
-    if several.size < 2:
+    special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
+    if not special or topology.laws.shape[0] < 2:
         return
-    for a, s in enumerate(shapes):
-        for b in range(a + 1, len(shapes)):
-            if topology.law[a] and topology.law[b] and topology.law[a] != topology.law[b]:
-                listed = topology.candidates is None or b in topology.candidates[a]
-                if listed:
-                    pair_material(s, shapes[b], own.get((a, b)))
+    skips = [set(x) for x in topology.skips]
+    may = _Filter(topology.body, dynamic, topology.group, topology.mask, skips, topology.takes)
+    for a in sorted(special):
+        for b in range(len(shapes)):
+            low, high = min(a, b), max(a, b)
+            if low == high or not may(low, high):
+                continue
+            material = pair_material(shapes[low], shapes[high], own.get((low, high)))
+            flat = topology.curvature[low] + topology.curvature[high] == 0.0
+            if flat and material.law is not None and _needs_radius(material.law):
+                raise validate.fail(
+                    f"{shapes[low].element} and {shapes[high].element}",
+                    f"{material.law} takes a radius from the shapes, and neither of these is round",
+                    "give normal='hertz' its stiffness and 'contensou' its patch_radius, or another law for this pair",
+                )
+
+
+def _needs_radius(law: ContactLaw) -> bool:
+    """Whether a law's force follows from the radius of relative curvature."""
+    elastic = law.normal == "volumetric" or (law.normal == "hertz" and law.stiffness is None)
+    return elastic or (law.friction == "contensou" and law.patch_radius is None)
 
 
 def capacity_message(most: int, capacity: int, world: int) -> str:

@@ -60,6 +60,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
 # What one substep computes on the way, one world: the kernels keep it in shared memory where it fits.
 WORK_FIELDS: tuple[Field, ...] = (
     Field("rotation", ("bodies", 9), "pose", "-", "rotation matrices, body to world"),
+    Field("step_last", (), "pose", "s", "size of the substep before this one"),
     Field("element_value", ("elements",), "pose", "m", "values of the elements (rad for angles)"),
     Field("coupling_value", ("couplings",), "pose", "rad", "errors of the coupling rows"),
     Field("share", ("shares", 8), "pose", "N s", "what each actuator adds to its law (laws.cuh)"),

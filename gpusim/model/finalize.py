@@ -25,6 +25,7 @@ def finalize(builder: ModelBuilder) -> Model:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
     builder.bodies = complete_bodies(builder)
+    builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)
     _check_cylinders(builder)
     collector = RowCollector(builder)
@@ -37,7 +38,7 @@ def finalize(builder: ModelBuilder) -> Model:
     jointed[topology.constraint_bodies] = True
     jointed &= topology.dynamic
     contact = contact_topology(builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed)
-    check_laws(builder.shapes, builder.pairs, contact)
+    check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     return Model(
         bodies=list(builder.bodies),

@@ -64,6 +64,8 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
     live = worlds & w.touch.touching
     w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
     course, share = Course(w, live), w.real.type(CONVERGED[w.real])
+    assert w.contacts is not None
+    w.contacts.sweep_count[live] = 0
     for sweep in range(w.config.iterations):
         if not live.any():
             break
@@ -72,6 +74,8 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
         change, load = contact_solve.sweep_lists(w, live)
         for part in w.touch.jointed:
             _sweep_jointed(w, part, live, change, load)
+        w.contacts.sweep_change[live, sweep] = change[live]
+        w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon)))
     w.touch.keep(w)
 

@@ -24,7 +24,7 @@ _FACTOR_WORK = ("right", "change")
 #: Arrays that a stage writes in full; they are poisoned before it.
 WRITES: dict[str, tuple[str, ...]] = {
     "prepare": (
-        "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility", "twist_before",
+        "step_last", "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility", "twist_before",
         "jacobian", "mass_jacobian", "axis_position", "rate", "rate_old",
     ),
     "actuate": (*_LAW, "force", "torque", "share", "law_friction", "velocity_lower", "velocity_upper", "motor_scratch",
@@ -110,6 +110,7 @@ class Reference:
         coupled[t.coupling.row] = True
         mask |= coupled.reshape(-1, 1, t.block, 1)
         return {
+            "step_last": (self.sim.state.arrays["step_before"], None),
             "rotation": (_flat(w.rotation, (-1, 9)), None),
             "inertia_inverse": (_flat(w.inertia_inverse, (-1, 9)), None),
             "mobility": (_flat(w.mobility, (-1, 9)), None),

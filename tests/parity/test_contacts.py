@@ -28,6 +28,8 @@ LEAST_IMPULSE = 1e-9
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
+#: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
+UNSETTLED = {"slope_substeps", "pendulum_colored"}
 WHOLE_RUN = 1e-9
 STEPS = {"float64": 6, "float32": 3}
 #: Models with many points take much time.
@@ -115,7 +117,7 @@ def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
     for step in range(min(SHORT.get(name, STEPS[dtype]), STEPS[dtype])):
         reference.step(1)
         native.step(1)
-        most = LATER[dtype] if step else ONE_STEP[dtype]
+        most = LATER[dtype] if step or name in UNSETTLED else ONE_STEP[dtype]
         assert not beyond(differences(reference, native), most), f"step {step}"
         copy_state(native, reference)
 
