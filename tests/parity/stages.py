@@ -24,8 +24,8 @@ _FACTOR_WORK = ("right", "change")
 #: Arrays that a stage writes in full; they are poisoned before it.
 WRITES: dict[str, tuple[str, ...]] = {
     "prepare": (
-        "step_last", "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility", "twist_before",
-        "jacobian", "mass_jacobian", "axis_position", "rate", "rate_old",
+        "step_last", "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility",
+        "twist_before", "jacobian", "mass_jacobian", "axis_position", "rate", "rate_old",
     ),
     "actuate": (*_LAW, "force", "torque", "share", "law_friction", "velocity_lower", "velocity_upper", "motor_scratch",
                 "cylinder_scratch"),
