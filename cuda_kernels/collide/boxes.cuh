@@ -14,6 +14,8 @@
 #define BOX_PARALLEL 0.99999 // cosine of 0.26 degrees
 #define BOX_EDGE_SINE2 1e-14 // edges more parallel than this (sine squared) span no axis
 #define BOX_SNAP 1e-5       // of the face: corners that stick out by less are not clipped, but moved back
+#define BOX_GRAZE 5e-4       // of the pair's size, and
+#define BOX_GRAZE_THIN 0.02  // of its smallest half extent: boxes that overlap by less along two axes only graze
 #define BOX_EDGE_FEATURE 4608
 
 // Relative pose and sizes; r[3*i + j] is the cosine between axis i of A and axis j of B.
@@ -233,12 +235,27 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     return out.count;
 }
 
+// Boxes that overlap along two crossing axes by next to nothing, or not at all, pass each other. A box that slides
+// over a floor of boxes, into which it has sunk by rounding or softness, must not be stopped by the next one's side.
+GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
+    double thin = p.a[0];
+    for (int k = 0; k < 3; ++k) thin = smaller(thin, smaller(p.a[k], p.b[k]));
+    const double most = smaller(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
+    if (p.face_gap[face] < -most) return false;
+    for (int k = 0; k < 6; ++k) {
+        if (k == face || magnitude(p.face_gap[k]) > most) continue;
+        const bool same = (k < 3) == (face < 3);
+        if (same || p.q[k < 3 ? 3 * k + face - 3 : 3 * face + k - 3] < 0.5) return true;
+    }
+    return false;
+}
 // As box_box; -1 for the general routine: boxes apart whose nearest features lie beyond each other's faces (rare).
 GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     BoxPair p;
     if (box_faces_apart(a, b, margin, p)) return 0;
     const int face = box_best_face(p);
+    if (box_grazes(p, face)) return 0;
     BoxAxis edge = {-1, p.face_gap[face], 1.0};
     if (box_edges_apart(p, margin, edge)) return 0;
     if (edge.code >= 0) {

@@ -46,7 +46,8 @@ def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
     """What an array holds in the places in use."""
     if name.startswith("contact_"):
         return np.asarray(array[touching])
-    if name == "pair_normal":
+    # Far apart the search stops at any direction that parts the two, which may differ by rounding.
+    if name in ("pair_normal", "pair_guess"):
         return np.asarray(array[touching[..., 0]])
     return np.asarray(array[listed]) if array.ndim > 1 else array
 

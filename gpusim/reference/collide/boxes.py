@@ -24,6 +24,8 @@ TIE = 1e-9  # of the size: what any other axis must be better by
 PARALLEL = 0.99999  # cosine of 0.26 degrees
 EDGE_SINE2 = 1e-14  # edges more parallel than this (sine squared) span no axis
 SNAP = 1e-5  # of the face: corners that stick out by less are not clipped, but moved back
+GRAZE = 5e-4  # of the pair's size, and
+GRAZE_THIN = 0.02  # of its smallest half extent: boxes that overlap by less along two axes only graze
 EDGE_FEATURE = 4608
 
 
@@ -341,6 +343,27 @@ def face_contact(
 
 
 @inner
+def grazes(a: Array, b: Array, q: Array, face_gap: Array, size: float, face: int) -> bool:
+    """Whether boxes overlap along two crossing axes by next to nothing, or not at all, and so pass each other.
+
+    A box that slides over a floor of boxes, into which it has sunk by rounding or softness, must not be stopped by the
+    next one's side.
+    """
+    thin = a[0]
+    for k in range(3):
+        thin = min(thin, min(a[k], b[k]))
+    most = min(GRAZE * size, GRAZE_THIN * thin)
+    if face_gap[face] < -most:
+        return False
+    for k in range(6):
+        if k == face or abs(face_gap[k]) > most:
+            continue
+        if (k < 3) == (face < 3) or q[3 * k + face - 3 if k < 3 else 3 * face + k - 3] < 0.5:
+            return True
+    return False
+
+
+@inner
 def box_box_facing(
     a: Shape, b: Shape, margin: float, normal: Array, points_a: Array, points_b: Array, feature: Array
 ) -> int:
@@ -357,6 +380,8 @@ def box_box_facing(
         return 0
     size = a.size[0] + a.size[1] + a.size[2] + b.size[0] + b.size[1] + b.size[2]
     face = best_face(face_gap, q, size)
+    if grazes(a.size, b.size, q, face_gap, size, face):
+        return 0
     apart, code, gap, sine = edges_apart(a.size, b.size, margin, r, q, t, face_gap[face])
     if apart:
         return 0
