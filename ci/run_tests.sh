@@ -42,7 +42,8 @@ say "mypy"
 say "kernels for every GPU generation (NVRTC 12; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 
+# one file after another by one worker: numba compiles what a file needs once, not once in each worker
 say "pytest -n $workers"
-"$venv/bin/python" -m pytest -n "$workers" "$@"
+"$venv/bin/python" -m pytest -n "$workers" --dist loadfile "$@"
 
 say "all passed"
