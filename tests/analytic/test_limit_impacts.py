@@ -8,10 +8,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.typing import Array
 
-from .backends import HAS_NATIVE
-
 SOLVERS = ("direct", "colored")
-needs_native = pytest.mark.skipif(not HAS_NATIVE, reason="no native backend: no C++ compiler")
 
 
 def apexes(sim: Simulation, seconds: float, count: int) -> Array:
@@ -34,7 +31,7 @@ def falling_slider(restitution: float) -> ModelBuilder:
     return b
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("restitution", [1.0, 0.7, 0.5])
 def test_slider_bounces_to_e_squared(solver: str, restitution: float) -> None:
@@ -60,7 +57,7 @@ def pendulum_loss(dt: float, solver: str) -> float:
     return float(np.abs(errors).max())
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_pendulum_keeps_its_energy(solver: str) -> None:
     """The true acceleration at the limit comes from the joint, which the kick alone does not know."""
@@ -70,7 +67,7 @@ def test_pendulum_keeps_its_energy(solver: str) -> None:
     assert fine < 0.5 * coarse
 
 
-@needs_native
+@pytest.mark.native
 def test_cylinder_stop_gives_back_its_share() -> None:
     """A cylinder too thin to hold anything falls on its stop."""
     b = ModelBuilder()

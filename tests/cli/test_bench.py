@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.backends import why_not
 from gpusim.bench import floor, machine, peers, report, workloads
 from gpusim.bench.models import joint_grid
 from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, run_cases, valve_labels
 from gpusim.bench.workloads import Case, Workload, chosen_cases
 from gpusim.errors import UnknownNameError
 
-needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
 LIFT = partial(workloads.scene_builder, "hydraulic_lift")
 
 
@@ -93,7 +91,7 @@ def test_a_failing_case_is_reported_and_the_rest_run(capsys) -> None:
     assert "a, broken, 1 worlds failed" in capsys.readouterr().out
 
 
-@needs_compiler
+@pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_counting_does_not_change_the_bits(solver: str) -> None:
     from gpusim.bench.counted import Counter
@@ -112,7 +110,7 @@ def test_counting_does_not_change_the_bits(solver: str) -> None:
     assert counter.take().total == 0.0
 
 
-@needs_compiler
+@pytest.mark.native
 def test_floor_of_a_case() -> None:
     case = Case("a", "lift", LIFT, 2)
     (record,) = run_cases([case], Quickest(backend="native", threads=1), ignore)

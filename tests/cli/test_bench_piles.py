@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.backends import why_not
 from gpusim.bench import peers, phases, piles, report, workloads
 from gpusim.bench.runner import Options, Record, make_simulation
 from gpusim.bench.workloads import Case, chosen_cases
-
-needs_compiler = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
 
 
 class Quickest(Options):
@@ -35,7 +32,7 @@ def tiny_piles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Options, "seconds", 0.001)
 
 
-@needs_compiler
+@pytest.mark.native
 def test_pile_tells_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
     file = tmp_path / "pile.json"
@@ -49,7 +46,7 @@ def test_pile_tells_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatc
     assert {peer["peer"] for peer in written["peers"]} == {"rapier3d", "pybullet", "mujoco"}
 
 
-@needs_compiler
+@pytest.mark.native
 def test_phases_of_a_staged_step_are_all_named() -> None:
     case = Case("pile_1000", "boxes", partial(piles.pile, 2, 1), config={"dt": piles.DT}, launch="staged", threads=1)
     sim = make_simulation(case, case.build().finalize(), "native", Options())

@@ -54,7 +54,7 @@ def test_usage_errors_come_without_the_heavy_packages(checkout) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=checkout, capture_output=True)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminal (pty) to run the command in")
 def test_terminal_shows_a_progress_bar(checkout) -> None:
     import pty
 

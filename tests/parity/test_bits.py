@@ -13,7 +13,6 @@ import warnings
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import Simulation
 from gpusim.scene import Scene, list_scenes, load_scene
 
@@ -21,12 +20,6 @@ STEPS, PIECE = 1000, 50
 WORLDS = 4
 SCENES = sorted(list_scenes())
 COMBINATIONS = [(dtype, solver) for dtype in ("float64", "float32") for solver in ("direct", "colored")]
-needs_native = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
-)
-needs_cuda = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("cuda")), reason=f"no cuda backend: {gpusim.backends.why_not('cuda')}"
-)
 State = dict[str, np.ndarray]
 
 
@@ -82,7 +75,7 @@ def apart(state: State) -> bool:
     return any(not np.array_equal(state[name][0], state[name][1]) for name in ("position", "orientation"))
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 @pytest.mark.parametrize("name", SCENES)
 def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: str) -> None:
@@ -101,7 +94,7 @@ def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: st
         assert differing(alone, together, np.array([0]), np.array([world])) == []
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SCENES)), ids=SCENES)
 def test_64_worlds_and_run_to_run(number: int, name: str) -> None:
     """64 worlds on two threads = 1 world = staged; twice the same. Number types and solvers take turns."""
@@ -119,7 +112,7 @@ def test_64_worlds_and_run_to_run(number: int, name: str) -> None:
         assert differing(alone, together, np.array([0]), np.array([world])) == []
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:
     """Items of 64 worlds spread over threads. Two steps: threads that share a busy core wait after every phase."""
@@ -129,7 +122,7 @@ def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:
     assert differing(two, runner.state(order, 2, launch="fused", threads=1), order, order) == []
 
 
-@needs_native
+@pytest.mark.native
 def test_the_number_of_threads_is_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """GPUSIM_THREADS changes the speed only."""
     runner, order, states = Runner("four_bar", "float32", "direct"), np.arange(8), []
@@ -143,8 +136,7 @@ def test_the_number_of_threads_is_what_was_asked(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.gpu
-@needs_cuda
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 @pytest.mark.parametrize("name", SCENES)

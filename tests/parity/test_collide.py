@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import Simulation, SolverConfig
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.reference.contact_work import ContactWork
@@ -13,9 +12,7 @@ from gpusim.typing import Array
 
 from ..unit.contact.piles import DT, pile, shift_worlds
 
-pytestmark = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
-)
+pytestmark = pytest.mark.native
 WORLDS, STEPS = 2, 3
 EXACT = ("pair_count", "pair_shapes", "pair_points", "contact_feature", "pairs_most", "pairs_lost")
 CLOSE = ("pair_normal", "contact_anchor", "pair_guess")

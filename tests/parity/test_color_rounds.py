@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import why_not
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model import contact_topology
 
-pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
+pytestmark = pytest.mark.native
 
 
 def heap(count: int, tray: bool) -> ModelBuilder:

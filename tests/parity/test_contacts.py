@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import Simulation, SolverConfig
 from gpusim.contact.constants import JOINTED, OVERFLOW, SLIDING, STICKING
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
@@ -18,9 +17,6 @@ from gpusim.typing import Array
 
 from .contact_models import MODELS
 
-needs_native = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
-)
 #: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9
@@ -108,7 +104,7 @@ def copy_state(source: Simulation, target: Simulation) -> None:
 CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in SINGLE]
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
     """All arrays of the state after each step, with the reference put on the kernels' state before it."""
@@ -122,7 +118,7 @@ def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
         copy_state(native, reference)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("name", "steps"), RUNS.items())
 def test_whole_run(name: str, steps: int) -> None:
     """Each goes its own way."""

@@ -31,16 +31,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import SolverConfig
 from gpusim.typing import Array
 
 from .harness import Outcome, Walk, make_pair
 from .machines import SEEDS, locked_twice, machine_model
 
-pytestmark = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
-)
+pytestmark = pytest.mark.native
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-9, "float32": 2e-3}

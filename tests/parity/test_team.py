@@ -10,10 +10,10 @@ import dataclasses
 import pytest
 
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import native_backend, why_not
+from gpusim.backends import native_backend
 from gpusim.scene import load_scene
 
-pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
+pytestmark = pytest.mark.native
 
 
 def leg() -> ModelBuilder:

@@ -47,7 +47,7 @@ def test_scene_fulfills_its_checks(name):
     if scene.builder.shapes:
         backend = "native"
         if why_not(backend):
-            pytest.skip(f"whole runs with contacts take NumPy minutes; native: {why_not(backend)}")
+            pytest.skip(f"no native backend, and NumPy takes minutes for a whole run with contacts: {why_not(backend)}")
     recording = _record(scene, round(scene.duration / scene.config.dt), stride=2, backend=backend)
     broken = [check.statement for check in scene.checks if not check.passes(recording)]
     assert not broken

@@ -11,12 +11,12 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import cuda_backend, why_not
+from gpusim.backends import cuda_backend
 from gpusim.backends.compile import build_native
 from gpusim.scene import load_scene
 from tests.unit import fake_cupy
 
-pytestmark = pytest.mark.skipif(bool(why_not("native")), reason=f"no native backend: {why_not('native')}")
+pytestmark = pytest.mark.native
 
 
 @pytest.fixture(autouse=True)

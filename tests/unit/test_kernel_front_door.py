@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import GpusimError, ModelBuilder, Simulation, SolverConfig
 from gpusim.backends import native_backend
 
@@ -23,9 +22,7 @@ from .helpers import SOLVERS, ball_body, bits, different
 from .machine import machine, scatter
 from .test_coloring import chain, grid, star
 
-pytestmark = pytest.mark.skipif(
-    bool(gpusim.backends.why_not("native")), reason=f"no native backend: {gpusim.backends.why_not('native')}"
-)
+pytestmark = pytest.mark.native
 MODEL = machine().finalize()
 DT = 2e-3
 

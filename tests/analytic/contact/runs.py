@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 import gpusim
 from gpusim import ModelBuilder
 
-from ..backends import HAS_NATIVE
 from ..setups import read, total_energy
 
-__all__ = ["angles", "march", "needs_native", "positions", "read", "simulation", "speeds", "total_energy"]
-
-#: For runs that take NumPy minutes.
-needs_native = pytest.mark.skipif(not HAS_NATIVE, reason="long run: needs a C++ compiler for the native backend")
+__all__ = ["angles", "march", "positions", "read", "simulation", "speeds", "total_energy"]
 
 
 def simulation(

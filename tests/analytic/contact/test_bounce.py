@@ -10,7 +10,7 @@ import pytest
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import needs_native, positions, read, simulation
+from .runs import positions, read, simulation
 
 CASES = {case["e"]: case for case in load("D04").record["cases"]}
 RADIUS, G = 0.1, 9.81
@@ -34,7 +34,7 @@ def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
     return times[before] + fall, z[before + 1] + v[before + 1] ** 2 / (2.0 * G)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("restitution", CASES)
 def test_impact_times_and_heights(restitution):
     """Times within 0.5 %, and heights exact, at 1 ms; as long as a flight takes 50 steps."""
@@ -61,7 +61,7 @@ def test_numpy_bounces():
     assert v == pytest.approx(G * (rise - flown), abs=G * 2e-3)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("settings", [{}, {"substeps": 4}], ids=["1", "4"])
 def test_elastic_ball_keeps_its_energy(settings):
     """1e-6 over 10 bounces."""
@@ -70,14 +70,14 @@ def test_elastic_ball_keeps_its_energy(settings):
     assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-6
 
 
-@needs_native
+@pytest.mark.native
 def test_elastic_ball_in_float32():
     _, z, v = _flight(1.0, FASTEST, 1e-3, 10.0, dtype="float32")
     free = z > 5e-3
     assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-3
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])
 @pytest.mark.parametrize("restitution", [0.9, 0.7, 0.5])
 def test_comes_to_rest_after_zeno_time(restitution, dt):
@@ -88,7 +88,7 @@ def test_comes_to_rest_after_zeno_time(restitution, dt):
     assert moving == pytest.approx(CASES[restitution]["zeno_time"], rel=2e-2)
 
 
-@needs_native
+@pytest.mark.native
 def test_impact_times_converge_with_the_step():
     """First order: over many bounces an impact costs half a step on average."""
     delays = []

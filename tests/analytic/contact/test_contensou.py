@@ -10,7 +10,7 @@ from gpusim.contact.patch import patch_friction
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import march, needs_native, read, simulation
+from .runs import march, read, simulation
 
 CASES = {(c["v0"], c["w0"]): c for c in load("D03_").record["stop_results"]}
 RADIUS = 0.1
@@ -46,7 +46,7 @@ def test_numpy_stops_sliding_and_spinning_together():
     assert found[1, 2] == pytest.approx(CASES[(2.0, 20.0)]["x_stop"] / 2500.0, rel=1e-2)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("settings", [{}, {"substeps": 4}], ids=["1", "4"])
 @pytest.mark.parametrize("case", CASES)
 def test_stops_in_time(case, settings):
@@ -62,7 +62,7 @@ def test_stops_in_time(case, settings):
     assert np.abs(found[-10:, :2]).max() < 1e-9
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("case", [(2.0, 5.0), (0.5, 60.0)])
 def test_speeds_follow_the_reference(case):
     table = load("D03_").columns
@@ -74,7 +74,7 @@ def test_speeds_follow_the_reference(case):
     assert np.abs(rim - RADIUS * table["w"][mine]).max() < 3e-3
 
 
-@needs_native
+@pytest.mark.native
 def test_ratio_of_the_speeds_at_the_end():
     """v/(R w) tends to 0.6530 from above; 5 ms before the end it is within 0.01 (it converges slowly)."""
     case = (2.0, 20.0)

@@ -10,7 +10,7 @@ import pytest
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import march, needs_native, positions, simulation
+from .runs import march, positions, simulation
 
 CASES = load("D02").record["cases"]
 SLIDING = [(case["angle_deg"], case["mu"]) for case in CASES if not case["stick"]]
@@ -30,7 +30,7 @@ def _distance(angle: float, friction: float) -> list[float]:
     return [case["s_1s"], case["s_2s"]]
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("case", SLIDING)
 def test_slides_as_far_as_coulomb_says(case):
     """Within 0.1 %. Hardly above the friction angle the first steps, which have no impulses to start from, add 3 um."""
@@ -39,7 +39,7 @@ def test_slides_as_far_as_coulomb_says(case):
     assert np.all(np.abs(found - expected) < 1e-3 * expected + np.array([3e-6, 0.0]))
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("case", SLIDING)
 def test_substeps_slide_as_far(case):
     found = _slide(*case, FASTEST, 4e-3, [1.0, 2.0], substeps=4)
@@ -47,14 +47,14 @@ def test_substeps_slide_as_far(case):
     assert np.all(np.abs(found - expected) < 1e-3 * expected + 5e-6)
 
 
-@needs_native
+@pytest.mark.native
 def test_sticks_for_ten_minutes():
     """Less than 1e-6 m in 600 s at 5 ms."""
     found = _slide(20.0, 0.5, FASTEST, 5e-3, [1.0, 5.0, 60.0, 600.0])
     assert np.abs(found).max() < 1e-6
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("angle", "friction"), STICKING[1:])
 def test_sticks_next_to_the_friction_angle(angle, friction):
     """Where 99.7 % of the friction is needed (26.5 of 26.57 degrees) the block first settles for some seconds, and
@@ -74,7 +74,7 @@ def test_numpy_sticks_and_slides(substeps):
     assert _slide(30.0, 0.5, "numpy", 5e-3, [0.05], substeps=substeps)[0] == pytest.approx(expected, rel=1e-3)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("angle", "friction"), STICKING[:2])
 def test_float32_does_not_creep(angle, friction):
     found = _slide(angle, friction, FASTEST, 5e-3, [10.0, 60.0], dtype="float32")

@@ -13,7 +13,6 @@ import gpusim
 from gpusim import ModelBuilder
 
 from ..backends import HAS_NATIVE
-from .runs import needs_native
 
 POSES = 10
 PUSH_SPEED = 1.0
@@ -62,7 +61,7 @@ def _penetration(sim: gpusim.Simulation) -> np.ndarray:
     return np.asarray(sim.read("sim.penetration", numpy=True))
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_deep_overlaps_are_taken_back(first, second):
     sim = _overlapping(first, second, "native", POSES)
@@ -80,7 +79,7 @@ def test_deep_overlaps_are_taken_back(first, second):
     assert fastest < PUSH_SPEED * (1.5 if first == "height_field" else 1.2)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("first", "second"), PAIRS[::7], ids=["-".join(pair) for pair in PAIRS[::7]])
 def test_taking_back_leaves_no_speed(first, second):
     """What the drift takes back is no velocity: bodies stay where they are when they have come apart."""

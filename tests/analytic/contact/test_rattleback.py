@@ -12,7 +12,7 @@ import gpusim
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import march, needs_native, read, simulation, total_energy
+from .runs import march, read, simulation, total_energy
 
 REFERENCE = load("D11")
 #: Overlaps and gaps below the slop stay as they are: with 1e-5 m the stone may hover at 1e-3 of its energy, which
@@ -39,12 +39,12 @@ def _expected(times: Any) -> np.ndarray:
     return REFERENCE.table("w1_body", "w2_body", "w3_body", "xCOM", "yCOM", "zCOM")[rows]
 
 
-@needs_native
+@pytest.mark.native
 def test_starts_with_the_recorded_energy():
     assert _run(1e-3, [0.0])[0, 6] == pytest.approx(REFERENCE.record["energy0_J"], abs=1e-12)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("dt", "late", "energy"), [(1e-3, 0.02, 0.06), (5e-4, 5e-3, 0.015), (1.25e-4, 1e-3, 1e-3)])
 def test_reverses_in_time(dt, late, energy):
     """First zero of the spin (reference: 2.615 s), and what energy is lost until then.
@@ -62,13 +62,13 @@ def _first_zero(times: np.ndarray, spin: np.ndarray) -> float:
     return float(times[k - 1] - spin[k - 1] * (times[k] - times[k - 1]) / (spin[k] - spin[k - 1]))
 
 
-@needs_native
+@pytest.mark.native
 def test_spun_the_other_way_it_keeps_turning():
     found = _run(1e-3, np.arange(0.0, 6.0, 0.1), spin=5.0)
     assert np.all(found[:, 2] > 1.0)
 
 
-@needs_native
+@pytest.mark.native
 def test_second_order():
     """Rates after 0.1 s: 9e-3, 3.1e-3, 9e-4 rad/s at 1, 0.5, 0.25 ms."""
     errors = [
@@ -80,10 +80,10 @@ def test_second_order():
 
 @pytest.mark.xfail(
     strict=True,
-    reason="contacts are searched once a step: how the point runs on over an ellipsoid within a step is not followed "
-    "(energy -19 % in 3 s with 8 substeps of 0.125 ms, worse than one of 1 ms)",
+    reason="known limit (docs/contacts.md): contacts are searched once a step; how the point runs on over an ellipsoid "
+    "within a step is not followed (energy -19 % in 3 s with 8 substeps of 0.125 ms, worse than one of 1 ms)",
 )
-@needs_native
+@pytest.mark.native
 def test_substeps_are_as_good_as_steps():
     """8 substeps of 0.125 ms: the contact rolls on within a step."""
     found = _run(1e-3, [0.1, 0.5], substeps=8)

@@ -6,10 +6,8 @@ import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 
-from .runs import needs_native
 
-
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize(("speed", "dt"), [(2.0, 1 / 60), (2.0, 1e-3), (0.05, 1e-3)])
 def test_a_box_slides_over_tiles(speed: float, dt: float) -> None:
     """Without friction nothing slows it, though it has sunk into the tiles by some 1e-5 m."""

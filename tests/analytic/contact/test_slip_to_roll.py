@@ -8,7 +8,7 @@ import pytest
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import march, needs_native, read, simulation
+from .runs import march, read, simulation
 
 RADIUS, FRICTION, G = 0.1, 0.2, 9.81
 STARTS = [(2.0, 0.0), (0.0, 30.0), (1.0, -20.0)]
@@ -36,7 +36,7 @@ def test_closed_form_is_the_record():
     assert _end(2.0, 0.0) == pytest.approx((record["t_roll"], record["v_final"]), rel=1e-12)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("start", STARTS)
 def test_slides_with_the_friction_of_coulomb(start):
     """Speed and distance while it slides are exact; rolling starts in time (0.5 %); then v to 1e-6 of the start."""
@@ -55,7 +55,7 @@ def test_slides_with_the_friction_of_coulomb(start):
     assert abs(found[-1, 0] - v_roll) < 1e-6 * slip0
 
 
-@needs_native
+@pytest.mark.native
 def test_rolls_on():
     """Two seconds later: 1e-6 of the start speed, and where it should be to 1e-6 m."""
     t_roll, v_roll = _end(2.0, 0.0)
@@ -65,14 +65,14 @@ def test_rolls_on():
     assert abs(found[2] - (x_roll + v_roll * (2.0 - t_roll))) < 2e-6
 
 
-@needs_native
+@pytest.mark.native
 def test_default_sweeps_are_nearly_as_good():
     _, v_roll = _end(2.0, 0.0)
     found = _run((2.0, 0.0), FASTEST, 1e-3, [0.3, 2.0])
     assert np.abs(found[:, 0] - v_roll).max() < 1.2e-5
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 def test_with_eight_substeps(dt):
     """The same bar, 1e-6 of the start speed: the contact follows the sphere within a step."""
@@ -91,7 +91,7 @@ def test_numpy_comes_to_roll():
     assert found[1, 0] == pytest.approx(v_roll, abs=1e-6) and abs(found[1, 1]) < 1e-6
 
 
-@needs_native
+@pytest.mark.native
 def test_float32():
     _, v_roll = _end(2.0, 0.0)
     assert abs(_run((2.0, 0.0), FASTEST, 1e-3, [1.0], dtype="float32")[0, 0] - v_roll) < 2e-5

@@ -10,7 +10,7 @@ import pytest
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import angles, needs_native, positions, simulation, speeds
+from .runs import angles, positions, simulation, speeds
 
 #: As in games: 1/60 s, 4 substeps.
 GAME = {"dt": 1.0 / 60.0, "substeps": 4}
@@ -29,7 +29,7 @@ def _stand(builder, duration: float, settle: float = 1.0, backend: str = FASTEST
     return sim, float(moved), float(np.abs(positions(sim) - start)[:, :2].max())
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ten_boxes_stand(dtype):
     """Drift below 1 mm in an hour: measured 0.4 um then, by a script; here a minute. The load presses them 0.6 mm
@@ -39,7 +39,7 @@ def test_ten_boxes_stand(dtype):
     assert speeds(sim).max() < 1e-4
 
 
-@needs_native
+@pytest.mark.native
 def test_pyramid_stands():
     """Ten rows: below 1 mm in 60 s (measured 0.5 um, by a script); here 5 s."""
     sim, moved, aside = _stand(models.pyramid(10), 5.0)
@@ -47,7 +47,7 @@ def test_pyramid_stands():
     assert speeds(sim).max() < 1e-3
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("light", [1, 9])
 def test_heavy_box_on_light_ones_stands(light):
     """1:100, heavy on top, with sweeps enough; 20 s (a script: 60 s, moved by 3 um)."""
@@ -56,9 +56,11 @@ def test_heavy_box_on_light_ones_stands(light):
 
 
 @pytest.mark.xfail(
-    strict=True, reason="8 sweeps of 4 substeps leave a heavy top shaking: 0.1 m/s, and aside by 17 mm each second"
+    strict=True,
+    reason="known limit (docs/contacts.md): 8 sweeps of 4 substeps leave a heavy top shaking (0.1 m/s, and aside by "
+    "17 mm each second); 64 sweeps hold it, as the test above shows",
 )
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("light", [1, 4, 9])
 def test_heavy_box_stands_with_eight_sweeps(light):
     """The same for 60 s with the default settings, as the issue asks."""
@@ -74,7 +76,7 @@ def test_tower_leans_as_far_as_the_record_says():
         assert places[-1] - places[0] == pytest.approx(overhang[blocks - 2], rel=1e-9)
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("blocks", [4, 8])
 @pytest.mark.parametrize("settings", [{}, {"dt": 1e-3, "substeps": 1}], ids=["game", "1 ms"])
 def test_leaning_tower(blocks, settings):
@@ -85,7 +87,7 @@ def test_leaning_tower(blocks, settings):
     assert positions(fallen)[-1, 2] < 0.05 * (2 * blocks - 1) - 0.05
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("angle", [15.0, 25.0])
 def test_two_cards(angle):
     """They stand if the floor's friction is above tan(angle)/2, and slip apart below."""

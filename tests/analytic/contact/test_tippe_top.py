@@ -10,7 +10,7 @@ import gpusim
 from ..backends import FASTEST
 from ..reference_data import load
 from . import models
-from .runs import march, needs_native, read, simulation, total_energy
+from .runs import march, read, simulation, total_energy
 
 RECORD = load("D12").record
 RADIUS, OFFSET = 0.02, 0.005
@@ -24,7 +24,7 @@ def _observe(sim: gpusim.Simulation) -> list[float]:
     return [tilt, float(read(sim, "body.top.angular_momentum") @ arm), total_energy(sim)]
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 5e-4])
 def test_turns_over(dt):
     """The record's own figures hang on how friction is smoothed below 1 mm/s (it has another formula), so times only
@@ -39,7 +39,7 @@ def test_turns_over(dt):
     assert np.diff(found[:, 2]).max() < 1e-9 * found[0, 2]
 
 
-@needs_native
+@pytest.mark.native
 def test_substeps_keep_the_jellett_integral():
     """Contacts are searched once a step, and the ball's center goes around the center of mass in between: 5e-4 in
     half a second, where steps without substeps leave 1e-8."""
@@ -47,7 +47,7 @@ def test_substeps_keep_the_jellett_integral():
     assert np.abs(found[:, 1] / found[0, 1] - 1.0).max() < 1e-3
 
 
-@needs_native
+@pytest.mark.native
 def test_without_sliding_it_stays_up():
     """A top that only rolls (friction holds it) does not turn over: sliding friction lifts it."""
     found = march(simulation(models.tippe_top(None), FASTEST, 5e-4), [2.0, 3.0], _observe)

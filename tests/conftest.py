@@ -1,0 +1,20 @@
+"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from gpusim.backends import why_not
+
+#: A backend's reason, asked once a process: looking for compilers takes a while.
+missing = cache(why_not)
+#: Marker and the backend it asks for.
+NEEDED = {"native": "native", "gpu": "cuda"}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, backend in NEEDED.items():
+        if item.get_closest_marker(marker) and (reason := missing(backend)):
+            pytest.skip(f"no {backend} backend: {reason}")
