@@ -44,7 +44,10 @@ def _own_cache() -> Iterator[None]:
         _SETTINGS.CACHE_DIR = kept
 
 
-def compiled(function: _Function) -> _Function:
-    """Compile a function with the kernels' arithmetic: no reordering, divisions by zero give infinity or NaN."""
+def compiled(function: _Function, **options: Any) -> _Function:
+    """Compile a function with the kernels' arithmetic: no reordering, divisions by zero give infinity or NaN.
+
+    ``options`` are further ones of ``numba.njit``.
+    """
     with _own_cache():
-        return cast(_Function, numba.njit(cache=True, error_model="numpy")(function))
+        return cast(_Function, numba.njit(cache=True, error_model="numpy", **options)(function))
