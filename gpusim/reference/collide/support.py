@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from gpusim.reference.collide.compiled import inner, outer
 from gpusim.reference.collide.elementary import det_power
 from gpusim.reference.collide.shape import (
@@ -391,8 +389,3 @@ def face_polygon(s: Shape, direction: Array, polygon: Array, ids: Array) -> int:
     """
     d = (direction[0], direction[1], direction[2])
     return facing_from(s, d, (s.center[0], s.center[1], s.center[2]), polygon, ids)
-
-
-def new_polygon() -> tuple[Array, Array]:
-    """Arrays for ``face_polygon``."""
-    return np.zeros((FACE_CORNERS, 3)), np.zeros(FACE_CORNERS, dtype=np.int64)
