@@ -66,20 +66,30 @@ GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
     return color == OVERFLOW ? w.max_colors() : (color == JOINTED ? w.max_colors() + 1 : color);
 }
+GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
+// Lanes that a list leaves empty.
+GPUSIM_FN void fill_up(const World& w, int list) {
+    const int first = w.color_first()[list], size = w.color_size()[list];
+    for (int place = first + size; place < first + whole_lanes(size); ++place) w.color_member()[place] = -1;
+}
 GPUSIM_PHASE void list_colors(const World& w, int) {
     const int lists = w.max_colors() + 2, count = *w.pair_count();
-    int* first = w.color_first();
-    for (int c = 0; c <= lists; ++c) first[c] = 0;
+    int *first = w.color_first(), *size = w.color_size();
+    for (int c = 0; c < lists; ++c) size[c] = 0;
     for (int m = 0; m < count; ++m)
-        if (w.manifold_color()[m] != NO_CONTACT) first[list_of(w, m) + 1] += 1;
-    for (int c = 0; c < lists; ++c) first[c + 1] += first[c];
+        if (w.manifold_color()[m] != NO_CONTACT) size[list_of(w, m)] += 1;
+    first[0] = 0;
+    for (int c = 0; c < lists; ++c) {
+        first[c + 1] = first[c] + whole_lanes(size[c]);
+        fill_up(w, c);
+        size[c] = 0;
+    }
     for (int m = 0; m < count; ++m)
         if (w.manifold_color()[m] != NO_CONTACT) {
-            w.record_place()[m] = first[list_of(w, m)];
-            w.color_member()[first[list_of(w, m)]++] = m;
+            const int list = list_of(w, m), place = first[list] + size[list]++;
+            w.record_place()[m] = place;
+            w.color_member()[place] = m;
         }
-    for (int c = lists; c > 0; --c) first[c] = first[c - 1];
-    first[0] = 0;
 }
 // The same colors and lists by many threads, for big worlds. A manifold takes its color when all those before it in the
 // order that share a body with it have theirs (Jones and Plassmann 1993), so the result is that of one thread; rounds of
@@ -167,14 +177,21 @@ GPUSIM_PHASE void count_colors(const World& w, int part) {
 }
 GPUSIM_PHASE void start_colors(const World& w, int) {
     const int lists = w.max_colors() + 2;
-    int sum = 0;
-    for (int n = 0; n < lists * PARTS; ++n) {
-        if (n % PARTS == 0) w.color_first()[n / PARTS] = sum;
-        const int own = w.color_count()[n];
-        w.color_count()[n] = sum;
-        sum += own;
+    int next = 0;
+    for (int list = 0; list < lists; ++list) {
+        int sum = 0;
+        for (int part = 0; part < PARTS; ++part) {
+            int& own = w.color_count()[list * PARTS + part];
+            const int count = own;
+            own = next + sum;
+            sum += count;
+        }
+        w.color_first()[list] = next;
+        w.color_size()[list] = sum;
+        fill_up(w, list);
+        next += whole_lanes(sum);
     }
-    w.color_first()[lists] = sum;
+    w.color_first()[lists] = next;
 }
 GPUSIM_PHASE void place_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
@@ -185,7 +202,7 @@ GPUSIM_PHASE void place_colors(const World& w, int part) {
         w.color_member()[place] = m;
     }
 }
-GPUSIM_FN int list_size(const World& w, int list) { return w.color_first()[list + 1] - w.color_first()[list]; }
+GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list]; }
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
 GPUSIM_FN int jointed_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }

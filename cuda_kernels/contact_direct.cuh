@@ -8,7 +8,7 @@
 GPUSIM_FN int jointed_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 // Motions of both sides (12 numbers) by a unit wrench along j about the middle.
 GPUSIM_PHASE void unit_motion(const World& w, int m, int j) {
-    const real* r = record(w, m);
+    const Lane r = record(w, m);
     real wrench[6];
     for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(w, r, side, wrench, w.side_motion() + 6 * side);
@@ -26,7 +26,8 @@ GPUSIM_PHASE void answer_row(const World& w, int m, int row) {
 }
 // Column j of the response: the motions and the joints' answer.
 GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
-    real *r = record(w, m), moved[12], relative[6];
+    Lane r = record(w, m);
+    real moved[12], relative[6];
     for (int side = 0; side < 2; ++side) {
         impulse_response(w, side_body(w, m, side), w.change(), moved + 6 * side);
         for (int k = 0; k < 6; ++k) moved[6 * side + k] += w.side_motion()[6 * side + k];
@@ -37,11 +38,12 @@ GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.again() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold() = 1; }
 GPUSIM_PHASE void respond_points(const World& w, int m) {
-    point_masses(w, record(w, m));
-    for (int k = 0; k < w.pair_points()[m]; ++k) invert_point(point_record(record(w, m), k), soft_normal(w, m));
+    Lane r = record(w, m);
+    point_masses(r);
+    for (int k = 0; k < w.pair_points()[m]; ++k) invert_point(r, point_record(r, k));
 }
 // Solve a jointed manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
-GPUSIM_FN void finish_jointed(const World& w, int m, real* r, const Sweep& s) {
+GPUSIM_FN void finish_jointed(const World& w, int m, Lane r, const Sweep<real>& s) {
     for (int side = 0; side < 2; ++side) {
         real* moved = w.side_motion() + 6 * side;
         const int b = side_body(w, m, side);
@@ -49,19 +51,26 @@ GPUSIM_FN void finish_jointed(const World& w, int m, real* r, const Sweep& s) {
         for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
     }
     *w.answering() = s.most > real(0);
-    end_manifold(w, r, s);
+    end_manifolds(w, w.record_place()[m], r, 1, s);
 }
 GPUSIM_PHASE void sweep_jointed(const World& w, int m) {
-    real* r = record(w, m);
-    Sweep s;
+    Lane r = record(w, m);
+    Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    sweep_points(w, m, r, s);
+    sweep_points(w, w.record_place()[m], r, s);
     finish_jointed(w, m, r, s);
+}
+GPUSIM_PHASE void warm_jointed(const World& w, int m) {
+    Lane r = record(w, m);
+    real wrench[6];
+    warm_wrench(r, wrench);
+    move_sides(w, w.record_place()[m], r, 1, false, wrench);
 }
 // Records that the guard keeps or returns to.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
-    real *r = record(w, m), *kept = w.kept_manifold() + RECORD_NUMBERS * m;
-    if (*w.guard_action() == KEEP_TWIST) copy_numbers(r, kept, RECORD_NUMBERS);
-    if (*w.guard_action() == RESTORE_TWIST) copy_numbers(kept, r, RECORD_NUMBERS);
+    Lane r = record(w, m);
+    real* kept = w.kept_manifold() + RECORD_NUMBERS * m;
+    if (*w.guard_action() == KEEP_TWIST) take(r, RECORD_NUMBERS, kept);
+    if (*w.guard_action() == RESTORE_TWIST) put(kept, RECORD_NUMBERS, r);
 }

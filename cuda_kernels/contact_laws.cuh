@@ -2,26 +2,28 @@
 // equations stand; Kosenko and others 2015). The numbers of a law are those of gpusim.ContactLaw.numbers().
 #pragma once
 #include "broad_phase.cuh"
+#include "lanes.cuh"
 #include "rows.cuh"
 
-GPUSIM_FN const double* pair_law(const World& w, int m) {
-    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
-    const int own = find_in(w.take_start(), w.take(), a, b);
+// The material that a pair was given itself, or null.
+GPUSIM_FN const double* given_material(const World& w, int m) {
+    const int own = find_in(w.take_start(), w.take(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
     const int row = own >= 0 ? w.take_material()[own] : -1;
-    const int law = row >= 0 ? int(w.pair_materials()[6 * row + 5]) : larger(w.shape_law()[a], w.shape_law()[b]);
-    return w.contact_laws() + 8 * law;
+    return row >= 0 ? w.pair_materials() + 6 * row : nullptr;
 }
-GPUSIM_FN bool soft_normal(const World& w, int m) { return pair_law(w, m)[0] > 0.0; }
-GPUSIM_FN int friction_law(const World& w, int m) { return int(pair_law(w, m)[2]); }
+GPUSIM_FN const double* pair_law(const World& w, int m) {
+    const double* given = given_material(w, m);
+    const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
+    return w.contact_laws() + 8 * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
+}
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
     return curvature > 0.0 ? 1.0 / curvature : 0.0;
 }
 GPUSIM_FN double pair_modulus(const World& w, int m) {
-    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
-    const int own = find_in(w.take_start(), w.take(), a, b);
-    const int row = own >= 0 ? w.take_material()[own] : -1;
-    return row >= 0 ? w.pair_materials()[6 * row + 4] : 1.0 / (1.0 / w.shape_modulus()[a] + 1.0 / w.shape_modulus()[b]);
+    const double* given = given_material(w, m);
+    const int *shapes = w.pair_shapes() + 2 * m;
+    return given ? given[4] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
 // Elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
@@ -37,9 +39,11 @@ GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double de
     *slope = law[4] * GPUSIM_PI * depth * (2.0 * radius - depth);
 }
 // Row of a soft normal force: p = P - D u over the kick, from the depth and the speed before it.
-GPUSIM_FN void soften_point(const World& w, int m, real* p, real speed) {
+GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     const double *law = pair_law(w, m), depth = -double(p[AT_GAP]), kick = kick_time(w), before = speed;
+    p[AT_PUSH] = p[AT_IMPACT] = real(0);
     if (!(depth > 0.0)) {
+        p[AT_GAMMA] = real(0);
         p[AT_BIAS] = real(NO_FORCE);
         return;
     }
@@ -53,66 +57,65 @@ GPUSIM_FN void soften_point(const World& w, int m, real* p, real speed) {
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
-// Speed with which a point leaves after this substep's impact, 0 for none: design page, section 8.
-GPUSIM_FN real impact_speed(const World& w, real restitution, real gap, real before, real kicked) {
-    if (!(restitution > real(0)) || !(kicked < real(0))) return real(0);
+// Speed with which a point or an axis leaves after this substep's impact, 0 for none: design page, section 8.
+template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap, N before, N kicked) {
+    const N none = Every<N>::of(real(0));
+    if (!any((restitution > real(0)) & (kicked < real(0)))) return none;
     const real h = real(w.h);
-    const real pull = w.papers() ? real(0) : (kicked - before) / kick_time(w);
-    const real now = before + real(0.5) * pull * h_prev(w), square = now * now - real(2) * pull * gap;
-    if (!(square > real(0)) || now > real(0)) return real(0);
-    const real speed = square_root(square);
-    return speed < real(2) * magnitude(pull) * h ? real(0) : restitution * speed - real(0.5) * pull * h;
+    const N pull = w.papers() ? none : (kicked - before) / kick_time(w);
+    const N now = before + real(0.5) * pull * h_prev(w), square = now * now - real(2) * pull * gap;
+    const N speed = square_root(larger(square, none));
+    const auto hits = (restitution > real(0)) & (kicked < real(0)) & (square > real(0)) & !(now > real(0));
+    return choose(hits & !(speed < real(2) * magnitude(pull) * h), restitution * speed - real(0.5) * pull * h, none);
 }
 // Numbers of the friction law that sweeps need.
-GPUSIM_FN void aim_law(const World& w, int m, real* r) {
+GPUSIM_FN void aim_law(const World& w, int m, Lane r) {
     const double* law = pair_law(w, m);
     r[AT_SPEED] = real(law[6]);
     double patch = law[7];
     if (int(law[2]) == LAW_CONTENSOU && !(patch > 0.0)) {
         double depth = 0.0;
-        for (int k = 0; k < w.pair_points()[m]; ++k) depth = larger(depth, -double((r + FIRST_POINT + POINT_NUMBERS * k)[AT_GAP]));
+        for (int k = 0; k < w.pair_points()[m]; ++k) depth = larger(depth, -double(r[FIRST_POINT + POINT_NUMBERS * k + AT_GAP]));
         patch = square_root(relative_radius(w, m) * depth);
     }
     r[AT_PATCH] = real(patch);
 }
 
 // Coulomb's friction of one point within the circle of radius ``most``: the impulse that stops the point, or the one on
-// the circle that is opposite to the velocity which it leaves. (k11, k12; k12, k22): masses, inverse: 1/determinant;
-// u: velocity with impulse p.
-GPUSIM_FN void coulomb(real most, const real* mass, real inverse, real u1, real u2, real* p) {
-    const real k11 = mass[3], k12 = mass[4], k22 = mass[5];
-    if (!(most > real(0))) {
-        p[0] = p[1] = real(0);
-        return;
+// the circle that is opposite to the velocity which it leaves. mass: (k11, k12, k22), inverse: 1/determinant; u: velocity
+// with impulse p.
+template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1, N u2, N* p) {
+    const N k11 = mass[0], k12 = mass[1], k22 = mass[2], none = Every<N>::of(real(0));
+    const N s1 = p[0] - (k22 * u1 - k12 * u2) * inverse, s2 = p[1] - (k11 * u2 - k12 * u1) * inverse;
+    const N held = s1 * s1 + s2 * s2;
+    const auto rubs = most > real(0);
+    const auto slides = rubs & !(held <= most * most);
+    N q1 = s1, q2 = s2;
+    if (any(slides)) {
+        // (K + x) p = g with |p| = most, Newton's method on 1/|p| (More and Sorensen 1983).
+        const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
+        N x = larger(square_root(g1 * g1 + g2 * g2) / most - larger(k11, k22), none);
+        for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
+            const N a = k11 + x, c = k22 + x, scale = real(1) / (a * c - k12 * k12);
+            q1 = (c * g1 - k12 * g2) * scale;
+            q2 = (a * g2 - k12 * g1) * scale;
+            const N square = q1 * q1 + q2 * q2, size = square_root(square);
+            const N bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale;
+            x = larger(x + (size / most - real(1)) * square / bend, none);
+        }
+        const N fit = most / square_root(q1 * q1 + q2 * q2);
+        q1 = choose(slides, fit * q1, s1);
+        q2 = choose(slides, fit * q2, s2);
     }
-    const real s1 = p[0] - (k22 * u1 - k12 * u2) * inverse, s2 = p[1] - (k11 * u2 - k12 * u1) * inverse;
-    const real held = s1 * s1 + s2 * s2;
-    if (held <= most * most) {
-        p[0] = s1;
-        p[1] = s2;
-        return;
-    }
-    // (K + x) p = g with |p| = most, Newton's method on 1/|p| (More and Sorensen 1983).
-    const real g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
-    real x = larger(square_root(g1 * g1 + g2 * g2) / most - larger(k11, k22), real(0)), q1 = s1, q2 = s2;
-    for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
-        const real a = k11 + x, c = k22 + x, scale = real(1) / (a * c - k12 * k12);
-        q1 = (c * g1 - k12 * g2) * scale;
-        q2 = (a * g2 - k12 * g1) * scale;
-        const real square = q1 * q1 + q2 * q2, size = square_root(square);
-        const real bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale;
-        x = larger(x + (size / most - real(1)) * square / bend, real(0));
-    }
-    const real fit = most / square_root(q1 * q1 + q2 * q2);
-    p[0] = fit * q1;
-    p[1] = fit * q2;
+    p[0] = choose(rubs, q1, none);
+    p[1] = choose(rubs, q2, none);
 }
 // -g u with g = most/max(|u|, speed), implicit in u: (1 + K g) u = free velocity.
-GPUSIM_FN void regularized(real most, real speed, const real* mass, real u1, real u2, real* p) {
-    const real k11 = mass[3], k12 = mass[4], k22 = mass[5];
-    const real f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
-    const real size = square_root(u1 * u1 + u2 * u2), g = most / larger(size, speed);
-    const real a = real(1) + k11 * g, b = k12 * g, c = real(1) + k22 * g, scale = real(1) / (a * c - b * b);
+template <class N> GPUSIM_FN void regularized(N most, N speed, const N* mass, N u1, N u2, N* p) {
+    const N k11 = mass[0], k12 = mass[1], k22 = mass[2];
+    const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
+    const N size = square_root(u1 * u1 + u2 * u2), g = most / larger(size, speed);
+    const N a = real(1) + k11 * g, b = k12 * g, c = real(1) + k22 * g, scale = real(1) / (a * c - b * b);
     p[0] = -g * ((c * f1 - b * f2) * scale);
     p[1] = -g * ((a * f2 - b * f1) * scale);
 }

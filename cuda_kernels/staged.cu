@@ -57,7 +57,7 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
         for (int id = 0; id < a->n_worlds; ++id) {                                                             \
             const World w = item_world(a, h, id);                                                              \
             if (!concerns(w, condition)) continue;                                                             \
-            const int total = list_size(w, level);                                                             \
+            const int total = list_items(w, level);                                                             \
             (void)threads;                                                                                     \
             PARALLEL_ITEMS                                                                                     \
             for (int i = 0; i < total; ++i) name(w, level, i);                                                 \
@@ -125,24 +125,25 @@ PER(color_rest, 1)
 PER(count_colors, PARTS)
 PER(start_colors, 1)
 PER(place_colors, PARTS)
-PER(prepare_pair, w.pairs())
+PER(load_pair, w.record_places() / ITEM_LANES)
+PER(prepare_pair, w.record_places() / ITEM_LANES)
 PER(start_contact_sweeps, 1)
 PER(middle_body, w.bodies())
-PER(aim_pair, w.pairs())
+PER(aim_pair, w.record_places() / ITEM_LANES)
 PER_LIST(warm_contact)
 PER_LIST(sweep_contact)
 PER(add_contact_parts, w.bodies())
 PER(end_contact_sweep, 1)
 PER(start_course_body, w.bodies() * 6)
-PER(start_course_pair, w.pairs())
+PER(start_course_pair, w.record_places() / ITEM_LANES)
 PER(sum_squares, PARTS)
 PER(choose_share, 1)
-PER(go_on_pair, w.pairs())
+PER(go_on_pair, w.record_places() / ITEM_LANES)
 PER(go_on_body, w.bodies() * 6)
 PER(skip_solve, 1)
-PER(slip_pair, w.pairs())
-PER(settle_pair, w.pairs())
-PER(store_pair, w.pairs())
+PER(slip_pair, w.record_places() / ITEM_LANES)
+PER(settle_pair, w.record_places() / ITEM_LANES)
+PER(store_pair, w.record_places() / ITEM_LANES)
 #endif
 PER_LEVEL(set_trial, 1)
 PER(start_settle, 1)

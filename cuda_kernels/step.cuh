@@ -50,17 +50,18 @@ GPUSIM_PHASE void collide_and_color(const World& w) {
     RUN(1, color_pairs(w, i));
     RUN(1, list_colors(w, i));
     RUN(1, list_overflow(w, i));
+    RUN(record_items(w), load_pair(w, i));
 }
 // Lists of manifolds in the order of a sweep: the overflow together, then one color after another.
 #define SWEEP_LISTS(phase, add)                                       \
     do {                                                              \
         if (overflow_size(w)) {                                       \
-            RUN(overflow_size(w), phase(w, w.max_colors(), i));       \
+            RUN(list_items(w, w.max_colors()), phase(w, w.max_colors(), i)); \
             RUN(w.bodies(), add(w, i));                               \
         }                                                             \
         GPUSIM_ROLLED                                                 \
         for (int list = 0; list < w.max_colors(); ++list)             \
-            if (list_size(w, list)) RUN(list_size(w, list), phase(w, list, i)); \
+            if (list_size(w, list)) RUN(list_items(w, list), phase(w, list, i)); \
     } while (0)
 
 GPUSIM_PHASE void prepare(const World& w) {
@@ -72,7 +73,7 @@ GPUSIM_PHASE void prepare(const World& w) {
     if (w.geometric_stiffness()) RUN(w.bodies(), stiffen_body(w, i));
     RUN(w.sides() * w.block(), mass_row(w, i));
     RUN(w.axes(), axis_rates(w, i));
-    if (GPUSIM_SHAPES && w.pairs()) RUN(*w.touching(), prepare_pair(w, i));
+    if (GPUSIM_SHAPES && w.pairs()) RUN(record_items(w), prepare_pair(w, i));
 }
 GPUSIM_PHASE void actuate(const World& w) {
     RUN(w.bodies(), push_body(w, i));
@@ -144,13 +145,13 @@ GPUSIM_PHASE void sweep_jointed_contacts(const World& w) {
 // The course of the sweeps goes on where it went (conjugate gradients).
 GPUSIM_PHASE void start_course(const World& w) {
     RUN(w.bodies() * 6, start_course_body(w, i));
-    RUN(*w.touching(), start_course_pair(w, i));
+    RUN(record_items(w), start_course_pair(w, i));
     RUN(w.rows(), start_course_row(w, i));
 }
 GPUSIM_PHASE void go_on(const World& w) {
     RUN(PARTS, sum_squares(w, i));
     RUN(1, choose_share(w, i));
-    RUN(*w.touching(), go_on_pair(w, i));
+    RUN(record_items(w), go_on_pair(w, i));
     RUN(w.bodies() * 6, go_on_body(w, i));
     RUN(w.rows(), go_on_row(w, i));
 }
@@ -169,10 +170,10 @@ GPUSIM_PHASE void sweep_contacts(const World& w) {
 GPUSIM_PHASE void start_contacts(const World& w) {
     RUN(1, start_contact_sweeps(w, i));
     if (w.substeps() == 1 && !w.papers()) RUN(w.bodies(), middle_body(w, i));
-    RUN(*w.touching(), aim_pair(w, i));
+    RUN(record_items(w), aim_pair(w, i));
     SWEEP_LISTS(warm_contact, add_contact_parts);
     GPUSIM_ROLLED
-    for (int n = 0; w.direct() && n < jointed_size(w); ++n) RUN(1, warm_contact(w, w.max_colors() + 1, n));
+    for (int n = 0; w.direct() && n < jointed_size(w); ++n) RUN(1, warm_jointed(w, jointed_member(w, n)));
 }
 GPUSIM_PHASE void direct_passes(const World& w) {
     while (*w.left() > 0) {
@@ -290,7 +291,7 @@ GPUSIM_PHASE void drift(const World& w) {
     if (w.papers()) RUN(w.bodies(), displace_body(w, i));
     RUN(w.rows(), store_row(w, i));
     RUN(w.axes(), store_axis(w, i));
-    if (touches(w)) RUN(*w.touching(), slip_pair(w, i));
+    if (touches(w)) RUN(record_items(w), slip_pair(w, i));
     RUN(1, store_times(w, i));
 }
 GPUSIM_PHASE void positions(const World& w) {
@@ -330,9 +331,8 @@ GPUSIM_PHASE void resolve(const World& w) {
 GPUSIM_PHASE void settle(const World& w) {
     RUN(1, start_settle(w, i));
     if (w.bounces()) RUN(w.axes(), find_axis_impact(w, i));
-    if (touches(w)) RUN(*w.touching(), settle_pair(w, i));
+    if (touches(w)) RUN(record_items(w), settle_pair(w, i));
     if (*w.settling()) resolve(w);
-    if (touches(w)) RUN(*w.touching(), store_pair(w, i));
 }
 GPUSIM_PHASE void impulses(const World& w) {
     prepare(w);
@@ -377,6 +377,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
     for (int step = 0; step < steps; ++step) {
         collide_and_color(w);
         for (int k = 0; k < w.substeps(); ++k) substep(w);
+        if (touches(w)) RUN(record_items(w), store_pair(w, i));
         if (!healthy(w)) {
             if (w.tid == 0) report_failure(w);
             return;

@@ -128,16 +128,20 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    return [*FLAGS, *(["-mno-fma"] if intel else []), *(["-mavx2"] if intel and has_avx2() else [])]
+    wide = {64: ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw"], 32: ["-mavx2"]}
+    return [*FLAGS, *(["-mno-fma", *wide.get(vector_bytes(), [])] if intel else [])]
 
 
 @cache
-def has_avx2() -> bool:
-    """Whether the processor has vectors of 256 bits; the order of operations, and so the bits, are the same without."""
+def vector_bytes() -> int:
+    """Bytes of the processor's vectors: 16, 32 or 64; the order of operations, and so the bits, are the same."""
     try:
-        return " avx2" in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
     except OSError:
-        return False
+        return 16
+    if {"avx512f", "avx512dq", "avx512vl", "avx512bw"} <= words:
+        return 64
+    return 32 if "avx2" in words else 16
 
 
 def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]) -> Path:

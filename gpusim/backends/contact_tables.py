@@ -23,9 +23,23 @@ CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "d
 """C type of every table, by name."""
 CONTACT_SIZES = (
     "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts",
-    "color_places", "body_places", "pair_sides", "contact_bodies", "row_pairs", "kept_pairs", "meeting_places",
+    "color_places", "body_places", "pair_sides", "contact_bodies", "lanes", "record_places", "anchor_places", "kept_pairs", "meeting_places",
     "meetings", "ready_pairs", "color_parts", "course_rows", "contact_sweeps", "max_colors",
 )  # fmt: skip
+
+
+def add_lanes(sizes: dict[str, int], lanes: int) -> None:
+    """Lay the records of manifolds out ``lanes`` side by side; each list of a color is filled up to whole lanes."""
+    lists = sizes["color_places"] - 1
+    pairs = sizes["pairs"]
+    places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
+    sizes |= {"lanes": lanes, "record_places": places, "anchor_places": places}
+
+
+def by_place(records: Array, lanes: int) -> Array:
+    """Records (num_worlds, places, numbers) out of the kernels' memory, where ``lanes`` of them stand side by side."""
+    worlds, places, numbers = records.shape
+    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:

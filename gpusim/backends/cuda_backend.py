@@ -17,7 +17,7 @@ from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import POSE, SENSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
-from gpusim.backends.variants import model_variant
+from gpusim.backends.variants import GPU_LANES, model_variant
 from gpusim.contact.report import Trial
 from gpusim.model import validate
 from gpusim.model.model import Model
@@ -51,7 +51,6 @@ class CudaBackend(KernelBackend):
     """
 
     name = "cuda"
-    on_cpu = False
     colors_side_by_side = True
 
     def __init__(
@@ -79,6 +78,10 @@ class CudaBackend(KernelBackend):
         self._kernels: dict[str, Any] = {}
         with self._here():
             self._load(fast, specialize)
+
+    def lanes(self) -> int:
+        """As many as threads read at once; a block's shared memory has no room to fill lists up."""
+        return GPU_LANES if self.staged else 1
 
     def _here(self) -> Any:
         return self._cupy.cuda.Device(self.device)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.actuators.base import Group
 from gpusim.arrays import on_host
+from gpusim.backends.contact_tables import add_lanes, by_place
 from gpusim.backends.header import (
     READ_PARAMETERS,
     SETTINGS_DOUBLE,
@@ -72,9 +73,6 @@ class KernelBackend(ABC):
     name: str
     colors_side_by_side: ClassVar[bool] = False
     """Color the contacts of big worlds by many threads, in staged launch; the colors are the same."""
-    on_cpu: ClassVar[bool] = True
-    """What a CPU keeps because its memory is wide and its arithmetic slow, a GPU works out anew."""
-
     def __init__(
         self,
         model: Model,
@@ -90,17 +88,17 @@ class KernelBackend(ABC):
         self.num_worlds = state.num_worlds
         self.tables, self.sizes = model_tables(model, config, self.num_worlds)
         self.sizes |= actuator_sizes(model)
-        if not self.on_cpu:
-            self.sizes["row_pairs"] = 0
         if not self.colors_side_by_side:
             self.sizes |= dict.fromkeys(("meeting_places", "meetings", "ready_pairs", "color_parts"), 0)
+        add_lanes(self.sizes, 1)
+        self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored).size)
+        add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
         self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None
         self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
         self.make_program()
-        self.staged = use_staged(launch, self.layout.size)
         self.arguments = np.zeros((), arguments_type())
 
     def make_program(self) -> None:
@@ -109,6 +107,10 @@ class KernelBackend(ABC):
         self.program = Program(self.sizes, settings, self.direct)
 
     # What a backend adds: memory and launches.
+
+    @abstractmethod
+    def lanes(self) -> int:
+        """How many records of manifolds stand side by side, for this model and launch; the bits do not depend on it."""
 
     @abstractmethod
     def place(self, name: str, array: Array) -> int:
@@ -306,7 +308,8 @@ class KernelBackend(ABC):
         """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
         if not self.sizes["pairs"]:
             return None
-        return Trial(**{field.name: self.slab_array(field.name) for field in fields(Trial)})
+        arrays = {field.name: self.slab_array(field.name) for field in fields(Trial)}
+        return Trial(**arrays | {"manifold": by_place(arrays["manifold"], self.sizes["lanes"])})
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage sense."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends.compile import build_native
+from gpusim.backends.compile_native import vector_bytes
 from gpusim.backends.header import POSE, SENSE
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.staged import TELL_ACTIVE, Launch
@@ -48,6 +49,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
+# Places for pairs from which a world's manifolds are solved side by side.
+LEAST_WIDE = 128
 # Seconds and steps of one launch at most.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 # Builds of this process by what they were made of.
@@ -94,6 +97,10 @@ class NativeBackend(KernelBackend):
         self._slab = np.zeros(0, np.uint8)
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
+    def lanes(self) -> int:
+        """As many as a vector of the processor holds; small worlds do not fill them."""
+        return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
+
     def place(self, name: str, array: Array) -> int:
         """The array itself serves, and is kept alive."""
         self._kept[name] = np.ascontiguousarray(array)
@@ -114,7 +121,8 @@ class NativeBackend(KernelBackend):
 
     def _ensure_slabs(self, count: int) -> None:
         if self._slab.size < count * self.layout.size:
-            self._slab = np.zeros(count * self.layout.size + 64, np.uint8)
+            memory = np.zeros(count * self.layout.size + 64, np.uint8)
+            self._slab = memory[-memory.ctypes.data % 64 :]  # vectors want whole cache lines
             self.arguments["slab"] = self.place("slab", self._slab)
 
     def run(self, n: int, dt: float) -> bool:

@@ -12,6 +12,8 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
+# Arrays that vectors of that many bytes are read from.
+_WIDE = ("manifold", "record_anchor")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def slab_layout(
     for f in slab_fields():
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in f.dims if d != "worlds")
+        if f.name in _WIDE and sizes["lanes"] > 1:
+            offset = -(-offset // _ALIGN) * _ALIGN
         places[f.name] = Place(offset, shape, dtype)
         offset += -(-int(np.prod(shape, dtype=np.int64)) * dtype.itemsize // 8) * 8
     return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)

@@ -140,7 +140,7 @@ class Program:
         yield from self._all("count_pairs", "scan_pair_part", "scan_sums", "scan_pair_rest", "list_pairs")
         yield from self._all("count_close", "meet_pair", "clear_colors")
         yield from self._color_rounds() if self.sizes["ready_pairs"] else self._all("color_pairs", "list_colors")
-        yield Launch("list_overflow")
+        yield from self._all("list_overflow", "load_pair")
 
     def _color_rounds(self) -> Iterator[Launch]:
         """Colors by many threads in rounds, and their lists."""
@@ -225,8 +225,6 @@ class Program:
         yield Launch("enter_settle")
         yield from self._sweep_contacts() if self.free else self._sweeps()
         yield from self._all("next_rate", "store_velocity", "store_rate", condition=SETTLING)
-        if self.sizes["pairs"]:
-            yield Launch("store_pair", TOUCHING)
 
     def _curvature(self, condition: int) -> Iterator[Launch]:
         if not self.settings["papers"]:
@@ -311,4 +309,6 @@ class Program:
             yield from self._colors("correct_overflow", "move_overflow", "correct_color")
 
     def _end(self) -> Iterator[Launch]:
+        if self.sizes["pairs"]:
+            yield Launch("store_pair", TOUCHING)
         yield from self._all("start_check", "check_body", "check_actuator", "check_start", "conclude", "store_state")

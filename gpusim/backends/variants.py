@@ -13,6 +13,8 @@ from gpusim.backends.slab import slab_layout
 
 # Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
+# Threads of a GPU that read neighbors in memory at once.
+GPU_LANES = 32
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 
@@ -43,11 +45,12 @@ def model_variant(
     """
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
-        return make_variant(main, real, stored, direct, *room, shapes=sizes["shape_level"])
+        return make_variant(main, real, stored, direct, *room, shapes=sizes["shape_level"], lanes=sizes["lanes"])
     places = slab_layout(sizes, real, stored).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
-    return make_variant(main, real, stored, direct, sizes["block"], sizes["slots"], fixed, sizes["shape_level"])
+    room = sizes["block"], sizes["slots"]
+    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"])
 
 
 @cache
@@ -64,10 +67,12 @@ def make_variant(
     slots: int = ROOM_SLOTS,
     fixed: dict[str, int] | None = None,
     shapes: int = 0,
+    lanes: int = 1,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
+    ``lanes``: records of manifolds that stand side by side (lanes.cuh).
     """
     real = np.dtype(real)
     generated = {**_headers(real), "sizes.cuh": sizes_header(fixed)}
@@ -78,11 +83,13 @@ def make_variant(
         "GPUSIM_MAX_BLOCK": str(block),
         "GPUSIM_MAX_SLOTS": str(slots),
         "GPUSIM_SHAPES": str(shapes),
+        "GPUSIM_LANES": str(lanes),
     }
     solver = "direct" if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
     touching = ("", " with contacts", " with all contacts")[shapes]
-    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{' fixed' if fixed else ''}"
+    side = f" {lanes} side by side" if lanes > 1 else ""
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{side}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 
@@ -96,7 +103,8 @@ def kernel_variants() -> Iterator[Variant]:
     for shapes in (0, 2):
         for main in ("fused.cu", "staged.cu"):
             for real, stored, direct in usual:
-                variant = make_variant(main, real, stored, direct, shapes=shapes)
+                lanes = GPU_LANES if shapes and main == "staged.cu" else 1
+                variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes)
                 # Contacts take ten times as long to compile; two builds of them hold every kernel in both number types.
                 first = (main, direct, np.dtype(stored)) in (("fused.cu", True, single), ("staged.cu", False, single))
                 yield replace(variant, everywhere=not shapes or first)

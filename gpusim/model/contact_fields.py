@@ -16,18 +16,23 @@ PARTNERS = 16
 # Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
 FRAME, ARM, RESPONSE = 0, 9, 15
 FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
-TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW = 57, 60, 62, 64, 65, 66
-FIRST_POINT, POINT = 67, 28
+TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW, SOFT, ROLLS, BEND = 57, 60, 62, 64, 65, 66, 67, 68, 70
+FIRST_POINT, POINT = 73, 38
 # Within the record of a point.
 PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
+SLIP, BEFORE, AGE = 28, 31, 37
 RECORD = FIRST_POINT + POINTS * POINT
+# Double-precision numbers of a record: points on A and B, then the normal.
+ANCHOR = 6 * POINTS + 3
 RECORD_LAYOUT = {
     "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
     "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
     "AT_SHEAR": SHEAR, "AT_BODIES": BODIES, "AT_COUNT": COUNT, "AT_PASSES": PASSES, "AT_LAW": LAW,
+    "AT_SOFT": SOFT, "AT_ROLLS": ROLLS, "AT_BEND": BEND,
     "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS, "AT_BIAS": BIAS,
     "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH,
-    "AT_COURSE": COURSE, "AT_STEP": STEP, "AT_SOLVE": SOLVE, "RECORD_NUMBERS": RECORD,
+    "AT_COURSE": COURSE, "AT_STEP": STEP, "AT_SOLVE": SOLVE, "AT_SLIP": SLIP, "AT_BEFORE": BEFORE,
+    "AT_AGE": AGE, "RECORD_NUMBERS": RECORD, "ANCHOR_NUMBERS": ANCHOR,
 }  # fmt: skip
 """Names and values of the same constants in the kernels."""
 
@@ -68,12 +73,13 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("bucket_cursor", ("bucket_places",), "int", "-", "members that a bucket has so far"),
     Field("bucket_shape", ("grid_shapes",), "int", "-", "members of the buckets"),
     Field("scan_sum", ("scan_parts",), "int", "-", "sums of parts of a list"),
-    Field("manifold", ("pairs", RECORD), "real", "-", "records of the manifolds (contact_rows.cuh)"),
-    Field("point_rows", ("row_pairs", 4, 48), "real", "-", "rows of the points (contact_rows.cuh), on a CPU"),
+    Field("manifold", ("record_places", RECORD), "real", "-", "records of the manifolds (contact_record.cuh)"),
+    Field("record_anchor", ("anchor_places", ANCHOR), "pose", "m", "anchors and normals of the records"),
     Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
     Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on a jointed body"),
     Field("color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then jointed"),
-    Field("color_member", ("pairs",), "int", "-", "manifolds by color"),
+    Field("color_size", ("color_places",), "int", "-", "manifolds of every list"),
+    Field("color_member", ("record_places",), "int", "-", "manifolds by color; -1 fills a list up to whole lanes"),
     Field("record_place", ("pairs",), "int", "-", "place of a manifold's record: records stand by color"),
     Field("meeting_start", ("meeting_places",), "int", "-", "first of the manifolds on each body"),
     Field("meeting_cursor", ("meeting_places",), "int", "-", "manifolds that a body's list has so far"),

@@ -25,13 +25,12 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Any:
         assert arch == "sm_90" and not fast
-        return build_native(main, generated, defines)
+        # items as a GPU has them: one record each
+        return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(cuda_backend, "compile_cuda", build)
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
-    # The stand-in's kernels are those of a CPU, which keep the rows of contact points.
-    monkeypatch.setattr(cuda_backend.CudaBackend, "on_cpu", True)
 
 
 def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:

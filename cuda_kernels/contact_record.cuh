@@ -1,0 +1,159 @@
+// Records of manifolds: all that the substeps of a step need, in the frame (normal, tangent, tangent), with wrenches about
+// the middle of the manifold. They stand by color, in the order in which sweeps go through them, and are filled from the
+// state once a step; impulses, slips and arms live in them from substep to substep until the state takes them back.
+#pragma once
+#include "contact_coloring.cuh"
+#include "contact_laws.cuh"
+#include "lanes.cuh"
+#include "rows.cuh"
+
+// Items of a phase over all records, and of one list; the last record of a list may leave lanes empty.
+GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors() + 2] / ITEM_LANES; }
+GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
+GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
+
+GPUSIM_FN Lane lane_at(const World& w, int place) {
+    return Lane{w.manifold() + (place / LANES) * (RECORD_NUMBERS * LANES) + place % LANES};
+}
+GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
+#if ITEM_LANES == 1
+GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
+#else
+GPUSIM_FN Item item_at(const World& w, int place) {
+    return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_NUMBERS;
+}
+#endif
+// Numbers of its points and normal in double precision.
+GPUSIM_FN double* anchor_at(const World& w, int place) {
+    return w.record_anchor() + (place / LANES) * (ANCHOR_NUMBERS * LANES) + place % LANES;
+}
+template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_NUMBERS * k); }
+template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
+template <class R> GPUSIM_FN int lane_body(R r, int side, int lane) { return int(lane_of(r[AT_BODIES + side], lane)); }
+// Whether a lane holds a record, and its manifold.
+GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
+
+// Numbers by body, ``count`` each, of one side of every lane.
+template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
+    const T* own = from + stride * lane_body(r, side, 0);
+    for (int k = 0; k < count; ++k) out[k] = real(own[k]);
+}
+#if !(ITEM_LANES == 1)
+template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
+    for (int l = 0; l < LANES; ++l) {
+        const T* own = from + stride * lane_body(r, side, l);
+        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(own[k]);
+    }
+}
+#endif
+
+// Tangents of a unit normal (Duff and others 2017); they turn steadily with it but for z = -1 to 0.
+template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
+    const T sign = n[2] < T(0) ? T(-1) : T(1);
+    const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
+    first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
+    second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
+}
+// A world vector of the state in the frame, and back.
+GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
+    const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
+    for (int k = 0; k < 3; ++k)
+        out[k] = r[AT_FRAME + 3 * k] * own[0] + r[AT_FRAME + 3 * k + 1] * own[1] + r[AT_FRAME + 3 * k + 2] * own[2];
+}
+GPUSIM_FN void from_frame(Lane r, real normal, real first, real second, stored* out) {
+    for (int k = 0; k < 3; ++k)
+        out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
+}
+// Friction and restitution of a pair.
+GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
+    const double* given = given_material(w, m);
+    if (given) {
+        for (int k = 0; k < 4; ++k) r[AT_FRICTION + k] = real(given[k]);
+        return;
+    }
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    r[AT_FRICTION] = real(square_root(w.shape_friction()[a] * w.shape_friction()[b]));
+    r[AT_ROLLING] = real(square_root(w.shape_rolling_friction()[a] * w.shape_rolling_friction()[b]));
+    r[AT_SPINNING] = real(square_root(w.shape_spinning_friction()[a] * w.shape_spinning_friction()[b]));
+    r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
+}
+GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) {
+    const int at = 4 * m + k;
+    Lane p = point_record(r, k);
+    real part[3];
+    to_frame(r, w.contact_impulse() + 3 * at, part);
+    for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = part[j];
+    to_frame(r, w.contact_slip() + 3 * at, part);
+    for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = part[j];
+    for (int j = 0; j < 6; ++j) {
+        p[AT_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
+        anchor[LANES * (6 * k + j)] = w.contact_anchor()[6 * at + j];
+    }
+    p[AT_AGE] = real(w.contact_age()[at]);
+}
+GPUSIM_FN void load_lane(const World& w, int place) {
+    Lane r = lane_at(w, place);
+    double* anchor = anchor_at(w, place);
+    for (int k = 0; k < RECORD_NUMBERS; ++k) r[k] = real(0);
+    for (int k = 0; k < ANCHOR_NUMBERS; ++k) anchor[LANES * k] = 0.0;
+    if (!is_filled(w, place)) return;
+    const int m = w.color_member()[place];
+    const double *law = pair_law(w, m), *normal = w.pair_normal() + 3 * m;
+    for (int side = 0; side < 2; ++side) {
+        r[AT_BODIES + side] = real(side_body(w, m, side));
+        r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
+    }
+    r[AT_COUNT] = real(w.pair_points()[m]);
+    r[AT_LAW] = real(law[2]);
+    r[AT_SOFT] = law[0] > 0.0 ? real(1) : real(0);
+    real frame[9], part[3];
+    for (int j = 0; j < 3; ++j) {
+        frame[j] = real(normal[j]);
+        anchor[LANES * (24 + j)] = normal[j];
+        r[AT_BEND + j] = w.pair_bend()[3 * m + j];
+    }
+    tangents(frame, frame + 3, frame + 6);
+    put(frame, 9, r + AT_FRAME);
+    pair_material(w, m, r);
+    to_frame(r, w.pair_torque() + 3 * m, part);
+    for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = part[j];
+    to_frame(r, w.pair_force() + 3 * m, part);
+    r[AT_SHEAR] = part[1];
+    r[AT_SHEAR + 1] = part[2];
+    for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
+}
+// Item: records. Once a step, after the stage color.
+GPUSIM_PHASE void load_pair(const World& w, int item) {
+    if (item >= record_items(w)) return;
+    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, item * ITEM_LANES + l);
+}
+// What bounced starts its next contact from nothing.
+template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
+template <class R> GPUSIM_FN auto sticks(R r, R p) {
+    const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
+    return (p[AT_IMPULSE] > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_SOLVE + 2]);
+}
+GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
+    const int at = 4 * m + k;
+    Lane p = point_record(r, k);
+    const bool gone = bounced(p);
+    const real none = real(0);
+    from_frame(r, gone ? none : p[AT_IMPULSE], gone ? none : p[AT_IMPULSE + 1], gone ? none : p[AT_IMPULSE + 2],
+               w.contact_impulse() + 3 * at);
+    from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
+    for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_BEFORE + j]);
+    w.contact_age()[at] = int(p[AT_AGE]);
+    w.contact_mode()[at] = !(p[AT_IMPULSE] > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
+}
+// Item: records. At the end of a step the state takes back what lives on.
+GPUSIM_PHASE void store_pair(const World& w, int item) {
+    if (item >= record_items(w)) return;
+    for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {
+        if (!is_filled(w, place)) continue;
+        const int m = w.color_member()[place];
+        Lane r = lane_at(w, place);
+        for (int k = 0; k < w.pair_points()[m]; ++k) store_point(w, m, k, r);
+        from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], w.pair_torque() + 3 * m);
+        from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], w.pair_force() + 3 * m);
+    }
+}
