@@ -14,11 +14,15 @@ template <> struct PartLane<double> {
     static MEMBER void set(double& x, int, double value) { x = value; }
 };
 #if !(ITEM_LANES == 1)
+typedef real Part __attribute__((vector_size(DOUBLE_LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
 template <> struct PartLane<WideDouble> {
+    typedef Raw<double>::type Values;
     static MEMBER WideDouble load(const double* from) { return *reinterpret_cast<const WideDouble*>(from); }
-    static MEMBER void store(WideDouble value, real* to) { *reinterpret_cast<Part*>(to) = __builtin_convertvector(value, Part); }
-    static MEMBER WideDouble of(double x) { return WideDouble{} + x; }
-    static MEMBER WideDouble number(const real* from) { return __builtin_convertvector(*reinterpret_cast<const Part*>(from), WideDouble); }
+    static MEMBER void store(WideDouble value, real* to) { *reinterpret_cast<Part*>(to) = __builtin_convertvector(value.v, Part); }
+    static MEMBER WideDouble of(double x) { return WideDouble::of(x); }
+    static MEMBER WideDouble number(const real* from) {
+        return WideDouble(__builtin_convertvector(*reinterpret_cast<const Part*>(from), Values));
+    }
     static MEMBER void set(WideDouble& x, int lane, double value) { reinterpret_cast<double*>(&x)[lane] = value; }
 };
 #endif

@@ -87,25 +87,25 @@ GPUSIM_FN void aim_law(const World& w, int m, Lane r) {
 template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2], none = Every<N>::of(real(0));
     const N s1 = p[0] - (k22 * u1 - k12 * u2) * inverse, s2 = p[1] - (k11 * u2 - k12 * u1) * inverse;
-    const N held = s1 * s1 + s2 * s2;
     const auto rubs = most > real(0);
-    const auto slides = rubs & !(held <= most * most);
+    const auto slides = rubs & !(s1 * s1 + s2 * s2 <= most * most);
     N q1 = s1, q2 = s2;
     if (any(slides)) {
         // (K + x) p = g with |p| = most, Newton's method on 1/|p| (More and Sorensen 1983).
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
-        N x = larger(square_root(g1 * g1 + g2 * g2) / most - larger(k11, k22), none);
+        N x = larger(N(square_root(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
             const N a = k11 + x, c = k22 + x, scale = real(1) / (a * c - k12 * k12);
-            q1 = (c * g1 - k12 * g2) * scale;
-            q2 = (a * g2 - k12 * g1) * scale;
-            const N square = q1 * q1 + q2 * q2, size = square_root(square);
-            const N bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale;
-            x = larger(x + (size / most - real(1)) * square / bend, none);
+            const N r1 = (c * g1 - k12 * g2) * scale, r2 = (a * g2 - k12 * g1) * scale;
+            const N square = r1 * r1 + r2 * r2, size = square_root(square);
+            const N bend = (c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2) * scale;
+            x = larger(N(x + (size - most) * square / (bend * most)), none);
         }
-        const N fit = most / square_root(q1 * q1 + q2 * q2);
-        q1 = choose(slides, fit * q1, s1);
-        q2 = choose(slides, fit * q2, s2);
+        // Of the solution only the direction is needed.
+        const N t1 = (k22 + x) * g1 - k12 * g2, t2 = (k11 + x) * g2 - k12 * g1;
+        const N fit = most / square_root(t1 * t1 + t2 * t2);
+        q1 = choose(slides, N(fit * t1), s1);
+        q2 = choose(slides, N(fit * t2), s2);
     }
     p[0] = choose(rubs, q1, none);
     p[1] = choose(rubs, q2, none);

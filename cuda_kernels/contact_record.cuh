@@ -94,8 +94,6 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
 GPUSIM_FN void load_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     double* anchor = anchor_at(w, place);
-    for (int k = 0; k < RECORD_NUMBERS; ++k) r[k] = real(0);
-    for (int k = 0; k < ANCHOR_NUMBERS; ++k) anchor[LANES * k] = 0.0;
     if (!is_filled(w, place)) return;
     const int m = w.color_member()[place];
     const double *law = pair_law(w, m), *normal = w.pair_normal() + 3 * m;
@@ -125,7 +123,12 @@ GPUSIM_FN void load_lane(const World& w, int place) {
 // Item: records. Once a step, after the stage color.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
-    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, item * ITEM_LANES + l);
+    const int place = item * ITEM_LANES;
+    Item r = item_at(w, place);
+    for (int k = 0; k < RECORD_NUMBERS; ++k) r[k] = NUMBER(Item){};
+    for (int k = 0; k < ANCHOR_NUMBERS; ++k)
+        for (int l = 0; l < ITEM_LANES; ++l) anchor_at(w, place)[LANES * k + l] = 0.0;
+    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
 // What bounced starts its next contact from nothing.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }

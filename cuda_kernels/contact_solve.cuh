@@ -149,7 +149,7 @@ template <class R> GPUSIM_FN auto has_whole(R r) {
 GPUSIM_FN void sweep_wholes(const World& w, int place, Lane r, Sweep<real>& s) { sweep_whole(w, w.color_member()[place], r, s); }
 #if !(ITEM_LANES == 1)
 GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) {
-    const Wide own = choose(has_whole(r), Wide{} + real(1), Wide{});
+    const Wide own = choose(has_whole(r), Wide::of(real(1)), Wide{});
     for (int l = 0; l < LANES; ++l) {
         if (!(own[l] > real(0))) continue;
         Sweep<real> one;
@@ -159,10 +159,10 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
             one.wrench[k] = s.wrench[k][l];
         }
         sweep_whole(w, w.color_member()[place + l], lane_at(w, place + l), one);
-        s.most[l] = one.most;
+        set_lane(s.most, l, one.most);
         for (int k = 0; k < 6; ++k) {
-            s.twist[k][l] = one.twist[k];
-            s.wrench[k][l] = one.wrench[k];
+            set_lane(s.twist[k], l, one.twist[k]);
+            set_lane(s.wrench[k], l, one.wrench[k]);
         }
     }
 }
@@ -270,12 +270,12 @@ GPUSIM_PHASE void start_course_body(const World& w, int i) {
     w.twist_sweep()[i] = w.twist()[i];
     w.twist_course()[i] = real(0);
 }
+GPUSIM_PHASE void start_course_sum(const World& w, int) {
+    *w.square_before() = 0.0;
+    *w.sweep_count() = 0;
+}
 GPUSIM_PHASE void start_course_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
-    if (item == 0) {
-        *w.square_before() = 0.0;
-        *w.sweep_count() = 0;
-    }
     if (item >= record_items(w) || !is_filled(w, place)) return;
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k)

@@ -144,6 +144,8 @@ GPUSIM_PHASE void sweep_jointed_contacts(const World& w) {
 }
 // The course of the sweeps goes on where it went (conjugate gradients).
 GPUSIM_PHASE void start_course(const World& w) {
+    RUN(1, start_course_sum(w, i));
+    if (w.iterations() == 1) return;  // no sweep goes on
     RUN(w.bodies() * 6, start_course_body(w, i));
     RUN(record_items(w), start_course_pair(w, i));
     RUN(w.rows(), start_course_row(w, i));

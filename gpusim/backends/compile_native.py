@@ -29,6 +29,7 @@ FLAGS = (
     "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
 )
+UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
@@ -71,7 +72,9 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     """
     compiler = _compiler()
     sources = reachable_sources(main, generated)
-    macros = define_flags(defines)
+    # Loops over the rows of a contact, unrolled, are a sixth of the time of a pile, and twice that of the compilation.
+    unrolled = UNROLLED if int(defines.get("GPUSIM_LANES", "1")) > 1 else ()
+    macros = [*unrolled, *define_flags(defines)]
     no_openmp = _no_openmp_marker(compiler)
     if _is_fresh(no_openmp):
         return _build(compiler, main, sources, generated, [*_flags(), *macros])
@@ -128,20 +131,26 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    wide = {64: ["-mavx2", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw"], 32: ["-mavx2"]}
-    return [*FLAGS, *(["-mno-fma", *wide.get(vector_bytes(), [])] if intel else [])]
+    return [*FLAGS, *(["-mno-fma", *_vector_flags()] if intel else [])]
+
+
+def vector_bytes() -> int:
+    """Bytes of a vector that the kernels use; compilers make several of one that the processor is too small for."""
+    return 64 if "-mavx512f" in _vector_flags() else 32
 
 
 @cache
-def vector_bytes() -> int:
-    """Bytes of the processor's vectors: 16, 32 or 64; the order of operations, and so the bits, are the same."""
+def _vector_flags() -> tuple[str, ...]:
+    """Vectors that the processor has; the order of operations, and so the bits, are the same without."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return ()
     try:
         words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
     except OSError:
-        return 16
-    if {"avx512f", "avx512dq", "avx512vl", "avx512bw"} <= words:
-        return 64
-    return 32 if "avx2" in words else 16
+        return ()
+    sets = ("avx512f", "avx512vl", "avx512dq", "avx512bw")
+    more = tuple(f"-m{name}" for name in sets) if words.issuperset(sets) else ()
+    return ("-mavx2", *more) if "avx2" in words else ()
 
 
 def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]) -> Path:

@@ -87,9 +87,11 @@ class NativeBackend(KernelBackend):
         threads: int | None = None,
         specialize: bool = False,
     ) -> None:
-        super().__init__(model, state, parameters, config, real, launch)
         # Each thread of a fused launch has a slab of its own, and no more threads than worlds have something to do.
         self.threads = threads or thread_count()
+        # One thread has no use for phases that the host starts one by one.
+        launch = "fused" if launch == "auto" and self.threads == 1 else launch
+        super().__init__(model, state, parameters, config, real, launch)
         main = "staged.cu" if self.staged else "fused.cu"
         variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
         self._library = load_library(variant)
@@ -98,7 +100,7 @@ class NativeBackend(KernelBackend):
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
-        """As many as a vector of the processor holds; small worlds do not fill them."""
+        """As many as a vector holds; small worlds do not fill them."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
     def place(self, name: str, array: Array) -> int:

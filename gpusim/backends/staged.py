@@ -203,7 +203,9 @@ class Program:
 
     def _sweep_contacts(self) -> Iterator[Launch]:
         """Contacts alone, by conjugate gradients over the sweeps."""
-        yield from self._all("start_course_body", "start_course_pair", condition=PRESSING)
+        yield Launch("start_course_sum", PRESSING)
+        if self.settings["iterations"] > 1:
+            yield from self._all("start_course_body", "start_course_pair", condition=PRESSING)
         for sweep in range(self.settings["iterations"]):
             if sweep:
                 yield from self._all("sum_squares", "choose_share", "go_on_pair", "go_on_body", condition=PRESSING)

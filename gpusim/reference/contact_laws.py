@@ -168,27 +168,27 @@ def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
     square = held[:, 0] * held[:, 0] + held[:, 1] * held[:, 1]
     slides = np.flatnonzero((most > 0.0) & ~(square <= most * most))
     if slides.size:
-        result[slides] = _on_circle(most[slides], mass[slides], u[slides], p[slides], held[slides])
+        result[slides] = _on_circle(most[slides], mass[slides], u[slides], p[slides])
     return result
 
 
-def _on_circle(most: Array, mass: Array, u: Array, p: Array, held: Array) -> Array:
-    """(K + x) p = g with |p| = most."""
+def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
+    """(K + x) p = g with |p| = most, by Newton's method on 1/|p| (More and Sorensen 1983)."""
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]
-    x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - larger(k11, k22), real(0))
-    q1, q2 = held[:, 0], held[:, 1]
+    x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
         scale = real(1) / (a * c - k12 * k12)
         q1, q2 = (c * g1 - k12 * g2) * scale, (a * g2 - k12 * g1) * scale
         square = q1 * q1 + q2 * q2
-        size = np.sqrt(square)
         bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale
-        x = larger(x + (size / most - real(1)) * square / bend, real(0))
-    fit = most / np.sqrt(q1 * q1 + q2 * q2)
-    return np.stack([fit * q1, fit * q2], axis=1)
+        x = larger(x + (np.sqrt(square) - most) * square / (bend * most), real(0))
+    # Of the solution only the direction is needed.
+    t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
+    fit = most / np.sqrt(t1 * t1 + t2 * t2)
+    return np.stack([fit * t1, fit * t2], axis=1)
 
 
 def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:

@@ -1,0 +1,135 @@
+// Vectors of a CPU as numbers: every operation is that of each lane by itself. With AVX-512 comparisons give its mask
+// registers, which compilers do not make of their own vectors' comparisons; elsewhere a mask is a vector of integers.
+#pragma once
+#include "platform.cuh"
+
+#define VECTOR_BYTES int(GPUSIM_LANES * sizeof(real))
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#if defined(__AVX512F__)
+#define MASK_REGISTERS (GPUSIM_LANES * sizeof(real) == 64)
+#else
+#define MASK_REGISTERS 0
+#endif
+
+template <class T> struct Raw;
+template <> struct Raw<float> { typedef float type __attribute__((vector_size(GPUSIM_LANES * sizeof(real)))); };
+template <> struct Raw<double> { typedef double type __attribute__((vector_size(GPUSIM_LANES * sizeof(real)))); };
+
+template <class T> struct Vector;
+template <class T> struct IntegerMask {
+    typedef decltype(typename Raw<T>::type{} > typename Raw<T>::type{}) Bits;
+    typedef typename Raw<T>::type Values;
+    Bits bits;
+    MEMBER IntegerMask operator&(IntegerMask o) const { return {bits & o.bits}; }
+    MEMBER IntegerMask operator|(IntegerMask o) const { return {bits | o.bits}; }
+    MEMBER IntegerMask operator!() const { return {~bits}; }
+    static MEMBER IntegerMask greater(Values a, Values b) { return {a > b}; }
+    static MEMBER IntegerMask greater_equal(Values a, Values b) { return {a >= b}; }
+    static MEMBER IntegerMask equal(Values a, Values b) { return {a == b}; }
+    MEMBER Values choose(Values yes, Values no) const { return bits ? yes : no; }
+    static MEMBER Values larger(Values a, Values b) { return a > b ? a : b; }
+    static MEMBER Values smaller(Values a, Values b) { return a < b ? a : b; }
+    MEMBER bool any() const {
+        typedef long long Words __attribute__((vector_size(GPUSIM_LANES * sizeof(real))));
+        const Words words = (Words)bits;
+        long long all = 0;
+        for (unsigned k = 0; k < sizeof(Words) / sizeof(long long); ++k) all |= words[k];
+        return all != 0;
+    }
+};
+#if defined(__AVX512F__)
+struct RegisterMask {
+    unsigned bits;
+    MEMBER RegisterMask operator&(RegisterMask o) const { return {bits & o.bits}; }
+    MEMBER RegisterMask operator|(RegisterMask o) const { return {bits | o.bits}; }
+    MEMBER RegisterMask operator!() const { return {bits ^ ((1u << GPUSIM_LANES) - 1u)}; }
+    static MEMBER RegisterMask greater(__m512 a, __m512 b) { return {_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ)}; }
+    static MEMBER RegisterMask greater(__m512d a, __m512d b) { return {_mm512_cmp_pd_mask(a, b, _CMP_GT_OQ)}; }
+    static MEMBER RegisterMask greater_equal(__m512 a, __m512 b) { return {_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ)}; }
+    static MEMBER RegisterMask greater_equal(__m512d a, __m512d b) { return {_mm512_cmp_pd_mask(a, b, _CMP_GE_OQ)}; }
+    static MEMBER RegisterMask equal(__m512 a, __m512 b) { return {_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)}; }
+    static MEMBER RegisterMask equal(__m512d a, __m512d b) { return {_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)}; }
+    MEMBER __m512 choose(__m512 yes, __m512 no) const { return _mm512_mask_blend_ps(__mmask16(bits), no, yes); }
+    MEMBER __m512d choose(__m512d yes, __m512d no) const { return _mm512_mask_blend_pd(__mmask8(bits), no, yes); }
+    // Of two that do not compare, and of zeros, these take the second, as a > b ? a : b does.
+    static MEMBER __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+    static MEMBER __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
+    static MEMBER __m512 smaller(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
+    static MEMBER __m512d smaller(__m512d a, __m512d b) { return _mm512_min_pd(a, b); }
+    MEMBER bool any() const { return bits != 0; }
+};
+template <class T, bool registers> struct MaskOf { typedef IntegerMask<T> type; };
+template <class T> struct MaskOf<T, true> { typedef RegisterMask type; };
+#else
+template <class T, bool registers> struct MaskOf { typedef IntegerMask<T> type; };
+#endif
+
+template <class T> struct Vector {
+    typedef typename Raw<T>::type Values;
+    typedef typename MaskOf<T, MASK_REGISTERS>::type Mask;
+    Values v;
+    Vector() = default;
+    MEMBER Vector(Values values) : v(values) {}
+    static MEMBER Vector of(T x) { return Vector(Values{} + x); }
+    MEMBER T operator[](int lane) const { return v[lane]; }
+    MEMBER Vector operator-() const { return Vector(-v); }
+    MEMBER Vector& operator+=(Vector o) { return v += o.v, *this; }
+    MEMBER Vector& operator-=(Vector o) { return v -= o.v, *this; }
+#define GPUSIM_LANEWISE(op)                                                              \
+    friend MEMBER Vector operator op(Vector a, Vector b) { return Vector(a.v op b.v); } \
+    friend MEMBER Vector operator op(Vector a, T b) { return Vector(a.v op b); }        \
+    friend MEMBER Vector operator op(T a, Vector b) { return Vector(a op b.v); }
+    GPUSIM_LANEWISE(+)
+    GPUSIM_LANEWISE(-)
+    GPUSIM_LANEWISE(*)
+    GPUSIM_LANEWISE(/)
+#undef GPUSIM_LANEWISE
+    friend MEMBER Mask operator>(Vector a, Vector b) { return Mask::greater(a.v, b.v); }
+    friend MEMBER Mask operator<(Vector a, Vector b) { return Mask::greater(b.v, a.v); }
+    friend MEMBER Mask operator<=(Vector a, Vector b) { return Mask::greater_equal(b.v, a.v); }
+    friend MEMBER Mask operator>(Vector a, T b) { return a > of(b); }
+    friend MEMBER Mask operator<(Vector a, T b) { return a < of(b); }
+    friend MEMBER Mask operator==(Vector a, T b) { return Mask::equal(a.v, of(b).v); }
+};
+template <class M, class T> GPUSIM_FN Vector<T> choose(M mask, Vector<T> yes, Vector<T> no) {
+    return Vector<T>(mask.choose(yes.v, no.v));
+}
+template <class T> GPUSIM_FN bool any(IntegerMask<T> mask) { return mask.any(); }
+template <class T> GPUSIM_FN Vector<T> larger(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::larger(a.v, b.v)); }
+template <class T> GPUSIM_FN Vector<T> smaller(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::smaller(a.v, b.v)); }
+template <class T> GPUSIM_FN Vector<T> clamped(Vector<T> x, Vector<T> low, Vector<T> high) {
+    return choose(x < low, low, choose(x > high, high, x));
+}
+template <class T> GPUSIM_FN Vector<T> magnitude(Vector<T> x) { return choose(x < T(0), -x, x) + T(0); }
+template <class T> GPUSIM_FN T lane_of(Vector<T> x, int lane) { return x.v[lane]; }
+template <class T> GPUSIM_FN void set_lane(Vector<T>& x, int lane, T value) { x.v[lane] = value; }
+template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
+    T most = x.v[0];
+    for (int l = 1; l < GPUSIM_LANES; ++l) most = larger(most, T(x.v[l]));
+    return most;
+}
+// Compilers make single instructions of loops over square roots only where nobody may ask for errno.
+#if defined(__AVX512F__)
+GPUSIM_FN bool any(RegisterMask mask) { return mask.any(); }
+GPUSIM_FN void roots64(float* x) { _mm512_storeu_ps(x, _mm512_sqrt_ps(_mm512_loadu_ps(x))); }
+GPUSIM_FN void roots64(double* x) { _mm512_storeu_pd(x, _mm512_sqrt_pd(_mm512_loadu_pd(x))); }
+#endif
+#if defined(__AVX2__)
+GPUSIM_FN void roots32(float* x) { _mm256_storeu_ps(x, _mm256_sqrt_ps(_mm256_loadu_ps(x))); }
+GPUSIM_FN void roots32(double* x) { _mm256_storeu_pd(x, _mm256_sqrt_pd(_mm256_loadu_pd(x))); }
+#endif
+template <class T> GPUSIM_FN Vector<T> square_root(Vector<T> x) {
+    const int lanes = VECTOR_BYTES / int(sizeof(T));
+    T* own = reinterpret_cast<T*>(&x);
+    int l = 0;
+#if defined(__AVX512F__)
+    for (; l + 64 / int(sizeof(T)) <= lanes; l += 64 / int(sizeof(T))) roots64(own + l);
+#endif
+#if defined(__AVX2__)
+    for (; l + 32 / int(sizeof(T)) <= lanes; l += 32 / int(sizeof(T))) roots32(own + l);
+#endif
+    for (; l < lanes; ++l) own[l] = square_root(own[l]);
+    return x;
+}
