@@ -70,14 +70,19 @@ GPUSIM_FN bool is_large(const World& w, int i) {
 }
 GPUSIM_FN int shape_bucket(const World& w, int i) { return is_large(w, i) ? w.buckets() : bucket_of(w, w.shape_cell() + 3 * i); }
 
-// Item: a shape.
-GPUSIM_PHASE void place_shape(const World& w, int i) {
+GPUSIM_FN void pose_shape(const World& w, int i) {
     const int b = w.shape_body()[i];
     const double* rotation = w.rotation() + 9 * b;
-    double arm[3], *position = w.shape_position() + 3 * i, *lower = w.shape_lower() + 3 * i, *upper = w.shape_upper() + 3 * i;
+    double arm[3], *position = w.shape_position() + 3 * i;
     turn3(rotation, w.shape_center() + 3 * i, arm);
     for (int k = 0; k < 3; ++k) position[k] = w.position()[3 * b + k] + arm[k];
     product33(rotation, w.shape_turn() + 9 * i, w.shape_rotation() + 9 * i);
+}
+// Item: a shape.
+GPUSIM_PHASE void place_shape(const World& w, int i) {
+    const int b = w.shape_body()[i];
+    double *lower = w.shape_lower() + 3 * i, *upper = w.shape_upper() + 3 * i;
+    pose_shape(w, i);
     Shape s;
     take_shape(w, i, s);
     bounds_of(s, lower, upper);
@@ -222,6 +227,7 @@ GPUSIM_PHASE void list_pairs(const World& w, int i) {
 }
 GPUSIM_PHASE void count_close(const World& w, int) {
     const int found = w.pair_start()[w.touchable()], places = w.pairs();
+    *w.substep() = 0;
     *w.pair_count() = smaller(found, places);
     *w.pairs_most() = larger(*w.pairs_most(), found);
     if (found <= places) return;

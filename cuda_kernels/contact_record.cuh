@@ -148,6 +148,12 @@ GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(p[AT_IMPULSE] > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
+// Where a point that runs on over a surface is by now.
+GPUSIM_FN void store_place(const World& w, int m, Lane r, const double* anchor) {
+    if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
+    for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
+    for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
+}
 // Item: records. At the end of a step the state takes back what lives on.
 GPUSIM_PHASE void store_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
@@ -156,6 +162,7 @@ GPUSIM_PHASE void store_pair(const World& w, int item) {
         const int m = w.color_member()[place];
         Lane r = lane_at(w, place);
         for (int k = 0; k < w.pair_points()[m]; ++k) store_point(w, m, k, r);
+        store_place(w, m, r, anchor_at(w, place));
         from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], w.pair_torque() + 3 * m);
         from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], w.pair_force() + 3 * m);
     }

@@ -159,12 +159,15 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
-// continued from the last substep; where surfaces roll and a step has more than one, there is nothing to continue.
-template <class R> GPUSIM_FN auto continues(const World& w, R r, R p) {
-    const bool may = h_prev(w) > real(0) && !w.papers();
-    const real rolling = w.substeps() > 1 ? real(1) : real(3);  // 1 or 2 of the surfaces roll
-    return (p[AT_AGE] > (may ? real(0) : real(NO_FORCE))) & (r[AT_ROLLS] + r[AT_ROLLS + 1] < rolling);
+// continued from the last substep.
+template <class R> GPUSIM_FN auto continues(const World& w, R p) {
+    return p[AT_AGE] > (h_prev(w) > real(0) && !w.papers() ? real(0) : real(NO_FORCE));
 }
+// Whether a point is found anew in every substep, so that its normal and the bodies' turns are known for each of them.
+template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
+    return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
+}
+GPUSIM_FN bool finds_middle(const World& w) { return (w.substeps() == 1 || w.rolling_shapes()) && !w.papers(); }
 // Free bodies turn by the rate in the middle of the drift, not by the one at its start.
 template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, N* out) {
     for (int side = 0; side < 2; ++side) {
@@ -175,7 +178,8 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
         subtract3(middle, rate, rate);
         for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_PLACE + j];
         cross3(rate, arm, more);
-        for (int j = 0; j < 3; ++j) out[j] = choose(moves > real(0), side ? N(out[j] + more[j]) : N(out[j] - more[j]), out[j]);
+        const auto turns = (moves > real(0)) & is_new(w, r);
+        for (int j = 0; j < 3; ++j) out[j] = choose(turns, side ? N(out[j] + more[j]) : N(out[j] - more[j]), out[j]);
     }
 }
 template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p, const N* rates, N* out) {
@@ -185,7 +189,7 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
     cross3(rates, later, of_a);
     cross3(rates + 3, later + 3, of_b);
     subtract3(of_b, of_a, out);
-    if (w.substeps() == 1) add_middle(w, r, p, out);
+    if (any(is_new(w, r))) add_middle(w, r, p, out);
 }
 // Rate in the middle of the drift, of the kicked velocities.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.midpoint() + 3 * b); }
@@ -220,14 +224,14 @@ template <class R, class N> GPUSIM_FN void aim_point(const World& w, R r, R p, c
     take(r + AT_FRAME, 9, n);
     velocity_at(aim.before, place, u);
     velocity_at(aim.kicked, place, v);
-    const auto goes_on = continues(w, r, p);
+    const auto goes_on = continues(w, p);
     if (any(goes_on)) {
         arm_velocity(w, r, p, aim.rates, bend);
         for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, bend[j], none);
-        if (w.substeps() == 1) {
+        if (any(is_new(w, r))) {
             N swing[3];
             take(r + AT_BEND, 3, swing);
-            turn = choose(goes_on, N(h / (real(2) * h_prev(w)) * dot3(swing, u)), none);
+            turn = choose(goes_on & is_new(w, r), N(h / (real(2) * h_prev(w)) * dot3(swing, u)), none);
         }
     }
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.

@@ -7,6 +7,7 @@
 #include "direct_solve.cuh"
 #include "colored_solve.cuh"
 #include "contact_direct.cuh"
+#include "contact_follow.cuh"
 #include "settle.cuh"
 #include "narrow_phase.cuh"
 #include "sense.cuh"
@@ -73,7 +74,12 @@ GPUSIM_PHASE void prepare(const World& w) {
     if (w.geometric_stiffness()) RUN(w.bodies(), stiffen_body(w, i));
     RUN(w.sides() * w.block(), mass_row(w, i));
     RUN(w.axes(), axis_rates(w, i));
-    if (GPUSIM_SHAPES && w.pairs()) RUN(record_items(w), prepare_pair(w, i));
+    if (!GPUSIM_SHAPES || !w.pairs()) return;
+    if (follows(w)) {
+        RUN(w.touchable(), follow_shape(w, i));
+        RUN(record_items(w), follow_pair(w, i));
+    }
+    RUN(record_items(w), prepare_pair(w, i));
 }
 GPUSIM_PHASE void actuate(const World& w) {
     RUN(w.bodies(), push_body(w, i));
@@ -171,7 +177,7 @@ GPUSIM_PHASE void sweep_contacts(const World& w) {
 }
 GPUSIM_PHASE void start_contacts(const World& w) {
     RUN(1, start_contact_sweeps(w, i));
-    if (w.substeps() == 1 && !w.papers()) RUN(w.bodies(), middle_body(w, i));
+    if (finds_middle(w)) RUN(w.bodies(), middle_body(w, i));
     RUN(record_items(w), aim_pair(w, i));
     SWEEP_LISTS(warm_contact, add_contact_parts);
     GPUSIM_ROLLED

@@ -22,9 +22,10 @@ _NUMBERS = (
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C type of every table, by name."""
 CONTACT_SIZES = (
-    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes", "scan_parts",
-    "color_places", "body_places", "pair_sides", "contact_bodies", "lanes", "record_places", "anchor_places", "kept_pairs", "meeting_places",
-    "meetings", "ready_pairs", "color_parts", "course_rows", "contact_sweeps", "max_colors",
+    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes",
+    "scan_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes", "lanes",
+    "record_places", "anchor_places", "kept_pairs", "meeting_places", "meetings", "ready_pairs", "color_parts",
+    "course_rows", "contact_sweeps", "max_colors",
 )  # fmt: skip
 
 

@@ -163,6 +163,10 @@ class NumpyBackend:
         """Stage prepare."""
         self._displacement = None
         prepare.prepare(self.work, h)
+        if self.work.contacts is not None:
+            from gpusim.reference import contact_follow
+
+            contact_follow.follow(self.work)
         contact_rows.prepare(self.work)
 
     def actuate(self) -> None:

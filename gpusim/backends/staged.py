@@ -154,7 +154,10 @@ class Program:
         yield from self._all("set_times", "rotate_body", "track_angle", "evaluate_element", "couple")
         if self.settings["geometric_stiffness"]:
             yield Launch("stiffen_body")
-        yield from self._all("mass_row", "axis_rates", "prepare_pair")
+        yield from self._all("mass_row", "axis_rates")
+        if self.sizes["rolling_shapes"] and self.settings["substeps"] > 1:
+            yield from self._all("follow_shape", "follow_pair")
+        yield Launch("prepare_pair")
 
     def _start_solve(self) -> Iterator[Launch]:
         """All sweeps, or what comes before the passes of the direct solver."""
@@ -196,7 +199,8 @@ class Program:
 
     def _start_contacts(self) -> Iterator[Launch]:
         yield Launch("start_contact_sweeps", TOUCHING)
-        if self.settings["substeps"] == 1 and not self.settings["papers"]:
+        found_anew = self.settings["substeps"] == 1 or self.sizes["rolling_shapes"]
+        if found_anew and not self.settings["papers"]:
             yield Launch("middle_body", TOUCHING)
         yield Launch("aim_pair", TOUCHING)
         yield from self._lists("warm_contact", TOUCHING)

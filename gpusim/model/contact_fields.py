@@ -105,6 +105,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
     Field("trial", (), "int", "-", "1: stage sense, whose velocities are not kept"),
+    Field("substep", (), "int", "-", "substeps since contacts were searched for"),
     Field("touching", (), "int", "-", "manifolds with points"),
     Field("settling", (), "int", "-", "1: velocities change after the drift"),
     Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),

@@ -125,6 +125,7 @@ class ContactTopology:
             "body_places": dynamic.size + 1 if pairs else 0,
             "pair_sides": 2 * pairs,
             "contact_bodies": dynamic.size if pairs else 0,
+            "rolling_shapes": int(np.count_nonzero(self.rolls)) if pairs else 0,
             "lanes": 1,
             "record_places": pairs,
             "anchor_places": 0,

@@ -35,14 +35,19 @@ def search_pairs(w: Work, step_time: float) -> None:
 
 def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
     """Poses of all shapes in the world and their widened boxes."""
-    shapes = w.model.contact
-    rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
-    c.shape_position[:] = w.state.arrays["position"][:, shapes.body] + rotations.matvec(rotation, shapes.center)
-    c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
+    pose_shapes(w, c)
     all_bounds(c.tables, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
     c.shape_reach[:] = shape_reach(w, step_time)
     c.shape_lower[:] -= c.shape_reach[..., None]
     c.shape_upper[:] += c.shape_reach[..., None]
+
+
+def pose_shapes(w: Work, c: ContactWork) -> None:
+    """Poses of all shapes in the world."""
+    shapes = w.model.contact
+    rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
+    c.shape_position[:] = w.state.arrays["position"][:, shapes.body] + rotations.matvec(rotation, shapes.center)
+    c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
 
 
 def shape_reach(w: Work, step_time: float) -> Array:

@@ -17,6 +17,8 @@ def collide(w: Work, step_time: float) -> None:
         w: work with places for pairs (``w.contacts``).
         step_time: size of the whole step, s; shapes that may meet within it count as close.
     """
+    assert w.contacts is not None
+    w.contacts.substep[:] = 0
     w.rotation = matrix_from_quaternion(w.state.arrays["orientation"])
     narrow_phase.keep_pairs(w)
     broad_phase.search_pairs(w, step_time)

@@ -8,7 +8,7 @@ manifold needs only the relative twist there and the 6x6 response to a wrench th
 Second order in the step: velocities live at half steps, so rows should hold at the arms half a step later,
 ``J(t_n + h/2) v = 0``. Arms are continued there from their change over the last substep,
 ``arm + h/(2 h_prev) (arm - arm_before)``, and likewise the normal; what that adds to the velocity is taken from the
-velocities before the kick, as part of the bias. Surfaces that roll keep their point only within a step.
+velocities before the kick, as part of the bias.
 
 Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so that bodies land on the surface and
 not before. Overlaps beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h,
@@ -248,9 +248,11 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    if w.config.substeps == 1:
-        bend = bend + _middle_bend(w, m, place)
-        turn = np.where(goes_on, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
+    # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
+    new = w.model.contact.rolls[m.shape].any(axis=1) | (w.config.substeps == 1)
+    if new.any():
+        bend = bend + np.where(new[:, None], _middle_bend(w, m, place), zero)
+        turn = np.where(goes_on & new, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
     bias = to_frame(m, np.where(goes_on[:, None], bend, zero))
     slop = real(w.config.contact_slop)
@@ -265,8 +267,8 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.material[:, 3], gap, dot(normal, u), dot(normal, v))
-    new = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | new | trial, zero, _softness(w, m) * p[:, at.MASS])
+    first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
+    gamma = np.where(apart | first | trial, zero, _softness(w, m) * p[:, at.MASS])
     has = k < m.points
     p[:, at.BIAS : at.GAMMA] = np.where(has[:, None], bias, p[:, at.BIAS : at.GAMMA])
     p[:, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
@@ -282,10 +284,8 @@ def _softness(w: Work, m: Manifolds) -> Array:
 
 
 def _continues(w: Work, m: Manifolds, k: int) -> Array:
-    """Points whose arms have a past to continue; surfaces that roll have none within a step."""
-    rolls = w.model.contact.rolls[m.shape].any(axis=1)
-    old = w.state.arrays["contact_age"][m.world, m.pair, k] > 0
-    goes_on = old & (w.h_prev[m.world, 0] > 0.0) & ~(rolls & (w.config.substeps > 1))
+    """Points whose arms have a past to continue."""
+    goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "papers" else goes_on
 
 
@@ -307,6 +307,8 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
 
 def slip(w: Work) -> None:
     """Stage drift: how far sticking points slip in it; the arms, for the next substep."""
+    if w.contacts is not None:
+        w.contacts.substep += 1
     if w.touch is None:
         return
     m, real, h = w.touch.all, w.real.type, w.real.type(w.h)

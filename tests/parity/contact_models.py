@@ -135,6 +135,20 @@ def rolling_ball() -> Case:
     return b, {}
 
 
+def rolling_stones() -> Case:
+    """An ellipsoid and a cylinder that roll on in the substeps, and a ball that leaves."""
+    b, m = ModelBuilder(), Material(friction=0.5)
+    _ground(b, m)
+    stone = b.add_body(xform=Transform((0, 0, 0.0499)), angular_velocity=(1.0, 3.0, 2.0))
+    b.add_shape_ellipsoid(stone, (0.2, 0.1, 0.05), material=m)
+    lying = Transform.from_axis_angle((1, 0, 0.0999), (1, 0, 0), 1.5707963)
+    roll = b.add_body(xform=lying, angular_velocity=(0, 4.0, 0))
+    b.add_shape_cylinder(roll, radius=0.1, half_length=0.2, material=m)
+    ball = b.add_body(xform=Transform((0, 1, 0.0999)), linear_velocity=(0.5, 0, 0.5), angular_velocity=(0, 5.0, 4.0))
+    b.add_shape_sphere(ball, radius=0.1, material=m)
+    return b, {"substeps": 3}
+
+
 def limit(**config: Any) -> Case:
     """A pendulum that bounces on its limits."""
     b = ModelBuilder()
@@ -191,6 +205,7 @@ MODELS: dict[str, Callable[[], Case]] = {
     "disk_hertz": lambda: disk("hertz"),
     "disk_torques": lambda: disk(spinning=0.05, rolling=0.01, patch=False),
     "rolling_ball": rolling_ball,
+    "rolling_stones": rolling_stones,
     "own_material": own_material,
     "limit_direct": limit,
     "limit_colored": lambda: limit(joint_solver="colored"),

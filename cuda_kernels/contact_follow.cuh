@@ -1,0 +1,72 @@
+// Contacts are searched for once a step, and boxes keep their points as they turn in its substeps; where a surface rolls,
+// the point runs on over it, and is found anew in every substep (gpusim/reference/contact_follow.py).
+#pragma once
+#include "contact_record.cuh"
+#include "narrow_phase.cuh"
+
+GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shapes() && *w.substep() > 0; }
+GPUSIM_PHASE void follow_shape(const World& w, int i) {
+    if (follows(w)) pose_shape(w, i);
+}
+// A vector that stays in the world while the frame turns.
+GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
+    real own[3];
+    for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];
+    turn3(frame, own, part);
+}
+GPUSIM_FN void turn_numbers(const real* before, const real* frame, Lane numbers) {
+    real part[3];
+    take(numbers, 3, part);
+    turn_frame(before, frame, part);
+    put(part, 3, numbers);
+}
+GPUSIM_FN void turn_record(Lane r, const double* normal, int points) {
+    real before[9], frame[9], shear[3] = {real(0), r[AT_SHEAR], r[AT_SHEAR + 1]};
+    take(r + AT_FRAME, 9, before);
+    for (int j = 0; j < 3; ++j) frame[j] = real(normal[j]);
+    tangents(frame, frame + 3, frame + 6);
+    put(frame, 9, r + AT_FRAME);
+    for (int k = 0; k < points; ++k) {
+        turn_numbers(before, frame, point_record(r, k) + AT_IMPULSE);
+        turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
+    }
+    turn_numbers(before, frame, r + AT_TORQUE);
+    turn_frame(before, frame, shear);
+    r[AT_SHEAR] = shear[1];
+    r[AT_SHEAR + 1] = shear[2];
+}
+GPUSIM_FN void follow_lane(const World& w, int place) {
+    Lane r = lane_at(w, place);
+    if (!is_filled(w, place) || !(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
+    const int m = w.color_member()[place], a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    Shape shape_a, shape_b;
+    take_shape(w, a, shape_a);
+    take_shape(w, b, shape_b);
+    Manifold found;
+#if GPUSIM_SHAPES
+    const int count = collide(shape_a, shape_b, w.shape_reach()[a] + w.shape_reach()[b], w.pair_guess() + 4 * m, found);
+#else
+    const int count = 0;
+#endif
+    if (!count) return;  // where nothing touches any more the old point serves to the end of the step
+    double* kept = anchor_at(w, place);
+    for (int j = 0; j < 3; ++j) {
+        r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);
+        kept[LANES * (24 + j)] = found.normal[j];
+    }
+    turn_record(r, found.normal, w.pair_points()[m]);
+    for (int k = 0; k < w.pair_points()[m]; ++k)
+        for (int n = 0; n < count; ++n) {
+            if (found.feature[n] != w.contact_feature()[4 * m + k]) continue;
+            double anchor[6];
+            keep_anchor(w, a, found.a + 3 * n, anchor);
+            keep_anchor(w, b, found.b + 3 * n, anchor + 3);
+            for (int j = 0; j < 6; ++j) kept[LANES * (6 * k + j)] = anchor[j];
+            break;
+        }
+}
+// Item: records.
+GPUSIM_PHASE void follow_pair(const World& w, int item) {
+    if (!follows(w) || item >= record_items(w)) return;
+    for (int l = 0; l < ITEM_LANES; ++l) follow_lane(w, item * ITEM_LANES + l);
+}

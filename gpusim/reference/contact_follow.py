@@ -1,0 +1,47 @@
+"""Points that run on over round surfaces, found anew in every substep.
+
+Contacts are searched for once a step, and boxes keep their points as they turn in its substeps. Where a surface rolls,
+its point runs on over it: after the first substep those pairs go through the narrow phase again. Impulses and slips
+stay where they are in the world.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.contact_fields import POINTS
+from gpusim.reference import broad_phase
+from gpusim.reference.collide.pairs import meet
+from gpusim.reference.narrow_phase import Met
+from gpusim.reference.work import Work
+
+
+def follow(w: Work) -> None:
+    """New normals and points of the pairs of which a surface rolls, before stage prepare."""
+    c, state, shapes = w.contacts, w.state.arrays, w.model.contact
+    assert c is not None
+    if not shapes.rolls.any() or not (c.substep > 0).any():
+        return
+    listed = (state["pair_points"] > 0) & (np.arange(c.num_pairs) < state["pair_count"][:, None])
+    world, place = np.nonzero(listed & shapes.rolls[state["pair_shapes"]].any(axis=-1))
+    if not world.size:
+        return
+    broad_phase.pose_shapes(w, c)
+    pair, guess = state["pair_shapes"][world, place], state["pair_guess"][world, place]
+    margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
+    met = Met(world.size)
+    meet(c.tables, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    state["pair_guess"][world, place] = guess
+    for side in (0, 1):
+        met.keep_anchors(w, world, pair[:, side], side)
+    # Where nothing touches any more the old point serves to the end of the step.
+    at = np.flatnonzero(met.count)
+    world, place = world[at], place[at]
+    c.pair_bend[world, place] = met.normal[at] - state["pair_normal"][world, place]
+    state["pair_normal"][world, place] = met.normal[at]
+    here, there = np.arange(POINTS)[:, None], np.arange(POINTS)
+    feature, points = state["contact_feature"][world, place], state["pair_points"][world, place]
+    same = feature[:, :, None] == met.feature[at][:, None, :]
+    same &= (here < points[:, None, None]) & (there < met.count[at][:, None, None])
+    n, k = np.nonzero(same.any(axis=2))
+    state["contact_anchor"][world[n], place[n], k] = met.anchor[at[n], np.argmax(same[n, k], axis=1)]
