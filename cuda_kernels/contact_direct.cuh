@@ -11,7 +11,7 @@ GPUSIM_PHASE void unit_motion(const World& w, int m, int j) {
     const Lane r = record(w, m);
     real wrench[6];
     for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
-    for (int side = 0; side < 2; ++side) side_motion(w, r, side, wrench, w.side_motion() + 6 * side);
+    for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, w.side_motion() + 6 * side);
 }
 // What the joints have to take back of the motions of both sides.
 GPUSIM_PHASE void answer_row(const World& w, int m, int row) {
@@ -47,7 +47,7 @@ GPUSIM_FN void finish_jointed(const World& w, int m, Lane r, const Sweep<real>& 
     for (int side = 0; side < 2; ++side) {
         real* moved = w.side_motion() + 6 * side;
         const int b = side_body(w, m, side);
-        side_motion(w, r, side, s.wrench, moved);
+        side_motion(r, side, s.wrench, moved);
         for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
     }
     *w.answering() = s.most > real(0);

@@ -26,17 +26,30 @@ template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* veloc
     relative_motion(r, a, b, out);
 }
 // What a wrench (force, torque about the middle) does to one side, +1 on B and -1 on A.
-template <class R, class N> GPUSIM_FN void side_motion(const World& w, R r, int side, const N* wrench, N* out) {
+template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* wrench, N* out) {
     const real sign = side ? real(1) : real(-1);
-    N inverse_mass, mobility[9], arm[3], torque[3];
-    gather(r, side, w.inverse_mass(), 1, 1, &inverse_mass);
-    gather(r, side, w.mobility(), 9, 9, mobility);
+    N j[7], arm[3], torque[3];
+    take(r + (AT_MOBILITY + 7 * side), 7, j);
     take(r + (AT_ARM + 3 * side), 3, arm);
     cross3(arm, wrench, torque);
     for (int k = 0; k < 3; ++k) torque[k] = sign * (torque[k] + wrench[3 + k]);
-    for (int k = 0; k < 3; ++k) {
-        out[k] = sign * wrench[k] * inverse_mass;
-        out[3 + k] = mobility[3 * k] * torque[0] + mobility[3 * k + 1] * torque[1] + mobility[3 * k + 2] * torque[2];
+    for (int k = 0; k < 3; ++k) out[k] = sign * wrench[k] * j[0];
+    out[3] = j[1] * torque[0] + j[2] * torque[1] + j[3] * torque[2];
+    out[4] = j[2] * torque[0] + j[4] * torque[1] + j[5] * torque[2];
+    out[5] = j[3] * torque[0] + j[5] * torque[1] + j[6] * torque[2];
+}
+// Inverse mass and inertia (xx, xy, xz, yy, yz, zz) of both bodies.
+template <class R> GPUSIM_FN void load_mobility(const World& w, R r) {
+    for (int side = 0; side < 2; ++side) {
+        NUMBER(R) mobility[9], inverse_mass;
+        R out = r + (AT_MOBILITY + 7 * side);
+        gather(r, side, w.inverse_mass(), 1, 1, &inverse_mass);
+        gather(r, side, w.mobility(), 9, 9, mobility);
+        out[0] = inverse_mass;
+        for (int k = 0; k < 3; ++k) out[1 + k] = mobility[k];
+        out[4] = mobility[4];
+        out[5] = mobility[5];
+        out[6] = mobility[8];
     }
 }
 // out = response wrench.
@@ -48,8 +61,9 @@ template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out)
 }
 // Adds what a wrench on one side does to the relative twist, n times for n parts of the body's mass. With the arm c,
 // mobility J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
-template <class N> GPUSIM_FN void add_response(const N* c, N inverse_mass, const N* mobility, N parts, N* out) {
-    const N x = c[0], y = c[1], z = c[2], mass = parts * inverse_mass;
+template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, N* out) {
+    const N mobility[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
+    const N x = c[0], y = c[1], z = c[2], mass = parts * m[0];
     N turn[9], back[9];
     for (int i = 0; i < 3; ++i) {  // J [c]x
         const N* j = mobility + 3 * i;
@@ -78,15 +92,14 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
     N out[36];
     for (int k = 0; k < 36; ++k) out[k] = N{};
     for (int side = 0; side < 2; ++side) {
-        N inverse_mass, mobility[9], arm[3], parts = Every<N>::of(real(1));
-        gather(r, side, w.inverse_mass(), 1, 1, &inverse_mass);
-        gather(r, side, w.mobility(), 9, 9, mobility);
+        N mobility[7], arm[3], parts = Every<N>::of(real(1));
+        take(r + (AT_MOBILITY + 7 * side), 7, mobility);
         take(r + (AT_ARM + 3 * side), 3, arm);
         if (shared) {
             gather(r, side, w.body_parts(), 1, 1, &parts);
             parts = larger(parts, Every<N>::of(real(1)));
         }
-        add_response(arm, inverse_mass, mobility, parts, out);
+        add_response(arm, mobility, parts, out);
     }
     put(out, 36, r + AT_RESPONSE);
 }
@@ -151,6 +164,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (!is_filled(w, place)) return;
     Item r = item_at(w, place);
     place_record(w, place, r);
+    load_mobility(w, r);
     choose_passes(r);
     start_impulses(w, r);
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // jointed: the direct solver finds its response
@@ -302,6 +316,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
 // Item: records.
 GPUSIM_PHASE void slip_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
+    if (item == 0) *w.substep() += 1;
     if (item >= record_items(w) || !is_filled(w, place)) return;
     Item r = item_at(w, place);
     NUMBER(Item) twist[6];

@@ -196,7 +196,7 @@ template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity
 template <class R, class N> GPUSIM_FN void move_sides(const World& w, int place, R r, int lanes, bool shared, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
-        side_motion(w, r, side, wrench, moved);
+        side_motion(r, side, wrench, moved);
         for (int l = 0; l < lanes && is_filled(w, place + l); ++l) {
             const int b = lane_body(r, side, l);
             if (!w.dynamic()[b] && !shared) continue;
@@ -287,11 +287,10 @@ template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int pla
     for (int k = 0; k < most_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), larger(load, N(point_record(r, k)[AT_IMPULSE])), load);
     const N square = step_square(r);
-    for (int l = 0; l < lanes && is_filled(w, place + l); ++l) {
-        raise_to(w.largest_change(), lane_of(s.most, l));
-        raise_to(w.largest_load(), lane_of(load, l));
+    raise_to(w.largest_change(), greatest_lane(s.most));
+    raise_to(w.largest_load(), greatest_lane(load));
+    for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
         w.sweep_square()[w.color_member()[place + l]] = lane_of(square, l);
-    }
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);

@@ -42,7 +42,6 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 GPUSIM_PHASE void store_times(const World& w, int) {
-    *w.substep() += 1;
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;

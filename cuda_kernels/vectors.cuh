@@ -105,9 +105,10 @@ template <class T> GPUSIM_FN Vector<T> clamped(Vector<T> x, Vector<T> low, Vecto
 template <class T> GPUSIM_FN Vector<T> magnitude(Vector<T> x) { return choose(x < T(0), -x, x) + T(0); }
 template <class T> GPUSIM_FN T lane_of(Vector<T> x, int lane) { return x.v[lane]; }
 template <class T> GPUSIM_FN void set_lane(Vector<T>& x, int lane, T value) { x.v[lane] = value; }
+// Of lanes that hold no negative numbers; NaN counts as the greatest.
 template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
     T most = x.v[0];
-    for (int l = 1; l < GPUSIM_LANES; ++l) most = larger(most, T(x.v[l]));
+    for (int l = 1; l < GPUSIM_LANES; ++l) most = T(x.v[l]) <= most || is_nan(most) ? most : T(x.v[l]);
     return most;
 }
 // Compilers make single instructions of loops over square roots only where nobody may ask for errno.

@@ -1,1 +1,34 @@
-"""OpenGL viewer: draws what a simulation computes; imports gpusim, never the reverse."""
+"""OpenGL viewer: draws what a simulation computes; imports gpusim, never the reverse.
+
+Importing it loads no OpenGL; that happens with the first picture:
+
+    with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
+        picture = eye.image()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpusim.viewer.errors import ViewerError
+
+if TYPE_CHECKING:
+    from gpusim.viewer.camera import OrbitCamera, PinholeCamera
+    from gpusim.viewer.offscreen import Offscreen
+
+__all__ = ["Offscreen", "OrbitCamera", "PinholeCamera", "ViewerError"]
+
+_HOMES = {
+    "Offscreen": "gpusim.viewer.offscreen",
+    "OrbitCamera": "gpusim.viewer.camera",
+    "PinholeCamera": "gpusim.viewer.camera",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # late, so that whoever only asks for an error class or a camera does not load OpenGL
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from gpusim.errors import SimulationError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from gpusim.recording.recorder import Recorder
     from gpusim.scene import Scene
     from gpusim.simulation import Simulation
 
@@ -26,6 +25,13 @@ _LOOKS = 500
 
 _REDRAW = 0.1
 """Seconds of wall time between two redraws of the progress bar."""
+
+
+class Sampler(Protocol):
+    """Whoever looks at a simulation while it runs: a recorder, a film."""
+
+    def sample(self) -> None:
+        """Take the present state."""
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Outcome:
     failure: SimulationError | None = None
 
 
-def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Recorder | None, every: int = 1) -> Outcome:
+def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Sampler | None, every: int = 1) -> Outcome:
     """Run ``steps`` steps of ``sim`` under the schedule of ``scene``; sample before the first, during, after the last.
 
     Args:

@@ -51,6 +51,15 @@ class Scheme(str, Enum):
     papers = "papers"
 
 
+class Quality(str, Enum):
+    """How much work goes into a picture."""
+
+    auto = "auto"
+    high = "high"
+    medium = "medium"
+    software = "software"
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from gpusim import __version__
@@ -125,6 +134,69 @@ def _run(
             out=out,
             plot=plot,
             fixed_base=fixed_base,
+        )
+    )
+
+
+@app.command("render")
+def _render(
+    target: Annotated[
+        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="X.PNG|X.MP4", help="Write a picture or a film to this file.")],
+    time: Annotated[float, typer.Option(help="Simulate up to here first, s.")] = 0.0,
+    duration: Annotated[float | None, typer.Option(help="Length of a film, s (default: the scene's).")] = None,
+    fps: Annotated[float, typer.Option(help="Frames per second of a film.")] = 30.0,
+    camera: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y,Z,TX,TY,TZ|VIEW",
+            help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
+        ),
+    ] = None,
+    follow: Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")] = None,
+    size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
+    quality: Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")] = Quality.auto,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+    ] = None,
+    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
+    world: Annotated[int | None, typer.Option(help="Draw this world alone.")] = None,
+    max_worlds: Annotated[int, typer.Option(help="Draw at most so many worlds.")] = 16,
+    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
+    fixed_base: Annotated[
+        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+    ] = False,
+) -> None:
+    """Draw a picture or a film of a scene or a robot; needs no screen."""
+    from gpusim.cli.options import RunOptions
+    from gpusim.cli.render import RenderOptions, render
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        duration=duration,
+        dt=dt,
+        backend=backend.value,
+        num_worlds=num_worlds,
+        seed=seed,
+        fixed_base=fixed_base,
+    )
+    render(
+        RenderOptions(
+            run=run,
+            out=out,
+            time=time,
+            fps=fps,
+            camera=camera,
+            follow=follow,
+            size=size,
+            quality=quality.value,
+            world=world,
+            max_worlds=max_worlds,
         )
     )
 

@@ -22,6 +22,7 @@ from gpusim.recording.recorder import Recorder
 from gpusim.scene import Plot, Scene, load_scene, scene_parameters
 
 if TYPE_CHECKING:
+    from gpusim.model.model import Model
     from gpusim.simulation import Simulation
 
 _PICTURE_SAMPLES = 1000  # about one for each dot across a picture
@@ -35,10 +36,10 @@ def run(options: RunOptions) -> None:
             that was recorded has been written.
     """
     check(options)
-    scene = _load(options)
+    scene = load_target(options)
     config = dataclasses.replace(scene.config, **options.config_changes())
     steps = _count_steps(options, scene.duration, config.dt)
-    sim = _simulation(options, scene, config)
+    sim = make_simulation(options, scene, config, scene.builder.finalize())
     plots = _plots(options, scene, sim)
     check_plots(plots, sim.signals())
     if options.plot is not None:
@@ -51,10 +52,11 @@ def run(options: RunOptions) -> None:
 
     _write(options, scene, plots, recorder)
     show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
-    _raise_failure(sim, outcome)
+    raise_failure(sim, outcome)
 
 
-def _load(options: RunOptions) -> Scene:
+def load_target(options: RunOptions) -> Scene:
+    """The scene that a command line names, or one around its robot file, with its parameters."""
     if options.is_file():
         from gpusim.cli.robot import robot_scene
 
@@ -77,12 +79,13 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
     return round(duration / dt)
 
 
-def _simulation(options: RunOptions, scene: Scene, config: Any) -> Simulation:
+def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
+    """The simulation that a command line asks for, in its first state."""
     # only now, after the cheap checks: the solver and its compiled loops take a while to load
     from gpusim.simulation import Simulation
 
     return Simulation(
-        scene.builder.finalize(),
+        model,
         num_worlds=options.num_worlds,
         backend=options.backend,
         dtype=options.dtype,
@@ -172,7 +175,8 @@ def _last_values(options: RunOptions, recorder: Recorder | None) -> dict[str, np
     return {name: samples[-1, 0] for name, samples in recording.signals.items() if len(samples)}
 
 
-def _raise_failure(sim: Simulation, outcome: Outcome) -> None:
+def raise_failure(sim: Simulation, outcome: Outcome) -> None:
+    """Raise what ended a run early, or the worlds that failed in it; nothing after a good run."""
     if outcome.failure is not None:
         raise outcome.failure
     if outcome.interrupted:

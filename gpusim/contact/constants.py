@@ -20,7 +20,7 @@ SLIDING_SHARE = 1.0 - 1e-5
 PUSH_SHARE = 0.2
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
-SOFTEST, FIRM_MANIFOLDS = 16.0, 16.0
+SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
 # Sweeps over contacts end when no impulse changes by more than this share of the greatest one.
 CONVERGED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 3e-6}
 # Times that the points of one manifold are solved in turn before the next manifold is.

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Draws one picture of every scene into docs/gallery, 640 x 360, and prints the command of each.
+# Needs no screen and no GPU. With names, only those scenes: ci/make_gallery.sh pile flyball
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PYTHON="${PYTHON:-python}"
+OUT="${OUT:-docs/gallery}"
+mkdir -p "$OUT"
+
+# A scene and the options that show it best: a moment when it moves, a camera that is near enough.
+while read -r scene options; do
+    [ -z "$scene" ] && continue
+    if [ $# -gt 0 ] && [[ " $* " != *" $scene "* ]]; then
+        continue
+    fi
+    # shellcheck disable=SC2086  (options are words)
+    echo "gpusim render $scene $options --out $OUT/$scene.png"
+    # shellcheck disable=SC2086
+    "$PYTHON" -m gpusim.cli.main render "$scene" $options --out "$OUT/$scene.png" --quality high >/dev/null
+done <<'SCENES'
+boom_crane --time 2 --camera fit
+bricard --time 0.3 --camera fit
+card_house --camera 0.25,-0.5,0.22,0,0,0.13
+chain --time 0.8 --camera fit
+chrono_crane --time 4 --camera fit
+dc_motor_rig --time 0.5 --camera 1.1,-2.6,0.7,0,0,-0.05
+double_pendulum --time 0.3 --camera fit
+flyball --time 0.5 --camera fit
+four_bar --time 0.4 --camera fit
+hydraulic_lift --time 2.5 --camera fit
+pile --time 1.5
+pyramid --camera fit
+quarter_car --time 0.2 --camera fit
+rattleback --time 0.5 --camera 0.16,-0.36,0.16,0,0,0.01
+slider_crank --time 0.2 --camera fit
+slope --time 0.4 --camera 1.2,-2,0.9,0.25,0,-0.1
+spinning_top --time 0.3 --camera 0.25,-0.42,0.2,0,0,0.07
+tippe_top --time 0.6 --camera fit
+SCENES

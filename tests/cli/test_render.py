@@ -1,0 +1,191 @@
+"""``gpusim render`` as a user types it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpusim.viewer.pictures import Film, load_picture
+from tests.unit.viewer.drawing import require_egl
+
+needs_films = pytest.mark.skipif(
+    importlib.util.find_spec("imageio_ffmpeg") is None, reason="imageio-ffmpeg (the extra 'video') is not installed"
+)
+
+
+@pytest.fixture
+def render(cli, tmp_path, monkeypatch):
+    """Runs ``gpusim render ... --backend numpy`` in an empty folder, 64 x 36 points."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: object):
+        small = () if "--size" in arguments else ("--size", "64x36")
+        return cli("render", *arguments, *small, "--backend", "numpy")
+
+    return invoke
+
+
+@pytest.fixture
+def draws() -> None:
+    require_egl()
+
+
+def frames_of(path: Path) -> int:
+    import imageio_ffmpeg
+
+    reader = imageio_ffmpeg.read_frames(str(path))
+    next(reader)
+    return sum(1 for _ in reader)
+
+
+def test_a_picture_of_a_scene(render, draws) -> None:
+    result = render("double_pendulum", "--out", "a.png", "--size", "128x72")
+    assert result.exit_code == 0, result.output
+    assert "a.png: 128x72, at 0 s, drawn by " in result.output
+    assert load_picture("a.png").shape == (72, 128, 3)
+    assert os.listdir() == ["a.png"]
+
+
+def test_a_picture_at_a_time_with_other_parameters_and_from_elsewhere(render, draws) -> None:
+    common = ("double_pendulum", "--dt", "0.01")
+    calls = {
+        "start": (),
+        "later": ("--time", "0.4"),
+        "longer": ("--time", "0.4", "--set", "length1=1.5"),
+        "elsewhere": ("--time", "0.4", "--camera", "3,-3,2,0,0,-0.5"),
+        "top": ("--time", "0.4", "--camera", "top"),
+        "followed": ("--time", "0.4", "--follow", "rod2"),
+        "medium": ("--time", "0.4", "--quality", "medium"),
+    }
+    pictures = {}
+    for name, options in calls.items():
+        result = render(*common, *options, "--out", f"{name}.png")
+        assert result.exit_code == 0, result.output
+        pictures[name] = load_picture(f"{name}.png")
+    names = list(pictures)
+    for k, name in enumerate(names):
+        assert all(not np.array_equal(pictures[name], pictures[other]) for other in names[:k]), name
+
+
+def test_worlds(render, draws) -> None:
+    for name, options in {"two": (), "one": ("--max-worlds", "1"), "second": ("--world", "1")}.items():
+        result = render("spinning_top", "--num-worlds", "2", *options, "--out", f"{name}.png")
+        assert result.exit_code == 0, result.output
+    assert np.array_equal(load_picture("one.png"), load_picture("second.png"))
+    assert not np.array_equal(load_picture("one.png"), load_picture("two.png"))
+
+
+def test_a_robot(render, draws, arm) -> None:
+    assert render(arm, "--out", "arm.png", "--fixed-base", "--time", "0.05").exit_code == 0
+
+
+@needs_films
+def test_a_film_has_the_frames_that_its_length_asks_for(render, draws) -> None:
+    result = render("double_pendulum", "--out", "a.mp4", "--dt", "0.01", "--duration", "0.5", "--fps", "20")
+    assert result.exit_code == 0, result.output
+    assert "10 frames" in result.output
+    assert frames_of(Path("a.mp4")) == 10
+    assert os.listdir() == ["a.mp4"]
+
+
+@needs_films
+def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
+    path = tmp_path / "a.mp4"
+    with pytest.raises(KeyboardInterrupt), Film(path, 64, 36, 30.0) as film:
+        for _ in range(5):
+            film.add(np.zeros((36, 64, 3), dtype=np.uint8))
+        raise KeyboardInterrupt
+    assert frames_of(path) == 5
+    with Film(tmp_path / "b.mp4", 64, 36, 30.0):
+        pass
+    assert os.listdir(tmp_path) == ["a.mp4"]
+
+
+def test_without_the_film_writer(render, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    result = render("double_pendulum", "--out", "a.mp4")
+    assert result.exit_code == 2
+    assert 'pip install "gpusim[video]"' in result.output
+
+
+def test_a_failed_simulation_leaves_its_picture(render, draws, monkeypatch) -> None:
+    from gpusim.errors import SimulationError
+    from gpusim.simulation import Simulation
+
+    def fail(self, n: int = 1, dt: float | None = None) -> None:
+        raise SimulationError("worlds collided")
+
+    monkeypatch.setattr(Simulation, "step", fail)
+    result = render("double_pendulum", "--out", "a.png", "--time", "1")
+    assert result.exit_code == 1 and "worlds collided" in result.output
+    assert Path("a.png").is_file()
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--out", "a.gif"), ".png or .mp4"),
+        (("--out", "nowhere/a.png"), "does not exist"),
+        (("--out", "a.png", "--camera", "1,2,3"), "x,y,z,tx,ty,tz"),
+        (("--out", "a.png", "--camera", "frnt"), "did you mean 'front'"),
+        (("--out", "a.png", "--camera", "1,1,1,1,1,1"), "move one of them"),
+        (("--out", "a.png", "--size", "large"), "WIDTHxHEIGHT"),
+        (("--out", "a.mp4", "--size", "65x36"), "even"),
+        (("--out", "a.png", "--time", "-1"), "--time"),
+        (("--out", "a.png", "--fps", "0"), "--fps"),
+        (("--out", "a.png", "--duration", "1"), "--duration"),
+        (("--out", "a.png", "--max-worlds", "0"), "--max-worlds"),
+        (("--out", "a.png", "--world", "1"), "--world 1"),
+        (("--out", "a.png", "--set", "lenght=1"), "unknown parameter"),
+        (("--out", "a.png", "--quality", "best"), "--quality"),
+        ((), "--out"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence(render, options: tuple[str, ...], told: str) -> None:
+    result = render("double_pendulum", *options)
+    assert result.exit_code == 2, result.output
+    assert told in result.output and len(result.output.strip().splitlines()) == 1
+    assert os.listdir() == []
+
+
+def test_an_unknown_body_to_follow(render, draws) -> None:
+    result = render("double_pendulum", "--out", "a.png", "--follow", "rod3")
+    assert result.exit_code == 2 and "rod2" in result.output
+
+
+def test_a_recording_cannot_be_drawn(render) -> None:
+    result = render("run.npz", "--out", "a.png")
+    assert result.exit_code == 2 and "holds signals" in result.output
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_without_write_permission(render, tmp_path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    result = render("double_pendulum", "--out", folder / "a.png")
+    assert result.exit_code == 2 and "not writable" in result.output
+
+
+def test_no_write_permission_is_found_before_anything_is_drawn(render, monkeypatch) -> None:
+    def refuse(**where: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("gpusim.recording.files.tempfile.TemporaryFile", refuse)
+    result = render("double_pendulum", "--out", "a.png")
+    assert result.exit_code == 2 and "not writable (Permission denied)" in result.output
+
+
+def test_nothing_to_draw_with(render, monkeypatch) -> None:
+    from gpusim.viewer import ViewerError, offscreen
+
+    def refuse() -> None:
+        raise ViewerError("cannot draw: the EGL library is missing")
+
+    monkeypatch.setattr(offscreen, "OffscreenContext", refuse)
+    result = render("double_pendulum", "--out", "a.png")
+    assert result.exit_code == 2 and "EGL library is missing" in result.output
+    assert os.listdir() == []

@@ -1,0 +1,84 @@
+"""Where nothing can be drawn, one sentence tells why and what to install."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gpusim.viewer.quality import choose_quality
+from tests.unit.viewer.drawing import require_egl
+
+PACKAGES = "sudo apt install libegl1 libgl1 libgl1-mesa-dri"
+
+WITHOUT = """
+import ctypes
+class Without(ctypes.CDLL):
+    def __init__(self, name, *rest, **more):
+        if str(name).startswith({names!r}):
+            raise OSError("no such library")
+        super().__init__(name, *rest, **more)
+ctypes.cdll = ctypes.LibraryLoader(Without)
+"""
+
+DRAW = """
+import gpusim.viewer.context
+try:
+    gpusim.viewer.context.OffscreenContext()
+except gpusim.viewer.ViewerError as error:
+    print(error)
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries have other names elsewhere")
+
+
+def told(code: str, **environment: str) -> str:
+    """What the error of a fresh process says."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("names, library", [(("libEGL",), "EGL"), (("libGL", "libOpenGL"), "OpenGL")])
+def test_missing_libraries_are_named_with_their_packages(names: tuple[str, ...], library: str) -> None:
+    require_egl()
+    line = told(WITHOUT.format(names=names) + DRAW)
+    assert line.startswith(f"cannot draw: the {library} library is missing") and PACKAGES in line
+
+
+def test_no_driver() -> None:
+    require_egl()
+    line = told(DRAW, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    assert "no display that works" in line and PACKAGES in line
+
+
+def test_a_driver_that_is_too_old() -> None:
+    require_egl()
+    if "llvmpipe" not in told("from gpusim.viewer.context import *; print(OffscreenContext().renderer_name)"):
+        pytest.skip("only Mesa can be told to be old")
+    assert "no OpenGL 4.3 core profile" in told(DRAW, MESA_GL_VERSION_OVERRIDE="3.3")
+
+
+def test_opengl_that_was_imported_for_a_window_is_told() -> None:
+    code = "import OpenGL.platform\n" + DRAW
+    line = told(code, PYOPENGL_PLATFORM="glx")
+    assert "imported before with the platform GLXPlatform" in line and "PYOPENGL_PLATFORM=egl" in line
+
+
+@pytest.mark.parametrize(
+    "renderer, tier",
+    [
+        ("llvmpipe (LLVM 19.1.7, 256 bits)", "software"),
+        ("softpipe", "software"),
+        ("Google SwiftShader", "software"),
+        ("NVIDIA H200/PCIe/SSE2", "high"),
+    ],
+)
+def test_the_tier_goes_by_the_name_of_the_renderer(renderer: str, tier: str) -> None:
+    assert choose_quality("auto", renderer).name == tier
+    assert choose_quality("medium", renderer).name == "medium"

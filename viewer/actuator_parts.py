@@ -1,0 +1,150 @@
+"""Pictures of actuators: coil springs, hydraulic cylinders, motors, torsion springs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpusim.joints.base import joint_frames
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, ActuatorSpec
+from gpusim.typing import Array
+from gpusim.viewer.machine_parts import MachineParts
+from gpusim.viewer.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
+from gpusim.viewer.meshes import ROD, coil
+from gpusim.viewer.parts import Part, Span, com_of, cylinder_part, frame_along
+from gpusim.viewer.stands import behind
+
+_COIL_SLENDERNESS = 0.11
+"""Radius of a coil as a share of its length."""
+
+
+def actuator_parts(model: Model, machine: MachineParts) -> tuple[list[Part], list[Span]]:
+    """Parts and spans of all actuators of a model; kinds that have no picture are left out."""
+    parts: list[Part] = []
+    spans: list[Span] = []
+    for actuator in model.actuators:
+        if actuator.kind == "spring":
+            new_parts, new_spans = _spring(model, machine, actuator)
+            parts += new_parts
+            spans += new_spans
+        elif actuator.kind == "cylinder":
+            new_parts, new_spans = _cylinder(model, machine, actuator)
+            parts += new_parts
+            spans += new_spans
+        elif actuator.kind == "motor":
+            parts += _motor(model, machine, actuator)
+        elif actuator.kind == "torsion_spring":
+            parts += _torsion_spring(model, machine, actuator)
+    return parts, spans
+
+
+def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
+    """Bodies, points from their centers of mass, and the distance in the builder's poses, m."""
+    p = actuator.params
+    a, b = int(p["body_a"]), int(p["body_b"])
+    places = [
+        point if body == WORLD else model.bodies[body].xform.apply(point)
+        for body, point in ((a, p["point_a"]), (b, p["point_b"]))
+    ]
+    length = float(np.linalg.norm(np.subtract(*places)))
+    return a, b, p["point_a"] - com_of(model, a), p["point_b"] - com_of(model, b), length
+
+
+def _spring(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> tuple[list[Part], list[Span]]:
+    """A coil, a damper inside it if the spring has one, and a plate where it ends in the world."""
+    a, b, point_a, point_b, length = _ends(model, actuator)
+    length = max(length, 0.3 * float(actuator.params["rest_length"]), 1e-6)
+    radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
+    turns = min(max(round(length / (0.55 * radius) / 2.2), 4), 14)
+    owner = b if b != WORLD else a
+    spans = [Span(coil(length / radius, turns), a, b, point_a, point_b, radius, SPRING, owner)]
+    if actuator.params["damping"] > 0.0:
+        tube, stem = 0.42 * radius, 0.22 * radius
+        spans.append(Span(ROD, a, b, point_a, point_b, tube, BARREL, owner, end=(0.0, 0.55)))
+        spans.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))
+    if WORLD not in (a, b):
+        return [], spans
+    here, there = (point_a, _place(model, b, point_b)) if a == WORLD else (point_b, _place(model, a, point_a))
+    away = here - there
+    if np.linalg.norm(away) < 1e-9:
+        return [], spans
+    axis = away / np.linalg.norm(away)
+    return [cylinder_part(WORLD, here + 0.12 * radius * axis, axis, 1.3 * radius, 0.12 * radius, FIXTURE)], spans
+
+
+def _place(model: Model, body: int, point: Array) -> Array:
+    """World place of a point given from a body's center of mass."""
+    return model.bodies[body].xform.apply(point + com_of(model, body))
+
+
+def _cylinder(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> tuple[list[Part], list[Span]]:
+    """Barrel, rod and gland with the radii that follow from the piston areas, and a pin at either end."""
+    a, b, point_a, point_b, _ = _ends(model, actuator)
+    p = actuator.params
+    shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
+    bore = math.sqrt(p["area_a"] / math.pi)
+    rod = math.sqrt(max(p["area_a"] - p["area_b"], 0.2 * p["area_a"]) / math.pi)
+    grow = max(1.0, 0.022 * longest / bore)  # thin ones are drawn wider, or they would not be seen
+    bore, rod = 1.18 * grow * bore, min(grow * rod, 0.85 * bore)
+    barrel = max(0.9 * (shortest - _buried(machine, b, point_b)), 0.35 * longest)
+    owner = b if b != WORLD else a
+    base = a if a != WORLD else b
+
+    def span(radius: float, finish: object, start: tuple[float, float], end: tuple[float, float], own: int) -> Span:
+        return Span(ROD, a, b, point_a, point_b, radius, finish, own, start, end)  # type: ignore[arg-type]
+
+    spans = [
+        span(bore, BARREL, (0.0, 0.0), (barrel, 0.0), base),
+        span(1.12 * bore, PIN, (barrel - 0.5 * bore, 0.0), (barrel + 0.15 * bore, 0.0), base),
+        span(1.12 * bore, PIN, (0.0, 0.0), (0.5 * bore, 0.0), base),
+        span(rod, CHROME, (-(longest - 0.8 * barrel), 1.0), (0.0, 1.0), owner),
+    ]
+    axis = _across(model, machine, a, b)
+    parts = []
+    for body, point in ((a, point_a), (b, point_b)):
+        local = axis if body == WORLD else model.bodies[body].xform.inverse().rotate(axis)
+        parts.append(cylinder_part(body, point, local, 0.7 * bore, 1.3 * bore, PIN))
+    return parts, spans
+
+
+def _buried(machine: MachineParts, body: int, point: Array) -> float:
+    """How much of a rod's end is hidden inside the body that it moves, m."""
+    solid = None if body == WORLD else machine.solids[body]
+    return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
+
+
+def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
+    """World direction of a cylinder's pins: that of a hinge of its bodies, or any across the line."""
+    for joint in model.joints:
+        if joint.kind == "revolute" and {joint.parent, joint.child} & ({a, b} - {WORLD}):
+            axis: Array = joint_frames(joint).axes_a[:, 2]
+            return axis if joint.parent == WORLD else model.bodies[joint.parent].xform.rotate(axis)
+    return np.array([0.0, 1.0, 0.0])
+
+
+def _motor(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part]:
+    """A can in front of the joint, on the parent, with a flange."""
+    joint = model.joints[actuator.params["joint"]]
+    frames = joint_frames(joint)
+    radius, half = machine.pin_size(joint)
+    can = max(3.0 * radius, 0.9 * half)
+    axis = -behind(frames.axes_a[:, 2])
+    start = frames.point_a - com_of(model, joint.parent) + (half + 0.3 * can) * axis
+    return [
+        cylinder_part(joint.parent, start + 1.2 * can * axis, axis, can, 1.2 * can, MOTOR),
+        cylinder_part(joint.parent, start, axis, 1.15 * can, 0.15 * can, PIN),
+    ]
+
+
+def _torsion_spring(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part]:
+    """A short coil around the joint's pin."""
+    joint = model.joints[actuator.params["joint"]]
+    frames = joint_frames(joint)
+    radius, half = machine.pin_size(joint)
+    wide, length = 2.4 * radius, 1.5 * half
+    axis = frames.axes_a[:, 2]
+    start = frames.point_a - com_of(model, joint.parent) - 0.5 * length * axis
+    linear = frame_along(axis) * [wide, wide, length]
+    return [Part(coil(length / wide, 4), joint.parent, linear, start, SPRING)]

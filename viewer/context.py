@@ -1,0 +1,196 @@
+"""OpenGL contexts without a window, by EGL: devices first, then Mesa's surfaceless platform.
+
+Only this file decides which platform PyOpenGL uses. It must be chosen before anything of OpenGL is imported;
+afterwards PyOpenGL ignores the choice without a word, and every call fails later with a message that helps nobody.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from gpusim.viewer.errors import ViewerError
+
+VERSIONS = ((4, 6), (4, 5), (4, 3))
+"""OpenGL core profiles, best first; the shaders need the last."""
+PACKAGES = "libegl1 libgl1 libgl1-mesa-dri"
+"""Debian's names of what draws without a GPU."""
+
+# Of EGL extensions that PyOpenGL 3.1 does not name.
+_SURFACELESS = 0x31DD
+_SOFTWARE_DEVICE = b"EGL_MESA_device_software"
+
+_display: Any = None
+_display_failures: list[str] = []
+
+
+def use_egl() -> None:
+    """Make PyOpenGL load its functions through EGL; to be called before any import of ``OpenGL.GL``.
+
+    Raises:
+        ViewerError: something has imported OpenGL with another platform, or the libraries are missing.
+    """
+    if "OpenGL.platform" in sys.modules:
+        platform = type(getattr(sys.modules["OpenGL.platform"], "PLATFORM", None)).__name__
+        if platform != "EGLPlatform":
+            raise ViewerError(
+                f"OpenGL was imported before with the platform {platform}, and pictures without a window need EGL; "
+                "import gpusim.viewer.context and call use_egl() first, or set PYOPENGL_PLATFORM=egl"
+            )
+    os.environ["PYOPENGL_PLATFORM"] = "egl"
+    try:
+        import OpenGL
+        from OpenGL import EGL  # noqa: F401  (must come before error checks go: 3.1.10 crashes otherwise)
+
+        if not os.environ.get("GPUSIM_GL_DEBUG"):
+            OpenGL.ERROR_CHECKING = False  # a check after each call costs more than the call
+        from OpenGL import GL  # noqa: F401
+    except (ImportError, AttributeError, OSError) as error:
+        # a library that cannot be loaded shows as an attribute of None
+        found = re.search(r"'NoneType' object has no attribute '(egl|gl)", str(error))
+        reason = f"the {found.group(1).upper()} library is missing" if found else str(error)
+        raise _missing(reason.replace("the GL ", "the OpenGL ")) from error
+
+
+def _missing(what: str) -> ViewerError:
+    return ViewerError(f"cannot draw: {what}; install them, on Debian: sudo apt install {PACKAGES}")
+
+
+class OffscreenContext:
+    """An OpenGL core context without a window or a surface; draw into framebuffer objects.
+
+    Contexts are independent of each other; call :meth:`make_current` before any OpenGL call.
+
+    Attributes:
+        version: (major, minor) of the core profile.
+        renderer_name: as OpenGL tells it, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
+
+    Raises:
+        ViewerError: no EGL, no display, or no OpenGL of at least 4.3; the message names the mend.
+    """
+
+    def __init__(self) -> None:
+        use_egl()
+        from OpenGL import EGL, GL
+
+        self._egl = EGL
+        self._display = _shared_display()
+        self._context, self.version = self._create()
+        self.make_current()
+        try:
+            self.renderer_name = GL.glGetString(GL.GL_RENDERER).decode(errors="replace")
+        except AttributeError as error:  # no function table behind the name
+            raise _missing("EGL gave a context but OpenGL does not answer") from error
+
+    def _create(self) -> tuple[Any, tuple[int, int]]:
+        egl = self._egl
+        config = _config(egl, self._display)
+        for major, minor in VERSIONS:
+            wish = (
+                *(egl.EGL_CONTEXT_MAJOR_VERSION, major, egl.EGL_CONTEXT_MINOR_VERSION, minor),
+                *(egl.EGL_CONTEXT_OPENGL_PROFILE_MASK, egl.EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, egl.EGL_NONE),
+            )
+            context = _quiet(egl.eglCreateContext, self._display, config, egl.EGL_NO_CONTEXT, _attributes(egl, wish))
+            if context:
+                return context, (major, minor)
+        raise ViewerError(
+            "cannot draw: the driver offers no OpenGL 4.3 core profile; update the graphics driver, "
+            f"or draw on the CPU with Mesa: sudo apt install {PACKAGES}"
+        )
+
+    def make_current(self) -> None:
+        """All OpenGL calls of this thread go to this context from here on.
+
+        Raises:
+            ViewerError: the context is closed, or the driver needs a surface.
+        """
+        if self._context is None:
+            raise ViewerError("this picture maker is closed; make a new one")
+        egl = self._egl
+        if not _quiet(egl.eglMakeCurrent, self._display, egl.EGL_NO_SURFACE, egl.EGL_NO_SURFACE, self._context):
+            raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
+
+    def close(self) -> None:
+        """Give the context and all of its objects back; again does nothing."""
+        if self._context is None:
+            return
+        egl = self._egl
+        _quiet(egl.eglMakeCurrent, self._display, egl.EGL_NO_SURFACE, egl.EGL_NO_SURFACE, egl.EGL_NO_CONTEXT)
+        _quiet(egl.eglDestroyContext, self._display, self._context)
+        self._context = None
+
+
+def _shared_display() -> Any:
+    """The first display that starts, kept for the whole process: EGL counts no users of it."""
+    global _display
+    if _display is None:
+        from OpenGL import EGL
+
+        _display_failures.clear()
+        for name, display in _displays(EGL):
+            major, minor = EGL.EGLint(), EGL.EGLint()
+            starts = display and _quiet(EGL.eglInitialize, display, major, minor)
+            if starts and _quiet(EGL.eglBindAPI, EGL.EGL_OPENGL_API) and _config(EGL, display, required=False):
+                _display = display
+                break
+            _display_failures.append(name)
+        else:
+            tried = ", ".join(_display_failures) or "no platform"
+            raise _missing(f"EGL has no display that works (tried {tried}); a driver for it is missing")
+    return _display
+
+
+def _displays(egl: Any) -> Iterator[tuple[str, Any]]:
+    """Displays with their names: devices (GPUs before software), surfaceless, and what the system calls default."""
+    from OpenGL.EGL.EXT.platform_base import eglGetPlatformDisplayEXT
+    from OpenGL.EGL.EXT.platform_device import EGL_PLATFORM_DEVICE_EXT
+
+    for number, device in enumerate(_devices(egl)):
+        yield f"device {number}", _quiet(eglGetPlatformDisplayEXT, EGL_PLATFORM_DEVICE_EXT, device, None)
+    yield "surfaceless", _quiet(eglGetPlatformDisplayEXT, _SURFACELESS, None, None)
+    yield "default", _quiet(egl.eglGetDisplay, egl.EGL_DEFAULT_DISPLAY)
+
+
+def _devices(egl: Any) -> list[Any]:
+    from OpenGL.EGL.EXT.device_enumeration import eglQueryDevicesEXT
+    from OpenGL.EGL.EXT.device_query import eglQueryDeviceStringEXT
+
+    count = egl.EGLint()
+    found = (egl.EGLDeviceEXT * 32)()
+    if not _quiet(eglQueryDevicesEXT, 32, found, count):
+        return []
+
+    def is_software(device: Any) -> bool:
+        return _SOFTWARE_DEVICE in (_quiet(eglQueryDeviceStringEXT, device, egl.EGL_EXTENSIONS) or b"")
+
+    return sorted((found[k] for k in range(count.value)), key=is_software)
+
+
+def _config(egl: Any, display: Any, required: bool = True) -> Any:
+    wish = (egl.EGL_SURFACE_TYPE, egl.EGL_PBUFFER_BIT, egl.EGL_RENDERABLE_TYPE, egl.EGL_OPENGL_BIT, egl.EGL_NONE)
+    configs, count = (egl.EGLConfig * 1)(), egl.EGLint()
+    if _quiet(egl.eglChooseConfig, display, _attributes(egl, wish), configs, 1, count) and count.value:
+        return configs[0]
+    if required:
+        raise _missing("EGL offers no configuration for OpenGL; a driver for it is missing")
+    return None
+
+
+def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
+    return (egl.EGLint * len(values))(*values)
+
+
+def _quiet(function: Any, *arguments: Any) -> Any:
+    """The function's result, None where it fails: PyOpenGL raises or returns nothing, as its error checks are set."""
+    try:
+        return function(*arguments)
+    except (AttributeError, ctypes.ArgumentError, TypeError):
+        return None
+    except Exception as error:  # EGLError and NullFunctionError, whose classes need the library to import
+        if type(error).__module__.startswith("OpenGL"):
+            return None
+        raise

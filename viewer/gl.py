@@ -1,0 +1,209 @@
+"""A few OpenGL objects with names: programs from files, buffers, framebuffers. Import only with a current context."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from OpenGL import GL
+
+from gpusim.typing import Array
+from gpusim.viewer.errors import ViewerError
+
+_INCLUDE = re.compile(r'^#include "([\w.]+)"\s*$', flags=re.MULTILINE)
+
+
+def shader_text(name: str) -> str:
+    """Source of ``shaders/<name>`` with its includes filled in."""
+    text = files("gpusim.viewer").joinpath("shaders", name).read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: shader_text(match.group(1)), text)
+
+
+class Program:
+    """A vertex and a fragment shader, linked; ``defines`` become ``#define NAME VALUE``.
+
+    Raises:
+        ViewerError: the driver refuses the shader; the message holds its first line.
+    """
+
+    def __init__(self, vertex: str, fragment: str, **defines: float) -> None:
+        self.handle = GL.glCreateProgram()
+        for kind, name in ((GL.GL_VERTEX_SHADER, vertex), (GL.GL_FRAGMENT_SHADER, fragment)):
+            shader = _compile(kind, name, defines)
+            GL.glAttachShader(self.handle, shader)
+            GL.glDeleteShader(shader)
+        GL.glLinkProgram(self.handle)
+        if not GL.glGetProgramiv(self.handle, GL.GL_LINK_STATUS):
+            raise _refused(f"{vertex} + {fragment}", GL.glGetProgramInfoLog(self.handle))
+        self._places: dict[str, int] = {}
+
+    def use(self, **uniforms: Any) -> None:
+        """Draw with this program from here on; sets uniforms (see :meth:`set`)."""
+        GL.glUseProgram(self.handle)
+        for name, value in uniforms.items():
+            self.set(name, value)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a uniform of the program in use: int, float, vectors of 2 to 4 floats, or a matrix (4, 4)."""
+        place = self._place(name)
+        if place < 0:
+            return
+        if isinstance(value, int):
+            GL.glUniform1i(place, value)
+        elif isinstance(value, float):
+            GL.glUniform1f(place, value)
+        else:
+            array = np.ascontiguousarray(value, dtype=np.float32)
+            if array.shape == (4, 4):
+                GL.glUniformMatrix4fv(place, 1, GL.GL_TRUE, array)
+            else:
+                _SETTERS[array.size](place, 1, array)
+
+    def _place(self, name: str) -> int:
+        if name not in self._places:
+            self._places[name] = GL.glGetUniformLocation(self.handle, name)
+        return self._places[name]
+
+    def close(self) -> None:
+        """Delete it."""
+        GL.glDeleteProgram(self.handle)
+
+
+_SETTERS: dict[int, Any] = {2: GL.glUniform2fv, 3: GL.glUniform3fv, 4: GL.glUniform4fv}
+
+
+def _compile(kind: int, name: str, defines: dict[str, float]) -> int:
+    lines = "".join(f"#define {key} {value}\n" for key, value in defines.items())
+    shader = GL.glCreateShader(kind)
+    GL.glShaderSource(shader, "#version 430 core\n" + lines + shader_text(name))
+    GL.glCompileShader(shader)
+    if not GL.glGetShaderiv(shader, GL.GL_COMPILE_STATUS):
+        raise _refused(name, GL.glGetShaderInfoLog(shader))
+    return int(shader)
+
+
+def _refused(name: str, log: Any) -> ViewerError:
+    text = log.decode(errors="replace") if isinstance(log, bytes) else str(log)
+    return ViewerError(f"the graphics driver refuses the shader {name}: {text.strip().splitlines()[:1]}")
+
+
+class Buffer:
+    """A buffer of vertices, indices or instances that grows as needed."""
+
+    def __init__(self, target: int = GL.GL_ARRAY_BUFFER, usage: int = GL.GL_STATIC_DRAW) -> None:
+        self.handle = int(GL.glGenBuffers(1))
+        self._target, self._usage = target, usage
+        self._size = 0
+
+    def bind(self) -> None:
+        """Make it the current one of its kind."""
+        GL.glBindBuffer(self._target, self.handle)
+
+    def write(self, array: Array) -> None:
+        """Replace the contents."""
+        data = np.ascontiguousarray(array)
+        self.bind()
+        if data.nbytes > self._size or self._usage == GL.GL_STREAM_DRAW:
+            # a new store for each frame: the driver need not wait for the last one to be drawn
+            self._size = max(data.nbytes, self._size)
+            GL.glBufferData(self._target, self._size, None, self._usage)
+        if data.nbytes:
+            GL.glBufferSubData(self._target, 0, data.nbytes, data)
+
+    def close(self) -> None:
+        """Delete it."""
+        GL.glDeleteBuffers(1, [self.handle])
+
+
+def attribute(place: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
+    """Describe one vertex attribute of the bound buffer: ``count`` float32 (or int32 if ``whole``)."""
+    GL.glEnableVertexAttribArray(place)
+    where = ctypes.c_void_p(offset)
+    if whole:
+        GL.glVertexAttribIPointer(place, count, GL.GL_INT, stride, where)
+    else:
+        GL.glVertexAttribPointer(place, count, GL.GL_FLOAT, False, stride, where)
+    GL.glVertexAttribDivisor(place, 1 if each_instance else 0)
+
+
+class Texture:
+    """A two-dimensional texture or multisample store of one level."""
+
+    def __init__(self, width: int, height: int, form: int, samples: int = 1, linear: bool = False) -> None:
+        self.target = GL.GL_TEXTURE_2D_MULTISAMPLE if samples > 1 else GL.GL_TEXTURE_2D
+        self.handle = int(GL.glGenTextures(1))
+        GL.glBindTexture(self.target, self.handle)
+        if samples > 1:
+            GL.glTexStorage2DMultisample(self.target, samples, form, width, height, True)
+            return
+        GL.glTexStorage2D(self.target, 1, form, width, height)
+        kind = GL.GL_LINEAR if linear else GL.GL_NEAREST
+        for name in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+            GL.glTexParameteri(self.target, name, kind)
+        for name in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
+            GL.glTexParameteri(self.target, name, GL.GL_CLAMP_TO_EDGE)
+
+    def bind(self, unit: int) -> None:
+        """Make it readable for shaders as texture ``unit``."""
+        GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
+        GL.glBindTexture(self.target, self.handle)
+
+    def close(self) -> None:
+        """Delete it."""
+        GL.glDeleteTextures(1, [self.handle])
+
+
+class Framebuffer:
+    """Textures to draw into: any number of colors, and a depth.
+
+    Raises:
+        ViewerError: the driver cannot draw into them (a size that it has no memory for).
+    """
+
+    def __init__(self, width: int, height: int, colors: list[int], depth: int = 0, samples: int = 1) -> None:
+        self.width, self.height = width, height
+        self.handle = int(GL.glGenFramebuffers(1))
+        self.colors = [Texture(width, height, form, samples, linear=samples == 1) for form in colors]
+        self.depth = Texture(width, height, depth, samples) if depth else None
+        self.bind()
+        for k, texture in enumerate(self.colors):
+            GL.glFramebufferTexture(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0 + k, texture.handle, 0)
+        if self.depth:
+            GL.glFramebufferTexture(GL.GL_FRAMEBUFFER, GL.GL_DEPTH_ATTACHMENT, self.depth.handle, 0)
+        if colors:
+            GL.glDrawBuffers(len(colors), [GL.GL_COLOR_ATTACHMENT0 + k for k in range(len(colors))])
+        else:
+            GL.glDrawBuffer(GL.GL_NONE)
+            GL.glReadBuffer(GL.GL_NONE)
+        if GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER) != GL.GL_FRAMEBUFFER_COMPLETE:
+            raise ViewerError(f"the graphics driver cannot draw into {width} x {height} points; give a smaller size")
+
+    def bind(self) -> None:
+        """Draw into it from here on."""
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.handle)
+        GL.glViewport(0, 0, self.width, self.height)
+
+    def copy_to(self, other: Framebuffer) -> None:
+        """Copy the first color into another one of the same size; several samples become their mean."""
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
+        GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, other.handle)
+        size = (0, 0, self.width, self.height)
+        GL.glBlitFramebuffer(*size, *size, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
+
+    def read(self, number: int, form: int, kind: int, dtype: Any, channels: int) -> Array:
+        """A color as an array (height, width, channels), first row on top."""
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
+        GL.glReadBuffer(GL.GL_COLOR_ATTACHMENT0 + number)
+        GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
+        array = np.empty((self.height, self.width, channels), dtype=dtype)
+        GL.glReadPixels(0, 0, self.width, self.height, form, kind, array)
+        return np.ascontiguousarray(array[::-1])
+
+    def close(self) -> None:
+        """Delete it with its textures."""
+        for texture in [*self.colors, *([self.depth] if self.depth else [])]:
+            texture.close()
+        GL.glDeleteFramebuffers(1, [self.handle])

@@ -1,0 +1,248 @@
+"""Pictures of machines without shapes: solids for bodies, rods to where they are held, pins, balls and guides."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpusim.geometry.base import shape_type
+from gpusim.joints.base import joint_frames
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, JointSpec
+from gpusim.typing import Array
+from gpusim.viewer.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
+from gpusim.viewer.meshes import BALL, ROD
+from gpusim.viewer.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
+from gpusim.viewer.solids import Solid, Surroundings, attachments, solid_of, surroundings
+
+_LINK = 0.04
+"""Radius of a rod as a share of its length; kept within shares of the machine's size."""
+_THINNEST = 0.007
+"""Least half extent of a solid as a share of the machine's size, so that it is seen."""
+_LINK_LEAST, _LINK_MOST = 0.008, 0.025
+
+
+class MachineParts:
+    """Parts and spans of everything in a model that has no shape.
+
+    Attributes:
+        solids: of each body, None where it has shapes of its own.
+        center: of the machine in the builder's poses, world frame, m, (3,).
+        size: half of its extent, m.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._around = surroundings(model)
+        shaped = {shape.body for shape in model.shapes}
+        self.solids: list[Solid | None] = [
+            None if k in shaped else solid_of(model, k, self._around[k]) for k in range(len(model.bodies))
+        ]
+        self.center, self.size = machine_extent(model, self.solids)
+        self.solids = [None if s is None else s.thickened(_THINNEST * self.size) for s in self.solids]
+        self.parts: list[Part] = []
+        self.spans: list[Span] = []
+        for body, solid in enumerate(self.solids):
+            if solid is not None:
+                self._add_solid(body, solid, self._around[body])
+        for joint in model.joints:
+            self._add_joint(joint)
+
+    def holds(self, body: int) -> Array:
+        """Points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m."""
+        return self._around[body].points
+
+    def link_radius(self, length: float) -> float:
+        """Radius of a rod that is ``length`` long, m."""
+        return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
+
+    def thickness(self, body: int, point: Array, axis: Array) -> float:
+        """Half of a body's width along ``axis`` at a point (both in body axes, from the center of mass), m."""
+        solid = None if body == WORLD else self.solids[body]
+        least = _LINK_LEAST * self.size
+        if solid is None:
+            return 0.0 if body == WORLD else 2.0 * least
+        if solid.holds(point):
+            return min(max(solid.reach(axis), least), 0.08 * self.size)
+        return self.link_radius(float(np.linalg.norm(point)))
+
+    def _add_solid(self, body: int, solid: Solid, around: Surroundings) -> None:
+        finish = FIXTURE if self._model.bodies[body].kinematic else body_finish(body)
+        center = np.zeros(3)
+        if solid.kind == "ball":
+            self.parts.append(Part(BALL, body, np.diag(solid.half), center, finish))
+        elif solid.kind == "cylinder":
+            self.parts.append(cylinder_part(body, center, solid.axes[:, 2], solid.half[0], solid.half[2], finish))
+            self._add_spoke(body, solid)
+        else:
+            self.parts.append(box_part(body, center, solid.axes, solid.half, finish))
+        for point in _distinct(around.points):
+            length = float(np.linalg.norm(point))
+            if solid.holds(point) or length < 1e-9:
+                continue
+            radius = self.link_radius(length)
+            linear = frame_along(point / length) * [radius, radius, length]
+            self.parts.append(Part(ROD, body, linear, center, finish.darker(0.85)))
+            self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
+
+    def _add_spoke(self, body: int, solid: Solid) -> None:
+        """A bar across a disk shows that it turns."""
+        radius, _, half = solid.half
+        bar = np.array([0.78 * radius, 0.09 * radius, half + 0.03 * radius])
+        self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
+
+    def _add_joint(self, joint: JointSpec) -> None:
+        add = {
+            "revolute": self._add_hinge,
+            "cylindrical": self._add_hinge,
+            "ball": self._add_ball,
+            "universal": self._add_cross,
+            "prismatic": self._add_guide,
+            "distance": self._add_rope,
+        }.get(joint.kind)
+        if add is not None:
+            add(joint)
+
+    def pin_size(self, joint: JointSpec) -> tuple[float, float]:
+        """Radius and half length of the pin that shows a joint's axis, m."""
+        frames = joint_frames(joint)
+        widths = [
+            self.thickness(body, point - com_of(self._model, body), axes[:, 2])
+            for body, point, axes in (
+                (joint.parent, frames.point_a, frames.axes_a),
+                (joint.child, frames.point_b, frames.axes_b),
+            )
+        ]
+        width = max(*widths, _LINK_LEAST * self.size)
+        return 0.6 * min(width, _LINK_MOST * self.size), 1.35 * width
+
+    def _add_hinge(self, joint: JointSpec) -> None:
+        frames = joint_frames(joint)
+        radius, half = self.pin_size(joint)
+        center, axis = frames.point_b - com_of(self._model, joint.child), frames.axes_b[:, 2]
+        self.parts.append(cylinder_part(joint.child, center, axis, radius, half, PIN))
+        if WORLD in (joint.parent, joint.child):
+            self._add_bearing(frames.point_a, frames.axes_a, radius, half)
+
+    def _add_bearing(self, point: Array, axes: Array, radius: float, half: float) -> None:
+        """Two cheeks in the world on both ends of a pin."""
+        for side in (-1.0, 1.0):
+            center = point + side * (half + 0.1 * radius) * axes[:, 2]
+            self.parts.append(cylinder_part(WORLD, center, axes[:, 2], 2.2 * radius, 0.6 * radius, FIXTURE))
+
+    def _add_ball(self, joint: JointSpec) -> None:
+        frames = joint_frames(joint)
+        _, half = self.pin_size(joint)
+        center = frames.point_b - com_of(self._model, joint.child)
+        self.parts.append(Part(BALL, joint.child, np.eye(3) * half, center, PIN))
+        if joint.parent == WORLD:
+            up = -_gravity_direction(self._model)
+            socket = frames.point_a - 0.8 * half * up
+            self.parts.append(cylinder_part(WORLD, socket, up, 1.5 * half, 0.5 * half, FIXTURE))
+
+    def _add_cross(self, joint: JointSpec) -> None:
+        frames = joint_frames(joint)
+        radius, half = self.pin_size(joint)
+        ends = ((joint.parent, frames.point_a, frames.axes_a[:, 0]), (joint.child, frames.point_b, frames.axes_b[:, 1]))
+        for body, point, axis in ends:
+            self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
+
+    def _add_guide(self, joint: JointSpec) -> None:
+        """Two rails beside what slides along the world, or one rail through it on a body."""
+        frames = joint_frames(joint)
+        axis = frames.axes_a[:, 2]
+        low, high = self._travel(joint)
+        body, solid = joint.parent, None if joint.child == WORLD else self.solids[joint.child]
+        radius = 1.2 * _LINK_LEAST * self.size
+        middle = frames.point_a - com_of(self._model, body) + 0.5 * (low + high) * axis
+        half = 0.5 * (high - low)
+        if body != WORLD:
+            self.parts.append(cylinder_part(body, middle, axis, radius, half, CHROME))
+            return
+        beside = frames.axes_a[:, 0]
+        width = solid.reach(frames.axes_b[:, 0]) if solid is not None else 0.1 * self.size
+        for side in (-1.0, 1.0):
+            place = middle + side * (width + 1.1 * radius) * beside
+            self.parts.append(cylinder_part(WORLD, place, axis, radius, half, CHROME))
+            for end in (-1.0, 1.0):
+                foot = place + end * half * axis
+                self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
+
+    def _travel(self, joint: JointSpec) -> tuple[float, float]:
+        """How far a rail reaches from the joint's point in the parent, m: its limits, or a piece of the machine."""
+        solid = None if joint.child == WORLD else self.solids[joint.child]
+        own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
+        start = _coordinate(self._model, joint)
+        low, high = (float(np.ravel(joint.params[f"limit_{name}"])[0]) for name in ("lower", "upper"))
+        room = 0.45 * self.size
+        if joint.child != WORLD:
+            room = min(room, 0.5 * self._around[joint.child].nearest)
+        low = low - own if math.isfinite(low) else start - room - own
+        high = high + own if math.isfinite(high) else start + room + own
+        return min(low, self._foot(joint)), high
+
+    def _foot(self, joint: JointSpec) -> float:
+        """Coordinate at which an upright rail on the world stands on the machine's lowest point; inf for others."""
+        axis, up = joint_frames(joint).axes_a[:, 2], -_gravity_direction(self._model)
+        if joint.parent != WORLD or axis @ up < 0.9:
+            return math.inf
+        holds = [point for a, point, _, _ in attachments(self._model) if a == WORLD]
+        holds += [self._model.bodies[k].xform.apply(self._model.bodies[k].com) for k in range(len(self._model.bodies))]
+        return min(float(hold @ up) for hold in holds) - float(joint_frames(joint).point_a @ up)
+
+    def _add_rope(self, joint: JointSpec) -> None:
+        frames = joint_frames(joint)
+        rod = joint.params["rod"] is not None
+        radius = (1.0 if rod else 0.5) * _LINK_LEAST * self.size
+        point_a = frames.point_a - com_of(self._model, joint.parent)
+        point_b = frames.point_b - com_of(self._model, joint.child)
+        finish = PIN if rod else ROPE
+        self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
+
+
+def machine_extent(model: Model, solids: list[Solid | None]) -> tuple[Array, float]:
+    """Center (3,) and half diagonal, m, of the box about all bodies and holds in the builder's poses."""
+    places = []
+    for body, spec in enumerate(model.bodies):
+        center, solid = spec.xform.apply(spec.com), solids[body]
+        reach = 0.0 if solid is None or spec.kinematic else float(solid.half.max())
+        places += [center - reach, center + reach]
+    for shape in model.shapes:
+        radius = shape_type(shape.kind).radius(shape.params)
+        if shape.body != WORLD and math.isfinite(radius):
+            center = model.bodies[shape.body].xform.apply(shape.xform.position)
+            places += [center - radius, center + radius]
+    for body_a, point_a, body_b, point_b in attachments(model):
+        for body, point in ((body_a, point_a), (body_b, point_b)):
+            places.append(point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body)))
+    if not places:
+        return np.zeros(3), 1.0
+    low, high = np.min(places, axis=0), np.max(places, axis=0)
+    return 0.5 * (low + high), max(0.5 * float(np.linalg.norm(high - low)), 1e-3)
+
+
+def _distinct(points: Array) -> Array:
+    """Points that lie apart from each other by more than round-off."""
+    if not len(points):
+        return points
+    _, first = np.unique(np.round(points, 6), axis=0, return_index=True)
+    return points[np.sort(first)]
+
+
+def _gravity_direction(model: Model) -> Array:
+    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
+    length = float(np.linalg.norm(gravity))
+    return gravity / length if length > 0.0 else np.array([0.0, 0.0, -1.0])
+
+
+def _coordinate(model: Model, joint: JointSpec) -> float:
+    """A slider's coordinate in the builder's poses, m."""
+    frames = joint_frames(joint)
+
+    def place(body: int, point: Array) -> Array:
+        return point if body == WORLD else model.bodies[body].xform.apply(point)
+
+    axis = frames.axes_a[:, 2]
+    axis = axis if joint.parent == WORLD else model.bodies[joint.parent].xform.rotate(axis)
+    return float(axis @ (place(joint.child, frames.point_b) - place(joint.parent, frames.point_a)))

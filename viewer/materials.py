@@ -1,0 +1,58 @@
+"""Colors and surfaces: a fixed palette for bodies, and what fixtures, steel and springs look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a surface looks.
+
+    Attributes:
+        color: sRGB, 0 to 1.
+        roughness: 0.05 (mirror) to 1 (chalk).
+        metal: 0 (paint, rubber, wood) to 1 (bare metal).
+    """
+
+    color: tuple[float, float, float]
+    roughness: float = 0.55
+    metal: float = 0.0
+
+    def linear(self) -> tuple[float, float, float]:
+        """The color as light is computed with it; the shaders' curve of 2.2, backwards."""
+        r, g, b = (c**2.2 for c in self.color)
+        return r, g, b
+
+    def darker(self, share: float) -> Finish:
+        """The same surface in a darker color."""
+        r, g, b = (c * share for c in self.color)
+        return replace(self, color=(r, g, b))
+
+
+def _hex(text: str) -> tuple[float, float, float]:
+    r, g, b = (int(text[k : k + 2], 16) / 255.0 for k in (0, 2, 4))
+    return r, g, b
+
+
+# Neighbors in the list differ in hue and lightness, so that parts of a machine are told apart also without color.
+PALETTE = tuple(
+    Finish(_hex(code))
+    for code in ("e3a02c", "3a76b4", "c75437", "5f9e87", "8a6fb0", "d8c27a", "496378", "d98b8b", "88b04b", "a9bccb")
+)
+FIXTURE = Finish(_hex("6a737b"), roughness=0.6)
+"""What holds a machine to the world."""
+STATIC = Finish(_hex("b9b4aa"), roughness=0.85)
+"""Shapes of the world: walls, ramps, tables."""
+TERRAIN = Finish(_hex("a8a48c"), roughness=0.95)
+PIN = Finish(_hex("5a636b"), roughness=0.4, metal=0.5)
+CHROME = Finish(_hex("dfe3e6"), roughness=0.22, metal=0.9)
+BARREL = Finish(_hex("59656f"), roughness=0.42, metal=0.3)
+SPRING = Finish(_hex("c8402f"), roughness=0.4, metal=0.1)
+ROPE = Finish(_hex("4a4038"), roughness=0.8)
+MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
+
+
+def body_finish(body: int) -> Finish:
+    """The color of a body by its index; -1 is the world."""
+    return STATIC if body < 0 else PALETTE[body % len(PALETTE)]

@@ -1,0 +1,206 @@
+"""Triangle meshes with normals: unit shapes that instances stretch, and shapes that need a mesh of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gpusim.geometry.base import shape_type
+from gpusim.geometry.tessellation import revolve, rings_mesh
+from gpusim.model.specs import ShapeSpec
+from gpusim.typing import Array
+
+CREASE = 35.0
+"""Edges whose faces differ by more than this stay sharp, degrees."""
+_TERRAIN_CREASE = 75.0
+_SKIRT = 0.08
+"""Height of the walls around a height field below its lowest point, as a share of its width."""
+
+
+@dataclass(frozen=True)
+class TriangleMesh:
+    """An indexed mesh with a normal at each vertex; outside is where triangles run counterclockwise.
+
+    Attributes:
+        positions: (n, 3), m or in units that an instance stretches.
+        normals: (n, 3), unit vectors.
+        triangles: (m, 3) indices.
+    """
+
+    positions: Array
+    normals: Array
+    triangles: Array
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Lowest and highest corner, (3,) each."""
+        return self.positions.min(axis=0), self.positions.max(axis=0)
+
+
+@dataclass(frozen=True)
+class MeshSource:
+    """A mesh by name, made when it is first drawn with as many segments around a circle as the picture can bear.
+
+    Two sources of one ``key`` are the same mesh; instances of it are drawn together.
+    """
+
+    key: str
+    make: Callable[[int], TriangleMesh] = field(compare=False)
+    round: bool = field(default=True, compare=False)
+    """False: ``segments`` change nothing."""
+
+
+@lru_cache(maxsize=512)
+def coarse_points(source: MeshSource) -> Array:
+    """Vertices of a mesh with few segments, (n, 3): enough to know how far it reaches."""
+    return source.make(12).positions
+
+
+def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> TriangleMesh:
+    """A mesh with smooth normals that keeps edges sharper than ``crease`` (degrees).
+
+    A corner's normal is the mean of those faces around its vertex that turn less than that from its own face,
+    weighted by their angles at the vertex, so that it does not depend on how a flat face is cut into triangles.
+    """
+    corners = vertices[triangles]
+    faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    faces /= np.maximum(np.linalg.norm(faces, axis=1), 1e-300)[:, None]
+    vertex = triangles.reshape(-1)
+    face = np.repeat(np.arange(len(triangles)), 3)
+    first, second = _pairs_at_vertices(vertex, len(vertices))
+    near = np.einsum("ij,ij->i", faces[face[first]], faces[face[second]]) > np.cos(np.radians(crease))
+    first, second = first[near], second[near]
+    shares = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
+    sums = np.stack([np.bincount(first, shares[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
+    normals = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
+    names = np.concatenate([vertex[:, None], np.round(normals * 1e4)], axis=1)
+    _, kept, back = np.unique(names, axis=0, return_index=True, return_inverse=True)
+    return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32))
+
+
+def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
+    """All ordered pairs of corners that share a vertex, each corner with itself included."""
+    order = np.argsort(vertex, kind="stable")
+    valence = np.bincount(vertex, minlength=count)
+    start = np.concatenate([[0], np.cumsum(valence)])[:-1]
+    mates = valence[vertex[order]]
+    first = np.repeat(order, mates)
+    within = np.arange(first.size) - np.repeat(np.cumsum(mates) - mates, mates)
+    return first, order[np.repeat(start[vertex[order]], mates) + within]
+
+
+def _corner_angles(corners: Array) -> Array:
+    """Angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
+    angles = np.empty(corners.shape[:2])
+    for k in range(3):
+        a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
+        across = np.linalg.norm(np.cross(a, b), axis=1)
+        angles[:, k] = np.arctan2(across, np.einsum("ij,ij->i", a, b))
+    return angles
+
+
+def _unit(kind: str, params: dict[str, object]) -> Callable[[int], TriangleMesh]:
+    return lambda segments: smooth_mesh(*shape_type(kind).mesh(params, segments))
+
+
+def _segment_mesh(radius: tuple[float, ...], z: tuple[float, ...]) -> Callable[[int], TriangleMesh]:
+    return lambda segments: smooth_mesh(*revolve(np.array(radius), np.array(z), segments))
+
+
+BALL = MeshSource("ball", _unit("sphere", {"radius": 1.0}))
+BOX = MeshSource("box", _unit("box", {"half_extents": np.ones(3)}), round=False)
+CYLINDER = MeshSource("cylinder", _unit("cylinder", {"radius": 1.0, "half_length": 1.0}))
+CONE = MeshSource("cone", _unit("cone", {"radius": 1.0, "half_length": 1.0}))
+ROD = MeshSource("rod", _segment_mesh((1.0, 1.0), (0.0, 1.0)))
+"""A cylinder of radius 1 from z = 0 to 1, for pieces between two points."""
+
+
+def coil(aspect: float, turns: int) -> MeshSource:
+    """A coil spring of radius 1 around z from 0 to 1 whose wire is round at the length ``aspect``."""
+    aspect = float(f"{aspect:.2g}")
+    return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
+
+
+def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
+    """A tube along a helix with closed ends; the first and last turn lie flat, as those of a ground spring do."""
+    wire = min(0.22, 0.3 * aspect / (turns + 1))
+    steps = max(8, segments * 2 // 3) * turns + 1
+    angle = np.linspace(0.0, 2.0 * np.pi * turns, steps)
+    share = np.clip((angle - 1.5 * np.pi) / (2.0 * np.pi * turns - 3.0 * np.pi), 0.0, 1.0)
+    height = wire + share * (aspect - 2.0 * wire)
+    center = np.stack([(1.0 - wire) * np.cos(angle), (1.0 - wire) * np.sin(angle), height], 1)
+    tangent = np.gradient(center, axis=0)
+    tangent /= np.linalg.norm(tangent, axis=1)[:, None]
+    outward = np.stack([np.cos(angle), np.sin(angle), np.zeros(steps)], 1)
+    outward -= np.einsum("ij,ij->i", outward, tangent)[:, None] * tangent
+    outward /= np.linalg.norm(outward, axis=1)[:, None]
+    side = np.cross(tangent, outward)
+    around = 2.0 * np.pi * np.arange(max(6, segments // 3)) / max(6, segments // 3)
+    rings = center[:, None] + wire * (
+        np.cos(around)[None, :, None] * outward[:, None] + np.sin(around)[None, :, None] * side[:, None]
+    )
+    vertices, triangles = rings_mesh(rings)
+    return smooth_mesh(vertices / [1.0, 1.0, aspect], triangles, crease=60.0)
+
+
+def shape_mesh(shape: ShapeSpec) -> tuple[MeshSource, Array]:
+    """The mesh of a shape and how far it is stretched along the axes of the shape frame, (3,).
+
+    Not for planes: the ground is drawn by its own shader.
+    """
+    kind, p = shape.kind, shape.params
+    if kind == "box":
+        return BOX, np.asarray(p["half_extents"], dtype=float)
+    if kind == "sphere":
+        return BALL, np.full(3, float(p["radius"]))
+    if kind == "ellipsoid":
+        return BALL, np.asarray(p["semi_axes"], dtype=float)
+    if kind in ("cylinder", "cone"):
+        return CYLINDER if kind == "cylinder" else CONE, np.array([p["radius"], p["radius"], p["half_length"]])
+    if kind == "superellipsoid":
+        key = "superellipsoid " + " ".join(f"{e:g}" for e in p["exponents"])
+        return MeshSource(key, _unit(kind, p | {"semi_axes": np.ones(3)})), np.asarray(p["semi_axes"], dtype=float)
+    if kind in ("capsule", "wheel"):
+        # only their proportions make a mesh: many capsules of one form are drawn together
+        other = "half_length" if kind == "capsule" else "edge_radius"
+        ratio = float(f"{p[other] / p['radius']:.12g}")
+        return MeshSource(f"{kind} {ratio:g}", _unit(kind, {"radius": 1.0, other: ratio})), np.full(3, p["radius"])
+    return _own_mesh(shape), np.ones(3)
+
+
+def _own_mesh(shape: ShapeSpec) -> MeshSource:
+    """Hulls and height fields; equal ones of several bodies are one mesh."""
+    vertices, triangles = shape_type(shape.kind).mesh(shape.params)
+    digest = hashlib.blake2b(np.asarray(vertices).tobytes() + triangles.tobytes(), digest_size=8).hexdigest()
+    key = f"{shape.kind} {digest}"
+    if shape.kind == "height_field":
+        return MeshSource(key, lambda segments: _terrain(vertices, triangles, shape.params), round=False)
+    return MeshSource(key, lambda segments: smooth_mesh(vertices, triangles), round=False)
+
+
+def _terrain(vertices: Array, triangles: Array, params: dict[str, Any]) -> TriangleMesh:
+    """The surface of a height field, and walls around it down to its base, or as far as they look well."""
+    rows, columns = params["heights"].shape
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
+    number = np.arange(rows * columns).reshape(rows, columns)
+    # counterclockwise seen from above, so that walls face outward
+    rim = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
+    upper = vertices[rim]
+    lower = upper.copy()
+    lower[:, 2] = bottom
+    here = np.arange(len(rim))
+    there, below = (here + 1) % len(rim), len(rim) + here
+    across = len(rim) + there
+    walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
+    top = smooth_mesh(vertices, triangles, _TERRAIN_CREASE)
+    sides = smooth_mesh(np.concatenate([upper, lower]), walls.astype(np.int32))
+    return TriangleMesh(
+        np.concatenate([top.positions, sides.positions]),
+        np.concatenate([top.normals, sides.normals]),
+        np.concatenate([top.triangles, sides.triangles + len(top.positions)]).astype(np.int32),
+    )

@@ -1,0 +1,238 @@
+"""Pictures without a window: color, depth and segmentation as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.errors import unknown_name
+from gpusim.model.model import Model
+from gpusim.scene import Camera
+from gpusim.typing import Array
+from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
+from gpusim.viewer.context import OffscreenContext
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.quality import choose_quality
+from gpusim.viewer.stage import Poses, Stage
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+    from gpusim.viewer.gl import Framebuffer
+    from gpusim.viewer.renderer import View
+
+LARGEST = 8192
+"""Greatest width and height of a picture, points."""
+MAX_WORLDS = 16
+"""How many worlds are drawn unless told otherwise."""
+
+
+class Offscreen:
+    """Draws a model or a simulation into arrays, without a window: for films, tests and camera sensors.
+
+    Pictures show the simulation as it is at the moment of the call. The same state gives the same bits.
+
+    Args:
+        source: a Simulation, or a Model (drawn in the builder's poses, or as :meth:`pose` says).
+        width, height: of the pictures, points, 1 to 8192.
+        camera: see :meth:`look`; left out: one that shows everything.
+        quality: "auto" (by the renderer's name), "high", "medium" or "software".
+        max_worlds: how many worlds are drawn, side by side, the first ones.
+        worlds: numbers of the worlds to draw instead.
+
+    Attributes:
+        worlds: numbers of the worlds that are drawn.
+        stage: everything that is drawn.
+        camera: with which the next picture is taken, before it follows anything.
+
+    Raises:
+        ViewerError: nothing can be drawn here, or an argument breaks a rule.
+        UnknownNameError: an unknown quality.
+    """
+
+    def __init__(
+        self,
+        source: Model | Simulation,
+        *,
+        width: int = 640,
+        height: int = 360,
+        camera: PinholeCamera | Camera | str | None = None,
+        quality: str = "auto",
+        max_worlds: int = MAX_WORLDS,
+        worlds: Sequence[int] | None = None,
+    ) -> None:
+        self.width, self.height = _size("width", width), _size("height", height)
+        self._sim: Simulation | None = None if isinstance(source, Model) else source
+        self.worlds = _chosen_worlds(1 if self._sim is None else self._sim.num_worlds, max_worlds, worlds)
+        model = source if isinstance(source, Model) else source.model
+        self._context: OffscreenContext | None = OffscreenContext()
+        from OpenGL import GL
+
+        from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.renderer import Renderer
+
+        self.quality = choose_quality(quality, self._context.renderer_name)
+        self.stage = Stage(model, len(self.worlds))
+        self._renderer = Renderer(self.stage, self.quality)
+        size = (self.width, self.height)
+        samples = min(self.quality.samples, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
+        self._target = Framebuffer(*size, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, samples)
+        self._resolved = Framebuffer(*size, [GL.GL_RGBA8])
+        self._sensed: Framebuffer | None = None
+        self._poses = Poses.from_model(model)
+        self._followed: tuple[int, Array] | None = None
+        self.camera: PinholeCamera = self._pinhole("fit" if camera is None else camera)
+
+    @property
+    def renderer_name(self) -> str:
+        """What draws, as OpenGL tells it."""
+        return self._open().renderer_name
+
+    def look(self, camera: PinholeCamera | Camera | str) -> None:
+        """Take the next pictures with this camera.
+
+        Args:
+            camera: a PinholeCamera as it is; a scene's Camera, moved back until everything is in the picture; or a
+                view that shows everything as it is now: "fit", "front", "back", "left", "right", "top".
+
+        Raises:
+            UnknownNameError: no such view.
+        """
+        self.camera = self._pinhole(camera)
+
+    def follow(self, label: str | None) -> None:
+        """Let the camera go along with a body of the first world that is drawn, from where it is now; None: no longer.
+
+        Raises:
+            UnknownNameError: no such body.
+        """
+        if label is None:
+            self._followed = None
+            return
+        body = self.stage.model.index("body", label)
+        self._followed = body, self._current_poses().position[0, body].copy()
+
+    def pose(self, position: Array, orientation: Array) -> None:
+        """Draw a model in these poses.
+
+        Args:
+            position: (bodies, 3) of the body frames, world frame, m.
+            orientation: (bodies, 4), quaternions xyzw, body to world.
+
+        Raises:
+            ViewerError: the picture maker draws a simulation, or the shapes do not fit.
+        """
+        if self._sim is not None:
+            raise ViewerError("Offscreen: a simulation has its own poses; write them there")
+        count = len(self.stage.model.bodies)
+        if np.shape(position) != (count, 3) or np.shape(orientation) != (count, 4):
+            raise ViewerError(
+                f"Offscreen: poses of shapes {np.shape(position)} and {np.shape(orientation)} do not fit "
+                f"{count} bodies; give ({count}, 3) and ({count}, 4)"
+            )
+        self._poses = Poses.from_body_frames(self.stage.model, np.asarray(position), np.asarray(orientation))
+
+    def image(self) -> Array:
+        """The picture, uint8 (height, width, 3), sRGB, first row on top."""
+        from OpenGL import GL
+
+        self._open().make_current()
+        self._renderer.draw(self._view(), self._target)
+        self._target.copy_to(self._resolved)
+        return self._resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
+
+    def depth(self) -> Array:
+        """Distances along the view axis, float32 (height, width), m; inf where nothing is.
+
+        Planes of the model count, the floor that is drawn below models without one does not.
+        """
+        from OpenGL import GL
+
+        return self._sensors().read(0, GL.GL_RED, GL.GL_FLOAT, np.float32, 1)[:, :, 0]
+
+    def segmentation(self) -> Array:
+        """Index of the body in each point, int32 (height, width); -1 for nothing, the ground and the world's shapes."""
+        from OpenGL import GL
+
+        return self._sensors().read(1, GL.GL_RED_INTEGER, GL.GL_INT, np.int32, 1)[:, :, 0]
+
+    def _sensors(self) -> Framebuffer:
+        from OpenGL import GL
+
+        from gpusim.viewer.gl import Framebuffer
+
+        self._open().make_current()
+        if self._sensed is None:
+            colors = [GL.GL_R32F, GL.GL_R32I]
+            self._sensed = Framebuffer(self.width, self.height, colors, GL.GL_DEPTH_COMPONENT32F)
+        self._renderer.draw_sensors(self._view(), self._sensed)
+        return self._sensed
+
+    def _view(self) -> View:
+        poses, camera = self._current_poses(), self.camera
+        if self._followed is not None:
+            body, start = self._followed
+            camera = camera.moved(poses.position[0, body] - start)
+        return self._renderer.view(camera, poses, self.width / self.height)
+
+    def _current_poses(self) -> Poses:
+        if self._sim is not None:
+            state = self._sim.read_state()
+            self._poses = Poses.from_state(state["position"], state["orientation"], self.worlds)
+        return self._poses
+
+    def _pinhole(self, camera: PinholeCamera | Camera | str) -> PinholeCamera:
+        if isinstance(camera, PinholeCamera):
+            return camera
+        aspect, poses = self.width / self.height, self._current_poses()
+        transforms = self.stage.transforms(poses)
+        corners = self.stage.corners(transforms)
+        if isinstance(camera, str):
+            if camera not in VIEWS:
+                raise unknown_name("view", camera, VIEWS)
+            bounds = self.stage.bounds(transforms)
+            wide = frame_bounds(bounds.center, bounds.radius, aspect, VIEWS[camera], up=self.stage.up)
+            return closest(wide, corners, aspect)
+        up = tuple(self.stage.up.tolist())
+        return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)
+
+    def _open(self) -> OffscreenContext:
+        if self._context is None:
+            raise ViewerError("this picture maker is closed; make a new one")
+        return self._context
+
+    def close(self) -> None:
+        """Give everything back; again does nothing."""
+        if self._context is None:
+            return
+        self._context.make_current()
+        for thing in (self._target, self._resolved, self._sensed, self._renderer):
+            if thing is not None:
+                thing.close()
+        self._context.close()
+        self._context = None
+
+    def __enter__(self) -> Offscreen:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _size(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= LARGEST:
+        raise ViewerError(f"Offscreen: {name} = {value!r} is not a whole number from 1 to {LARGEST}")
+    return int(value)
+
+
+def _chosen_worlds(count: int, max_worlds: int, worlds: Sequence[int] | None) -> list[int]:
+    if max_worlds < 1:
+        raise ViewerError(f"Offscreen: max_worlds = {max_worlds!r} must be at least 1")
+    chosen = list(range(min(count, max_worlds))) if worlds is None else [int(world) for world in worlds]
+    if not chosen or min(chosen) < 0 or max(chosen) >= count:
+        raise ViewerError(f"Offscreen: worlds = {worlds!r} are not among {count} worlds; they count from 0")
+    return chosen

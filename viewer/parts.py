@@ -1,0 +1,88 @@
+"""What is drawn: pieces fixed to bodies, and pieces that span two points of two bodies.
+
+A *part* is a mesh with a fixed place in a body. A *span* lies on the line between two points and is as long as the
+line, or a fixed length of it: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+from gpusim.viewer.materials import Finish
+from gpusim.viewer.meshes import BOX, CYLINDER, MeshSource
+
+
+@dataclass(frozen=True)
+class Part:
+    """A mesh fixed to a body.
+
+    Attributes:
+        mesh: what to draw.
+        body: on which body; -1 for the world.
+        linear: (3, 3), from mesh coordinates to body axes, with stretches.
+        offset: (3,) of the mesh's origin from the body's center of mass, body axes, m.
+        finish: color and surface.
+        shape: index of the shape that it shows, -1 for none.
+    """
+
+    mesh: MeshSource
+    body: int
+    linear: Array
+    offset: Array
+    finish: Finish
+    shape: int = -1
+
+
+@dataclass(frozen=True)
+class Span:
+    """A mesh from z = 0 to 1 stretched along the line from point a to point b.
+
+    ``start`` and ``end`` are (length in m, share of the line's length) from point a, added up and kept on the line:
+    ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) the last 0.3 m of it.
+
+    Attributes:
+        mesh: what to draw.
+        body_a, body_b: -1 for the world; the span belongs to ``body_a`` unless ``owner`` says otherwise.
+        point_a, point_b: from the centers of mass, body axes, m, (3,).
+        radius: factor of the mesh's x and y, m.
+        finish: color and surface.
+        owner: body that a picture's segmentation names.
+    """
+
+    mesh: MeshSource
+    body_a: int
+    body_b: int
+    point_a: Array
+    point_b: Array
+    radius: float
+    finish: Finish
+    owner: int
+    start: tuple[float, float] = (0.0, 0.0)
+    end: tuple[float, float] = (0.0, 1.0)
+
+
+def com_of(model: Model, body: int) -> Array:
+    """Center of mass in the body frame, m, (3,); zero for the world."""
+    return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
+
+
+def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
+    """A solid cylinder along a unit ``axis`` (body axes)."""
+    return Part(CYLINDER, body, frame_along(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
+
+
+def box_part(body: int, center: Array, axes: Array, half: Array, finish: Finish) -> Part:
+    """A box of half extents (3,) along the columns of ``axes`` (body axes)."""
+    return Part(BOX, body, axes * half, np.asarray(center, dtype=float), finish)
+
+
+def frame_along(axis: Array) -> Array:
+    """Right-handed orthonormal columns whose last one is the unit vector ``axis``."""
+    from gpusim.joints.base import triad
+
+    return triad(np.asarray(axis, dtype=float))

@@ -1,0 +1,288 @@
+"""The renderer: draws a stage into framebuffers of the current OpenGL context.
+
+Positions reach the GPU relative to the eye, so that machines far from the origin are as sharp as those near it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from OpenGL import GL
+
+from gpusim.typing import Array
+from gpusim.viewer import lighting
+from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.floor import Ground
+from gpusim.viewer.gl import Framebuffer, Program, Texture
+from gpusim.viewer.lighting import ShadowView
+from gpusim.viewer.quality import Quality
+from gpusim.viewer.scene_buffers import SceneBuffers
+from gpusim.viewer.see_through import SeeThrough
+from gpusim.viewer.shade import GroundShade
+from gpusim.viewer.stage import Bounds, Poses, Stage
+
+_AMBIENT = 62
+"""Share of the sky's light that reaches surfaces, percent."""
+_HORIZON = 400.0
+"""How far the ground reaches, in distances of the camera from its target."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One frame: everything that follows from camera and poses.
+
+    Attributes:
+        camera: where from.
+        to_clip: (4, 4) positions relative to the eye to clip coordinates.
+        transforms: (instances, 3, 4) to the world frame.
+        bounds: of all instances.
+        poses: of the bodies.
+    """
+
+    camera: PinholeCamera
+    to_clip: Array
+    transforms: Array
+    bounds: Bounds
+    poses: Poses
+
+    @property
+    def eye(self) -> Array:
+        """Position of the camera, m."""
+        return np.array(self.camera.position)
+
+
+class Renderer:
+    """Draws one stage. Needs a current context, at construction and for every call.
+
+    Args:
+        stage: what to draw.
+        quality: the tier.
+    """
+
+    def __init__(self, stage: Stage, quality: Quality) -> None:
+        self.stage, self.quality = stage, quality
+        self.to_light = lighting.light_direction(stage.up)
+        defines = {
+            "SHADOW_TAPS": quality.shadow_taps,
+            "SHADOW_RINGS": quality.shadow_rings,
+            "SHADOW_RADIUS": quality.shadow_radius,
+            "FINE_SHINE": int(quality.fine_shine),
+            "AMBIENT": _AMBIENT / 100.0,
+        }
+        self._solid = Program("solid.vert", "solid.frag", **defines)
+        self._ground = Program("ground.vert", "ground.frag", **defines)
+        self._sky = Program("sky.vert", "sky.frag", **defines)
+        self._shadow = Program("shadow.vert", "shadow.frag")
+        self._sensors: tuple[Program, Program] | None = None
+        self._buffers = SceneBuffers(stage, quality)
+        self._empty = GL.glGenVertexArrays(1)
+        self._shadow_map = _shadow_map(quality.shadow_size)
+        self._see_through = SeeThrough(stage)
+        level = any(ground.level for ground in stage.grounds)
+        self._shade = GroundShade(quality.shade_spokes) if level else None
+
+    def view(self, camera: PinholeCamera, poses: Poses, aspect: float) -> View:
+        """Prepare a frame and send its transforms to the GPU.
+
+        Args:
+            camera: where from.
+            poses: of the stage's worlds.
+            aspect: width over height of the picture.
+        """
+        transforms = self.stage.transforms(poses)
+        bounds = self.stage.bounds(transforms)
+        gap = float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius
+        near = max(0.5 * gap, 0.004 * camera.distance)
+        to_clip = camera.to_clip(aspect, near, 2.0 * _HORIZON * max(camera.distance, bounds.radius))
+        eye = np.array(camera.position)
+        self._buffers.make_glass(self._see_through.hiding(transforms, eye))
+        self._buffers.move(transforms, eye)
+        return View(camera, to_clip, transforms, bounds, poses)
+
+    def draw(self, view: View, target: Framebuffer) -> None:
+        """Draw the picture into ``target``, which needs a color and a depth."""
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        GL.glDisable(GL.GL_BLEND)
+        GL.glEnable(GL.GL_CULL_FACE)
+        GL.glDepthMask(True)
+        shadow = self._draw_shadow(view)
+        to_shade = self._draw_shade(view)
+        target.bind()
+        GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        self._shadow_map.colors_bind()
+        self._light(self._solid, view, shadow)
+        self._solid.set("glass", 0)
+        self._buffers.draw()
+        GL.glDisable(GL.GL_CULL_FACE)
+        self._draw_grounds(view, shadow, to_shade)
+        self._draw_sky(view, shadow)
+        if self._buffers.has_glass:
+            self._draw_glass(view, shadow)
+
+    def _draw_sky(self, view: View, shadow: ShadowView) -> None:
+        self._light(self._sky, view, shadow)
+        self._sky.set("from_clip", np.linalg.inv(view.to_clip))
+        GL.glDepthFunc(GL.GL_LEQUAL)
+        GL.glBindVertexArray(self._empty)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
+        GL.glDepthFunc(GL.GL_LESS)
+
+    def _draw_grounds(self, view: View, shadow: ShadowView, to_shade: Array | None) -> None:
+        self._light(self._ground, view, shadow)
+        self._ground.set("to_shade", np.eye(4) if to_shade is None else to_shade)
+        self._ground.set("shade_map", 1)
+        for ground in self.stage.grounds:
+            self._ground.set("shade_depth", 0.85 if to_shade is not None and ground.level else 0.0)
+            self._draw_ground(self._ground, ground, view)
+
+    def _draw_glass(self, view: View, shadow: ShadowView) -> None:
+        """Front faces alone, over everything else; they hide nothing behind them."""
+        GL.glEnable(GL.GL_CULL_FACE)
+        GL.glEnable(GL.GL_BLEND)
+        GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
+        GL.glDepthMask(False)
+        self._light(self._solid, view, shadow)
+        self._solid.set("glass", 1)
+        self._buffers.draw()
+        GL.glDepthMask(True)
+        GL.glDisable(GL.GL_BLEND)
+
+    def _draw_shade(self, view: View) -> Array | None:
+        if self._shade is None:
+            return None
+        ground = next(ground for ground in self.stage.grounds if ground.level)
+        point, axes = self._place(ground, view, 0)
+        bounds = self._shadow_bounds(view)
+        GL.glDisable(GL.GL_CULL_FACE)
+        to_shade = self._shade.draw(self._buffers, bounds, point, axes, view.eye)
+        GL.glEnable(GL.GL_CULL_FACE)
+        self._shade.bind(1)
+        return to_shade
+
+    def draw_sensors(self, view: View, target: Framebuffer) -> None:
+        """Draw depth along the view axis (m, inf for nothing) and body numbers (-1) into the colors of ``target``."""
+        if self._sensors is None:
+            self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        GL.glDisable(GL.GL_BLEND)
+        GL.glDisable(GL.GL_CULL_FACE)
+        target.bind()
+        GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        GL.glClearBufferfv(GL.GL_COLOR, 0, np.full(4, np.inf, dtype=np.float32))
+        GL.glClearBufferiv(GL.GL_COLOR, 1, np.full(4, -1, dtype=np.int32))
+        solid, ground = self._sensors
+        solid.use(to_clip=view.to_clip, forward=view.camera.forward)
+        self._buffers.draw()
+        ground.use(to_clip=view.to_clip, forward=view.camera.forward)
+        for plane in self.stage.grounds:
+            if plane.solid:
+                self._draw_ground(ground, plane, view)
+
+    def _draw_shadow(self, view: View) -> ShadowView:
+        size = self.quality.shadow_size
+        shadow = lighting.shadow_view(self._shadow_bounds(view), self.to_light, view.eye, size)
+        self._shadow_map.bind()
+        GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
+        GL.glPolygonOffset(1.5, 2.0)
+        self._shadow.use(to_light_clip=shadow.to_clip)
+        self._buffers.draw()
+        GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
+        return shadow
+
+    def _shadow_bounds(self, view: View) -> Bounds:
+        """All that is drawn, or what is near the camera's target where the stage is far larger than the picture."""
+        reach = 3.0 * view.camera.distance
+        if view.bounds.radius <= reach:
+            return view.bounds
+        return Bounds(np.array(view.camera.target), reach)
+
+    def _light(self, program: Program, view: View, shadow: ShadowView) -> None:
+        distance = max(view.camera.distance, 0.8 * view.bounds.radius)
+        pixel = 1.0 / self.quality.shadow_size
+        program.use(
+            to_clip=view.to_clip,
+            up=self.stage.up,
+            to_light=self.to_light,
+            sun=lighting.SUN,
+            horizon=lighting.HORIZON,
+            zenith=lighting.ZENITH,
+            bounce=lighting.BOUNCE,
+            haze_start=2.2 * distance,
+            haze_end=22.0 * distance,
+            to_shadow=shadow.to_texture,
+            shadow_texel=shadow.texel,
+            shadow_pixel=(pixel, pixel),
+            shadow_map=0,
+        )
+
+    def _draw_ground(self, program: Program, ground: Ground, view: View) -> None:
+        worlds = range(1 if ground.level else self.stage.num_worlds)
+        for world in worlds:
+            point, axes = self._place(ground, view, world)
+            height = float(axes[:, 2] @ (view.eye - point))
+            if height < 0.0 and not (ground.solid and ground.level):
+                continue  # from below, only the ground that the bodies stand on hides them
+            self._draw_square(program, ground, view, point, axes, height)
+
+    def _place(self, ground: Ground, view: View, world: int) -> tuple[Array, Array]:
+        """A point of a ground and its axes (columns), world frame."""
+        rotation = view.poses.rotation[world, ground.body]
+        point = view.poses.position[world, ground.body] + rotation @ ground.point
+        offset = np.zeros(3) if ground.level else self.stage.offsets[world]
+        return point + offset, rotation @ ground.axes
+
+    def _draw_square(
+        self, program: Program, ground: Ground, view: View, point: Array, axes: Array, height: float
+    ) -> None:
+        size = max(view.camera.distance, view.bounds.radius)
+        foot = -height * axes[:, 2]
+        from_point = axes[:, :2].T @ (view.eye - point)
+        spacing = lighting.grid_spacing(view.camera.distance)
+        uniforms: dict[str, Any] = {
+            "foot": foot,
+            "along_x": axes[:, 0],
+            "along_y": axes[:, 1],
+            "reach": float(_HORIZON * size),
+            "ground_color": lighting.GROUND,
+            "grid_offset": np.fmod(from_point, 10.0 * spacing),
+            "grid_spacing": spacing,
+            "grid_strength": 0.3,
+            "patch_center": axes[:, :2].T @ (point - view.eye),
+            "patch_half": 0.0 if ground.level else ground.half,
+        }
+        for name, value in uniforms.items():
+            program.set(name, value)
+        GL.glBindVertexArray(self._empty)
+        GL.glDrawArrays(GL.GL_TRIANGLE_STRIP, 0, 4)
+
+    def close(self) -> None:
+        """Give the GPU's memory back."""
+        if self._shade is not None:
+            self._shade.close()
+        for program in (self._solid, self._ground, self._sky, self._shadow, *(self._sensors or ())):
+            program.close()
+        self._buffers.close()
+        self._shadow_map.close()
+        GL.glDeleteVertexArrays(1, [self._empty])
+
+
+class _ShadowMap(Framebuffer):
+    def colors_bind(self) -> None:
+        """Make the depths readable as texture 0."""
+        assert self.depth is not None
+        self.depth.bind(0)
+
+
+def _shadow_map(size: int) -> _ShadowMap:
+    shadow_map = _ShadowMap(size, size, [], GL.GL_DEPTH_COMPONENT32F)
+    texture = shadow_map.depth
+    assert isinstance(texture, Texture)
+    texture.bind(0)
+    GL.glTexParameteri(texture.target, GL.GL_TEXTURE_COMPARE_MODE, GL.GL_COMPARE_REF_TO_TEXTURE)
+    GL.glTexParameteri(texture.target, GL.GL_TEXTURE_COMPARE_FUNC, GL.GL_LEQUAL)
+    for name in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+        GL.glTexParameteri(texture.target, name, GL.GL_LINEAR)
+    return shadow_map

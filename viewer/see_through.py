@@ -1,0 +1,53 @@
+"""Which of the world's shapes stand between the eye and the bodies: they are drawn as glass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+from gpusim.viewer.meshes import coarse_points
+from gpusim.viewer.stage import Stage
+
+_MOST_BODIES = 200
+_SHARE = 0.04
+"""A shape that hides more than this share of the bodies becomes glass."""
+
+
+class SeeThrough:
+    """Finds shapes of the world, other than grounds, that hide bodies."""
+
+    def __init__(self, stage: Stage) -> None:
+        kinds = np.array([shape.kind for shape in stage.model.shapes])
+        fixed = (stage.body == WORLD) & (stage.shape >= 0)
+        fixed[fixed] &= kinds[stage.shape[fixed]] != "height_field"
+        self._walls = np.flatnonzero(fixed)
+        low, high = np.zeros((len(stage), 3)), np.zeros((len(stage), 3))
+        for batch in stage.batches:
+            points = coarse_points(batch.mesh)
+            chosen = slice(batch.first, batch.first + batch.count)
+            low[chosen], high[chosen] = points.min(axis=0), points.max(axis=0)
+        self._low, self._high = low[self._walls], high[self._walls]
+        bodies = np.flatnonzero(stage.body != WORLD)
+        self._bodies = bodies[:: max(1, len(bodies) // _MOST_BODIES)]
+
+    def hiding(self, transforms: Array, eye: Array) -> Array:
+        """Indices of the instances that hide bodies from ``eye`` (m, world frame).
+
+        Args:
+            transforms: (instances, 3, 4) of the frame.
+            eye: position, (3,).
+        """
+        if not self._walls.size or not self._bodies.size:
+            return self._walls[:0]
+        inverse = np.linalg.inv(transforms[self._walls, :, :3])
+        origin = np.einsum("wij,wj->wi", inverse, eye - transforms[self._walls, :, 3])
+        aim = transforms[self._bodies, :, 3] - eye
+        # slabs: a ray from the eye (0) to a body (1) in the axes of each wall, (walls, bodies, 3)
+        ray = np.einsum("wij,bj->wbi", inverse, aim)
+        ray = np.where(np.abs(ray) < 1e-12, 1e-12, ray)
+        first = (self._low[:, None] - origin[:, None]) / ray
+        second = (self._high[:, None] - origin[:, None]) / ray
+        enter, leave = np.minimum(first, second).max(axis=2), np.maximum(first, second).min(axis=2)
+        hidden = (enter < leave) & (leave > 0.0) & (enter < 0.98) & (enter > 0.0)
+        return self._walls[hidden.mean(axis=1) > _SHARE]

@@ -1,0 +1,73 @@
+"""Soft shade on a level ground below bodies: how much of the sky they hide, as a small map made for each frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from OpenGL import GL
+
+from gpusim.typing import Array
+from gpusim.viewer.gl import Framebuffer, Program
+from gpusim.viewer.scene_buffers import SceneBuffers
+from gpusim.viewer.stage import Bounds
+
+_HEIGHTS, _SHADE = 256, 96
+"""Edges of the map of heights and of the shade, texels."""
+_WIDER = 1.5
+"""Width of the map over that of what stands on the ground."""
+
+
+class GroundShade:
+    """The map of one ground, gathered in ``spokes`` directions; needs a current context."""
+
+    def __init__(self, spokes: int) -> None:
+        self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)
+        self._shade = Framebuffer(_SHADE, _SHADE, [GL.GL_R16F])
+        self._from_below = Program("shadow.vert", "shadow.frag")
+        self._gather = Program("fill.vert", "shade.frag", SPOKES=spokes)
+        self._empty = GL.glGenVertexArrays(1)
+
+    def draw(self, buffers: SceneBuffers, bounds: Bounds, point: Array, axes: Array, eye: Array) -> Array:
+        """Make the map.
+
+        Args:
+            buffers: what hides the sky.
+            bounds: of it, world frame.
+            point: on the ground, world frame, m.
+            axes: (3, 3) columns x, y and the ground's normal, world frame.
+            eye: what the buffers' positions are relative to, m.
+
+        Returns:
+            (4, 4) from positions relative to the eye to the map's texture coordinates.
+        """
+        half = _WIDER * bounds.radius
+        local = axes.T @ (bounds.center - point)
+        top = max(float(local[2]) + bounds.radius, 1e-6)
+        to_clip = np.eye(4)
+        scale = np.array([1.0 / half, 1.0 / half, 2.0 / top])
+        to_clip[:3, :3] = axes.T * scale[:, None]
+        to_clip[:3, 3] = (axes.T @ (eye - point) - [local[0], local[1], 0.5 * top]) * scale
+        self._heights.bind()
+        GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        self._from_below.use(to_light_clip=to_clip)
+        buffers.draw()
+        self._shade.bind()
+        GL.glDisable(GL.GL_DEPTH_TEST)
+        assert self._heights.depth is not None
+        self._heights.depth.bind(0)
+        self._gather.use(heights=0, top=top, width=2.0 * half)
+        GL.glBindVertexArray(self._empty)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        to_texture = 0.5 * to_clip
+        to_texture[:3, 3] += 0.5
+        return to_texture
+
+    def bind(self, unit: int) -> None:
+        """Make the map readable as texture ``unit``."""
+        self._shade.colors[0].bind(unit)
+
+    def close(self) -> None:
+        """Give the GPU's memory back."""
+        for thing in (self._heights, self._shade, self._from_below, self._gather):
+            thing.close()
+        GL.glDeleteVertexArrays(1, [self._empty])

@@ -1,0 +1,45 @@
+#include "light.glsl"
+
+in vec3 position;
+in vec2 place;
+
+uniform vec3 along_x;
+uniform vec3 along_y;
+uniform vec3 ground_color;
+uniform vec2 grid_offset;   // of the foot from a line of the coarsest grid, m
+uniform float grid_spacing; // of the finest lines, m
+uniform float grid_strength;
+uniform vec2 patch_center;  // middle of a patch that does not reach the horizon, from the foot, m
+uniform float patch_half;   // half of its edge, m; 0: it reaches the horizon
+uniform mat4 to_shade;      // relative position to texture coordinates of the shade
+uniform float shade_depth;  // share of the sky's light that the shade can take; 0: there is none
+uniform sampler2D shade_map;
+
+out vec4 picture;
+
+// Share of a pixel that lines of a spacing cover, faded out where they lie closer than a few pixels.
+float lines(vec2 at, vec2 footprint, float spacing, float width) {
+    vec2 cell = footprint / spacing;
+    vec2 from_line = abs(fract(at / spacing - 0.5) - 0.5) / cell;
+    vec2 cover = clamp(0.5 * width + 0.5 - from_line, 0.0, 1.0) * clamp(0.22 / cell - 1.0, 0.0, 1.0);
+    return max(cover.x, cover.y);
+}
+
+void main() {
+    vec3 normal = cross(along_x, along_y);
+    vec2 at = place + grid_offset;
+    vec2 footprint = max(fwidth(place), 1e-7);
+    float grid = max(0.5 * lines(at, footprint, grid_spacing, 1.0), lines(at, footprint, 10.0 * grid_spacing, 1.3));
+    vec2 from_middle = abs(place - patch_center);
+    if (patch_half > 0.0 && max(from_middle.x, from_middle.y) > patch_half) discard;
+    float light = max(dot(normal, to_light), 0.0) * lit(position, normal);
+    vec3 around = mix(horizon, zenith, 0.4);
+    float open = 1.0;
+    if (shade_depth > 0.0) {
+        vec2 at_shade = (to_shade * vec4(position, 1.0)).xy;
+        vec2 edge = abs(at_shade - 0.5);
+        if (max(edge.x, edge.y) < 0.5) open -= shade_depth * texture(shade_map, at_shade).r;
+    }
+    vec3 color = ground_color * (1.0 - grid_strength * grid) * (around * AMBIENT + sun * light) * open;
+    picture = vec4(tone_mapped(hazed(color, position)), 1.0);
+}

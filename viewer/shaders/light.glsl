@@ -1,0 +1,100 @@
+// Light, sky, haze and tone mapping, shared by everything that is drawn. Positions are relative to the eye, world axes.
+
+uniform vec3 up;            // unit vector against gravity
+uniform vec3 to_light;      // unit vector
+uniform vec3 sun;           // color of the key light
+uniform vec3 horizon;       // sky at eye level
+uniform vec3 zenith;        // sky above
+uniform vec3 bounce;        // light from below
+uniform float haze_start;   // m
+uniform float haze_end;     // m
+uniform mat4 to_shadow;     // relative position to texture coordinates and depth
+uniform float shadow_texel; // m
+uniform vec2 shadow_pixel;  // a texel in texture coordinates
+uniform sampler2DShadow shadow_map;
+
+vec3 sky(vec3 direction) {
+    float height = clamp(dot(direction, up) * 1.8, 0.0, 1.0);
+    return mix(horizon, zenith, height * (2.0 - height));
+}
+
+vec3 hazed(vec3 color, vec3 position) {
+    float distance = length(position);
+    float share = clamp((distance - haze_start) / (haze_end - haze_start), 0.0, 1.0);
+    share = share * share * (3.0 - 2.0 * share);
+    return mix(color, sky(position / distance), share);
+}
+
+// Weighted sum of 3 x 3 or 5 x 5 texels by few bilinear reads, whose weights vary smoothly over a texel
+// (after Castano, Shadow Mapping Summary Part 1, 2013).
+float shadow_sum(vec3 place) {
+    vec2 texel = place.xy / shadow_pixel + 0.5;
+    vec2 base = floor(texel);
+    vec2 f = texel - base;
+    base -= 0.5;
+#if SHADOW_TAPS == 4
+    vec2 w0 = 3.0 - 2.0 * f, w1 = 1.0 + 2.0 * f;
+    vec2 o0 = (2.0 - f) / w0 - 1.0, o1 = f / w1 + 1.0;
+    float sum = w0.x * w0.y * texture(shadow_map, vec3((base + o0) * shadow_pixel, place.z));
+    sum += w1.x * w0.y * texture(shadow_map, vec3((base + vec2(o1.x, o0.y)) * shadow_pixel, place.z));
+    sum += w0.x * w1.y * texture(shadow_map, vec3((base + vec2(o0.x, o1.y)) * shadow_pixel, place.z));
+    sum += w1.x * w1.y * texture(shadow_map, vec3((base + o1) * shadow_pixel, place.z));
+    return sum / 16.0;
+#else
+    vec2 w[3] = vec2[3](4.0 - 3.0 * f, vec2(7.0), 1.0 + 3.0 * f);
+    vec2 o[3] = vec2[3]((3.0 - 2.0 * f) / w[0] - 2.0, (3.0 + f) / w[1], f / w[2] + 2.0);
+    float sum = 0.0;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            sum += w[i].x * w[j].y
+                 * texture(shadow_map, vec3((base + vec2(o[i].x, o[j].y)) * shadow_pixel, place.z));
+    return sum / 144.0;
+#endif
+}
+
+#if SHADOW_RINGS > 0
+// A wide soft edge: the tent above, at points spread evenly over a disk of the penumbra's radius.
+float shadow_disk(vec3 place) {
+    float sum = shadow_sum(place);
+    for (int k = 0; k < 6 * SHADOW_RINGS; ++k) {
+        float radius = SHADOW_RADIUS * sqrt((float(k) + 1.0) / float(6 * SHADOW_RINGS));
+        float angle = 2.39996323 * float(k);
+        sum += shadow_sum(place + vec3(radius * vec2(cos(angle), sin(angle)) * shadow_pixel, 0.0));
+    }
+    return sum / float(6 * SHADOW_RINGS + 1);
+}
+#endif
+
+// Share of the key light that arrives, 0 to 1. The offset along the normal keeps a surface from shading itself: a plane
+// at an angle to the light clears what is looked up around a point if it is lifted by that distance times the sine.
+float lit(vec3 position, vec3 normal) {
+    float cosine = dot(normal, to_light);
+    float sine = sqrt(max(1.0 - cosine * cosine, 0.0));
+    vec3 lifted = position + normal * shadow_texel * (0.7 + (SHADOW_RADIUS + 0.5 * float(SHADOW_TAPS)) * sine);
+    // where a surface is seen at a flat angle, a point may be off by its footprint
+    vec3 footprint = fwidth(position);
+    lifted += to_light * min(max(footprint.x, max(footprint.y, footprint.z)), 8.0 * shadow_texel);
+    vec3 place = (to_shadow * vec4(lifted, 1.0)).xyz;
+    vec2 edge = abs(place.xy - 0.5);
+    if (max(edge.x, edge.y) > 0.499 || place.z > 1.0) return 1.0;
+#if SHADOW_RINGS > 0
+    return shadow_disk(place);
+#else
+    return shadow_sum(place);
+#endif
+}
+
+// Khronos PBR Neutral: colors below the shoulder stay what they are, highlights roll off without turning gray.
+vec3 tone_mapped(vec3 color) {
+    float least = min(color.r, min(color.g, color.b));
+    color -= least < 0.08 ? least - 6.25 * least * least : 0.04;
+    float peak = max(color.r, max(color.g, color.b));
+    if (peak > 0.76) {
+        float reduced = 1.0 - 0.0576 / (peak + 0.24 - 0.76);
+        color *= reduced / peak;
+        color = mix(color, vec3(reduced), 1.0 - 1.0 / (0.15 * (peak - reduced) + 1.0));
+    }
+    // sRGB's curve by square roots, to a thousandth: powers take software renderers three times as long
+    vec3 s1 = sqrt(max(color, 0.0)), s2 = sqrt(s1), s3 = sqrt(s2);
+    return 0.585122381 * s1 + 0.783140355 * s2 - 0.368262736 * s3;
+}

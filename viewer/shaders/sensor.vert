@@ -1,0 +1,21 @@
+// Depth along the view axis and numbers of bodies, for camera sensors.
+
+layout(location = 0) in vec3 vertex;
+layout(location = 2) in vec4 row_x;
+layout(location = 3) in vec4 row_y;
+layout(location = 4) in vec4 row_z;
+layout(location = 7) in int instance_body;
+
+uniform mat4 to_clip;
+uniform vec3 forward;
+
+out float depth;
+flat out int body;
+
+void main() {
+    vec4 local = vec4(vertex, 1.0);
+    vec3 position = vec3(dot(row_x, local), dot(row_y, local), dot(row_z, local));
+    depth = dot(forward, position);
+    body = instance_body;
+    gl_Position = to_clip * vec4(position, 1.0);
+}

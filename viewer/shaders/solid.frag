@@ -1,0 +1,54 @@
+#include "light.glsl"
+
+in vec3 position;
+in vec3 normal;
+flat in vec4 color;
+flat in vec3 finish;
+in vec2 around_axis;
+
+out vec4 picture;
+
+void main() {
+    vec3 view = -normalize(position);
+    vec3 n = normalize(normal);
+    if (dot(n, view) < 0.0 && !gl_FrontFacing) n = -n;
+    float facing = max(dot(n, view), 1e-3);
+    float slant = dot(n, to_light);
+    float light = max(slant, 0.0);
+    if (light > 0.0 && color.a == 1.0) light *= lit(position, n);
+
+    vec3 base = color.rgb;
+    if (finish.z > 0.0) {
+        // four sectors about the axis of the mesh, their edges a pixel wide
+        vec2 side = clamp(around_axis / max(fwidth(around_axis), 1e-6), -1.0, 1.0);
+        base *= 1.0 + finish.z * side.x * side.y;
+    }
+    float roughness = finish.x, metal = finish.y;
+    vec3 diffuse = base * (1.0 - metal);
+    vec3 mirror = mix(vec3(0.04), base, metal);
+
+    // GGX; the visibility term of Karis and a mirrored sky only where the renderer can bear them
+    vec3 half_way = normalize(view + to_light);
+    float a = roughness * roughness;
+    float d = max(dot(n, half_way), 0.0);
+    d = d * d * (a * a - 1.0) + 1.0;
+    float gloss = 0.25 * a * a / (d * d);
+    float rim = 1.0 - facing;
+    rim *= rim;
+    rim *= rim * (1.0 - facing);
+    float above = 0.5 + 0.5 * dot(n, up);
+    vec3 around = mix(bounce, mix(horizon, zenith, 0.4), above);
+#if FINE_SHINE
+    float k = 0.5 * a + 0.125;
+    gloss /= (facing * (1.0 - k) + k) * (max(slant, 0.0) * (1.0 - k) + k);
+    vec3 bounced = reflect(-view, n);
+    vec3 mirrored = mix(bounce, sky(bounced), smoothstep(-0.35, 0.35, dot(bounced, up)));
+    mirrored = mix(around, mirrored, 1.0 - a);
+#else
+    vec3 mirrored = around;
+#endif
+    vec3 shine = (mirror + (max(vec3(1.0 - roughness), mirror) - mirror) * rim) * mirrored;
+
+    vec3 total = diffuse * (around * AMBIENT + sun * light) + shine * (0.4 + 0.5 * metal) + mirror * gloss * sun * light;
+    picture = vec4(tone_mapped(hazed(total, position)), color.a);
+}

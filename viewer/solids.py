@@ -1,0 +1,210 @@
+"""Solids for bodies without shapes: what a body of this mass and inertia would look like.
+
+Inertia alone is no shape, and many models take round numbers for it. The solid is therefore kept within the room that
+the body has between its neighbors; see ``Surroundings``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpusim.joints.base import triad
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+from gpusim.viewer.parts import com_of
+
+EQUAL = 0.02
+"""Moments that differ by less than this share count as equal."""
+THINNEST = 0.03
+"""Least half extent of a solid, as a share of its greatest one."""
+_IRON = 7800.0  # kg/m3
+_THINNEST_DISK = 0.12
+_ROOM = 0.33
+"""Greatest half extent, as a share of the distance to the nearest neighbor."""
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A box, ball or cylinder about a body's center of mass.
+
+    Attributes:
+        kind: "box", "ball" or "cylinder".
+        axes: (3, 3) columns are its axes in the body's; a cylinder's axis is the last one.
+        half: (3,) half extents along them, m.
+    """
+
+    kind: str
+    axes: Array
+    half: Array
+
+    def holds(self, point: Array, margin: float = 1.04) -> bool:
+        """Whether a point (body axes, from the center of mass) lies inside, or nearly."""
+        local = np.abs(self.axes.T @ point) / (margin * self.half)
+        if self.kind == "box":
+            return bool(np.all(local <= 1.0))
+        if self.kind == "ball":
+            return float(np.linalg.norm(local)) <= 1.0
+        return bool(math.hypot(local[0], local[1]) <= 1.0 and local[2] <= 1.0)
+
+    def thickened(self, least: float) -> Solid:
+        """The same with all half extents at least ``least`` m."""
+        return replace(self, half=np.maximum(self.half, least))
+
+    def reach(self, direction: Array) -> float:
+        """How far it extends from its center along a unit vector (body axes), m."""
+        return float(np.abs(self.axes.T @ direction) @ self.half)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the model says about the room around a body.
+
+    Attributes:
+        points: (n, 3) where joints, springs and cylinders hold the body, from its center of mass, body axes, m.
+        nearest: distance to the nearest center of mass or hold of a neighbor, m; inf for a body alone.
+        hinge: axis (3,) of a hinge that goes through the center of mass, body axes; None without one.
+        slides: a prismatic joint guides the body.
+    """
+
+    points: Array
+    nearest: float
+    hinge: Array | None
+    slides: bool
+
+
+def surroundings(model: Model) -> list[Surroundings]:
+    """The room of every body, in the builder's poses."""
+    points: list[list[Array]] = [[] for _ in model.bodies]
+    nearest = [math.inf] * len(model.bodies)
+    for body_a, point_a, body_b, point_b in attachments(model):
+        center_a, center_b = _center(model, body_a), _center(model, body_b)
+        for body, point, own, other, far in (
+            (body_a, point_a, center_a, center_b, _place(model, body_b, point_b)),
+            (body_b, point_b, center_b, center_a, _place(model, body_a, point_a)),
+        ):
+            if body == WORLD:
+                continue
+            points[body].append(point)
+            for place in (far, *(() if other is None else (other,))):
+                distance = float(np.linalg.norm(place - own))
+                if distance > 1e-6:
+                    nearest[body] = min(nearest[body], distance)
+    hinges, sliders = _hinges(model), _sliders(model)
+    return [
+        Surroundings(np.array(points[k]).reshape(-1, 3), nearest[k], hinges.get(k), k in sliders)
+        for k in range(len(model.bodies))
+    ]
+
+
+def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
+    """Everything that holds two bodies: (body a, point, body b, point), points from the centers of mass, body axes."""
+    found = []
+    for joint in model.joints:
+        if joint.kind != "free":
+            point_a = joint.parent_xform.position - com_of(model, joint.parent)
+            point_b = joint.child_xform.position - com_of(model, joint.child)
+            found.append((joint.parent, point_a, joint.child, point_b))
+    for actuator in model.actuators:
+        p = actuator.params
+        if "point_b" in p:
+            a, b = int(p["body_a"]), int(p["body_b"])
+            found.append((a, p["point_a"] - com_of(model, a), b, p["point_b"] - com_of(model, b)))
+    return found
+
+
+def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
+    """The solid of a body without shapes."""
+    spec = model.bodies[body]
+    if spec.kinematic:
+        return _plate(around)
+    moments, axes = np.linalg.eigh(np.asarray(spec.inertia, dtype=float))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] = -axes[:, 0]
+    low, middle, high = moments / spec.mass
+    if high - low <= EQUAL * high:
+        solid = _isotropic(high, around)
+    elif middle - low <= EQUAL * high:
+        solid = Solid("cylinder", axes, _cylinder(high, low))
+    else:
+        squares = 1.5 * np.array([middle + high - low, low + high - middle, low + middle - high])
+        solid = Solid("box", axes, np.sqrt(np.maximum(squares, 0.0)))
+        if _is_lopsided(solid, around):
+            return _weight(spec.mass, around)
+    return _fitted(solid, around)
+
+
+def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
+    """A bar that does not end where it is held: most of its mass lies in one place, such as the tip of a boom."""
+    if solid.half.max() < 4.0 * np.sort(solid.half)[1] or not len(around.points):
+        return False
+    farthest = float(np.linalg.norm(around.points, axis=1).max())
+    return farthest > 1.2 * float(solid.half.max())
+
+
+def _weight(mass: float, around: Surroundings) -> Solid:
+    """A ball of iron of that mass, but no wider than what it hangs on is long."""
+    radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
+    farthest = float(np.linalg.norm(around.points, axis=1).max())
+    return Solid("ball", np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
+
+
+def _isotropic(moment: float, around: Surroundings) -> Solid:
+    """Equal moments: a block where a slide guides it, a flywheel on its own hinge, else a ball."""
+    if around.slides:
+        return Solid("box", np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
+    if around.hinge is not None:
+        radius = math.sqrt(2.0 * moment)
+        return Solid("cylinder", triad(around.hinge), np.array([radius, radius, 0.22 * radius]))
+    return Solid("ball", np.eye(3), np.full(3, math.sqrt(2.5 * moment)))
+
+
+def _cylinder(axial: float, across: float) -> Array:
+    """Half extents of a cylinder from its moments over the mass."""
+    return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
+
+
+def _plate(around: Surroundings) -> Solid:
+    """A body that is moved, such as a road: a plate under what stands on it."""
+    size = around.nearest if math.isfinite(around.nearest) else 1.0
+    return Solid("box", np.eye(3), size * np.array([0.9, 0.9, 0.06]))
+
+
+def _fitted(solid: Solid, around: Surroundings) -> Solid:
+    """The solid shrunk into its room, and no thinner than can be seen."""
+    holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
+    room = np.maximum(_ROOM * around.nearest, holds * 1.02)
+    shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
+    half = solid.half * shrink
+    thinnest = _THINNEST_DISK if solid.kind == "cylinder" else THINNEST
+    return Solid(solid.kind, solid.axes, np.maximum(half, thinnest * half.max()))
+
+
+def _hinges(model: Model) -> dict[int, Array]:
+    """Axes of hinges through bodies' centers of mass, body axes."""
+    found: dict[int, Array] = {}
+    for joint in model.joints:
+        for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
+            if joint.kind == "revolute" and body != WORLD:
+                arm = xform.position - com_of(model, body)
+                if np.linalg.norm(arm) < 1e-9:
+                    found.setdefault(body, (xform.matrix() @ joint.params["columns"])[:, 2])
+    return found
+
+
+def _sliders(model: Model) -> set[int]:
+    return {body for j in model.joints if j.kind in ("prismatic", "planar") for body in (j.parent, j.child)}
+
+
+def _center(model: Model, body: int) -> Array | None:
+    return None if body == WORLD else model.bodies[body].xform.apply(model.bodies[body].com)
+
+
+def _place(model: Model, body: int, point: Array) -> Array:
+    """World place of a point given from a center of mass."""
+    if body == WORLD:
+        return np.asarray(point, dtype=float)
+    return model.bodies[body].xform.apply(point + model.bodies[body].com)

@@ -1,0 +1,290 @@
+"""The stage: everything of a model that is drawn, and where it is in each frame.
+
+A stage is made once from a model. For each frame it turns poses into one affine transform for every instance, by a few
+NumPy operations over all of them. Worlds stand side by side in a square; each has the same parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, ShapeSpec
+from gpusim.typing import Array
+from gpusim.viewer.actuator_parts import actuator_parts
+from gpusim.viewer.floor import Ground, find_grounds, up_of
+from gpusim.viewer.machine_parts import MachineParts
+from gpusim.viewer.materials import TERRAIN, body_finish
+from gpusim.viewer.meshes import MeshSource, coarse_points, shape_mesh
+from gpusim.viewer.parts import Part, Span, com_of
+from gpusim.viewer.stands import stands
+
+_TONES = 0.13
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Where bodies are.
+
+    Attributes:
+        position: (num_worlds, bodies + 1, 3) of the centers of mass, world frame, m; the last one is the world.
+        rotation: (num_worlds, bodies + 1, 3, 3) matrices, body to world.
+    """
+
+    position: Array
+    rotation: Array
+
+    @classmethod
+    def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
+        """From the arrays of a simulation's state, of the chosen worlds."""
+        chosen = list(worlds)
+        turned = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
+        return cls(np.asarray(position[chosen]), turned)
+
+    @classmethod
+    def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
+        """One world, from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
+        poses = cls.from_model(model)
+        poses.rotation[0, :-1] = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
+        coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
+        poses.position[0, :-1] = position + rotations.matvec(poses.rotation[0, :-1], coms)
+        return poses
+
+    @classmethod
+    def from_model(cls, model: Model) -> Poses:
+        """The builder's poses, one world."""
+        position = np.zeros((1, len(model.bodies) + 1, 3))
+        rotation = np.repeat(np.eye(3)[None, None], len(model.bodies) + 1, axis=1)
+        for k, body in enumerate(model.bodies):
+            position[0, k], rotation[0, k] = body.xform.apply(body.com), body.xform.matrix()
+        return cls(position, rotation)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Instances of one mesh: ``first`` to ``first + count``."""
+
+    mesh: MeshSource
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A sphere about something, m."""
+
+    center: Array
+    radius: float
+
+
+class Stage:
+    """Parts of a model in ``num_worlds`` worlds, sorted by mesh.
+
+    Args:
+        model: what to draw.
+        num_worlds: how many copies stand side by side.
+
+    Attributes:
+        batches: instances by mesh.
+        color: (instances, 3) linear color.
+        finish: (instances, 3) roughness, metal, and how strongly sectors about the mesh's z axis differ in tone.
+        body: (instances,) body index, -1 for the world.
+        world: (instances,) number of the world.
+        shape: (instances,) shape index, -1 for what is drawn of bodies without shapes.
+        grounds: planes of the model, or a floor below a model without one.
+        up: against gravity, unit vector (3,).
+        offsets: (num_worlds, 3) by which each world is moved, m.
+    """
+
+    def __init__(self, model: Model, num_worlds: int = 1) -> None:
+        self.model = model
+        self.num_worlds = num_worlds
+        self.up = up_of(model)
+        machine = MachineParts(model)
+        actuators = actuator_parts(model, machine)
+        parts = [*(_shape_part(model, k, s) for k, s in enumerate(model.shapes) if s.kind != "plane")]
+        parts += machine.parts + actuators[0]
+        self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
+        parts += stands(model, machine, self.grounds, self.up)
+        spans = machine.spans + actuators[1]
+        self._arrange(parts, spans)
+        self._radii: Array = np.zeros(0)
+        self.offsets = np.zeros((num_worlds, 3))
+        poses = Poses.from_model(model)
+        self._radii = np.repeat([_reach(b.mesh) for b in self.batches], [b.count for b in self.batches])
+        alone = self._one_world(poses)
+        self.offsets = grid_offsets(num_worlds, alone.radius, self.up)
+        self.home = self.bounds(self.transforms(_repeated(poses, num_worlds)))
+
+    def _arrange(self, parts: list[Part], spans: list[Span]) -> None:
+        """Sort everything by mesh; within a mesh by world."""
+        pieces: list[Part | Span] = [*parts, *spans]
+        meshes: dict[str, MeshSource] = {}
+        for piece in pieces:
+            meshes.setdefault(piece.mesh.key, piece.mesh)
+        place = {key: k for k, key in enumerate(meshes)}
+        mesh_of = np.array([place[p.mesh.key] for p in pieces], dtype=np.int64)
+        worlds = self.num_worlds
+        order = np.lexsort((np.tile(np.arange(worlds), len(pieces)), np.repeat(mesh_of, worlds)))
+        which: Array = order // worlds
+        self.world: Array = order % worlds
+        counts = np.bincount(mesh_of, minlength=len(meshes)) * worlds
+        firsts = np.cumsum(counts) - counts
+        self.batches = [Batch(m, int(f), int(c)) for m, f, c in zip(meshes.values(), firsts, counts, strict=True)]
+        finishes = [p.finish for p in pieces]
+        self.color = np.array([f.linear() for f in finishes], dtype=np.float32).reshape(-1, 3)[which]
+        surfaces = [(p.finish.roughness, p.finish.metal, _tones(p)) for p in pieces]
+        self.finish = np.array(surfaces, dtype=np.float32).reshape(-1, 3)[which]
+        owner = [p.body if isinstance(p, Part) else p.owner for p in pieces]
+        self.body = np.array(owner, dtype=np.int32)[which]
+        self.shape = np.array([p.shape if isinstance(p, Part) else -1 for p in pieces], dtype=np.int32)[which]
+        fixed = which < len(parts)
+        self._fixed, self._spanning = np.flatnonzero(fixed), np.flatnonzero(~fixed)
+        self._part = _PartArrays(parts, which[fixed])
+        self._span = _SpanArrays(spans, which[~fixed] - len(parts), self.model)
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    def transforms(self, poses: Poses) -> Array:
+        """Affine transforms of all instances, (instances, 3, 4): mesh coordinates to the world frame, m."""
+        result = np.empty((len(self), 3, 4))
+        if self._fixed.size:
+            world = self.world[self._fixed]
+            result[self._fixed] = self._part.transforms(poses, world)
+        if self._spanning.size:
+            world = self.world[self._spanning]
+            result[self._spanning] = self._span.transforms(poses, world)
+        result[:, :, 3] += self.offsets[self.world]
+        return result
+
+    def corners(self, transforms: Array) -> Array:
+        """Corners of boxes about all instances, (8 instances, 3), world frame, m."""
+        corners = []
+        for batch in self.batches:
+            points = coarse_points(batch.mesh)
+            low, high = points.min(axis=0), points.max(axis=0)
+            box = np.array([[(low, high)[(k >> j) & 1][j] for j in range(3)] for k in range(8)])
+            places = transforms[batch.first : batch.first + batch.count]
+            corners.append(np.einsum("nij,kj->nki", places[:, :, :3], box) + places[:, None, :, 3])
+        return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
+
+    def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
+        """A sphere about instances (all if none are chosen); of radius 1 about the origin where there are none."""
+        if chosen is not None:
+            transforms, radii = transforms[chosen], self._radii[chosen]
+        else:
+            radii = self._radii
+        if not len(transforms):
+            return Bounds(np.zeros(3), 1.0)
+        stretch = np.sqrt((transforms[:, :, :3] ** 2).sum(axis=1).max(axis=1))
+        reach = (radii * stretch)[:, None]
+        low, high = (transforms[:, :, 3] - reach).min(axis=0), (transforms[:, :, 3] + reach).max(axis=0)
+        center = 0.5 * (low + high)
+        far = np.linalg.norm(transforms[:, :, 3] - center, axis=1) + reach[:, 0]
+        return Bounds(center, float(far.max()))
+
+    def _one_world(self, poses: Poses) -> Bounds:
+        first = np.flatnonzero(self.world == 0)
+        return self.bounds(self.transforms(_repeated(poses, self.num_worlds)), first)
+
+
+class _PartArrays:
+    """Places of parts in their bodies, an entry for each instance."""
+
+    def __init__(self, parts: list[Part], which: Array) -> None:
+        self.body = np.array([p.body for p in parts], dtype=np.int64)[which]
+        local = [np.concatenate([p.linear, p.offset[:, None]], axis=1) for p in parts]
+        self.local = np.array(local).reshape(-1, 3, 4)[which]
+
+    def transforms(self, poses: Poses, world: Array) -> Array:
+        # body -1 is the last column, which is the world's
+        result: Array = poses.rotation[world, self.body] @ self.local
+        result[:, :, 3] += poses.position[world, self.body]
+        return result
+
+
+class _SpanArrays:
+    """Ends of spans, an entry for each instance."""
+
+    def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
+        self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]
+        self.body_b = np.array([s.body_b for s in spans], dtype=np.int64)[which]
+        self.point_a = np.array([s.point_a for s in spans]).reshape(-1, 3)[which]
+        self.point_b = np.array([s.point_b for s in spans]).reshape(-1, 3)[which]
+        self.radius = np.array([s.radius for s in spans])[which]
+        self.start = np.array([s.start for s in spans]).reshape(-1, 2)[which]
+        self.end = np.array([s.end for s in spans]).reshape(-1, 2)[which]
+        # a direction across the line, fixed in body a, so that a coil does not turn about its own axis
+        poses = Poses.from_model(model)
+        line = _unit(self._points(poses, 0, "b") - self._points(poses, 0, "a"))
+        helper = np.where(np.abs(line[:, 1:2]) < 0.8, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
+        self.helper = np.einsum("nji,nj->ni", poses.rotation[0, self.body_a], helper)
+
+    def _points(self, poses: Poses, world: Array | int, end: str) -> Array:
+        body, point = (self.body_a, self.point_a) if end == "a" else (self.body_b, self.point_b)
+        turned: Array = rotations.matvec(poses.rotation[world, body], point)
+        return turned + poses.position[world, body]
+
+    def transforms(self, poses: Poses, world: Array) -> Array:
+        a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
+        length = np.linalg.norm(b - a, axis=1)
+        z = _unit(b - a)
+        y = _unit(np.cross(z, rotations.matvec(poses.rotation[world, self.body_a], self.helper)))
+        low = np.clip(self.start[:, 0] + self.start[:, 1] * length, 0.0, length)
+        high = np.clip(self.end[:, 0] + self.end[:, 1] * length, 0.0, length)
+        piece = np.maximum(high - low, 1e-6)
+        columns = [np.cross(y, z) * self.radius[:, None], y * self.radius[:, None], z * piece[:, None]]
+        return np.stack([*columns, a + z * low[:, None]], axis=2)
+
+
+def _unit(vectors: Array) -> Array:
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Array = np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [[0.0, 0.0, 1.0]])
+    return unit
+
+
+def _tones(piece: Part | Span) -> float:
+    """Round shapes that move get sectors of two tones, or nobody would see them roll."""
+    shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
+    return _TONES if shown else 0.0
+
+
+def _shape_part(model: Model, index: int, shape: ShapeSpec) -> Part:
+    mesh, stretch = shape_mesh(shape)
+    offset = shape.xform.position - com_of(model, shape.body)
+    finish = TERRAIN if shape.kind == "height_field" and shape.body == WORLD else body_finish(shape.body)
+    return Part(mesh, shape.body, shape.xform.matrix() * stretch, offset, finish, index)
+
+
+def _reach(mesh: MeshSource) -> float:
+    """Radius of a mesh about its origin."""
+    return float(np.linalg.norm(coarse_points(mesh), axis=1).max())
+
+
+def _repeated(poses: Poses, worlds: int) -> Poses:
+    return Poses(np.repeat(poses.position, worlds, axis=0), np.repeat(poses.rotation, worlds, axis=0))
+
+
+def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
+    """Places of worlds in a square across ``up``, (num_worlds, 3), m; one world stays where it is.
+
+    World 0 is at the back left corner, as the first letter of a page.
+    """
+    side = math.ceil(math.sqrt(num_worlds))
+    number = np.arange(num_worlds)
+    row, column = number // side, number % side
+    x = np.cross([0.0, 1.0, 0.0], up) if abs(up[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+    x /= np.linalg.norm(x)
+    y = np.cross(up, x)
+    pitch = 2.1 * radius
+    rows = math.ceil(num_worlds / side)
+    across = (column - 0.5 * (side - 1)) * pitch
+    deep = (0.5 * (rows - 1) - row) * pitch
+    places: Array = across[:, None] * x + deep[:, None] * y
+    return places if num_worlds > 1 else np.zeros((1, 3))

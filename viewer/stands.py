@@ -1,0 +1,50 @@
+"""Posts from the ground to hinges of the world that hang in the air, so that a picture tells where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.joints.base import joint_frames
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+from gpusim.viewer.floor import Ground
+from gpusim.viewer.machine_parts import MachineParts
+from gpusim.viewer.materials import FIXTURE
+from gpusim.viewer.parts import Part, cylinder_part
+
+_LOW = 4.0
+"""Hinges below this many half lengths of their pins need no post."""
+_ASLANT = 0.5
+
+
+def stands(model: Model, machine: MachineParts, grounds: list[Ground], up: Array) -> list[Part]:
+    """A post and a foot for every hinge between a body and the world."""
+    level = next((ground for ground in grounds if ground.level), None)
+    if level is None:
+        return []
+    floor = float(level.point @ up)
+    parts: list[Part] = []
+    for joint in model.joints:
+        if joint.kind != "revolute" or joint.parent != WORLD:
+            continue
+        frames = joint_frames(joint)
+        radius, half = machine.pin_size(joint)
+        axis = behind(frames.axes_a[:, 2])
+        upright = abs(float(axis @ up)) > _ASLANT
+        axis = -up if upright else axis
+        top = frames.point_a + axis * (half + 0.7 * radius)
+        height = float(top @ up) - floor
+        if height < _LOW * half:
+            continue
+        post = 1.1 * radius
+        middle = top - 0.5 * height * up
+        parts.append(cylinder_part(WORLD, middle, up, post, 0.5 * height, FIXTURE))
+        parts.append(cylinder_part(WORLD, top - (height - 0.4 * post) * up, up, 4.0 * post, 0.4 * post, FIXTURE))
+    return parts
+
+
+def behind(axis: Array) -> Array:
+    """The direction along an axis that points away from where pictures are mostly taken: front, right and above."""
+    side: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
+    return side

@@ -1,0 +1,149 @@
+"""How low a machine can hang: a floor that is drawn for the picture alone must lie below that."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.joints.base import joint_frames
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, JointSpec
+from gpusim.typing import Array
+from gpusim.viewer.parts import com_of
+
+if TYPE_CHECKING:
+    from gpusim.viewer.machine_parts import MachineParts
+
+_SLIDES = ("prismatic", "cylindrical", "planar")
+_UPRIGHT = 0.95
+_LOOP = 0.8
+"""How much of a link's half length may hang below the link before it in a loop, which holds it on both sides."""
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A joint on the way from the world to a body."""
+
+    joint: JointSpec
+    parent: int
+    body: int
+    parent_point: Array
+    body_point: Array
+
+
+def lowest_swing(model: Model, machine: MachineParts, up: Array) -> float:
+    """Height along ``up`` that nothing which swings on joints gets below, m; inf where nothing swings.
+
+    A joint is no lower than its body's lowest place of it. Bodies that a cylinder, servo, motor, slider or upright
+    hinge guides count where they are. Of loops only the first link is taken to turn freely; the others go no lower.
+    """
+    branches, loops = _tree(model)
+    guided = _guided(model)
+    steady = {WORLD}
+    lowest: dict[int, float] = {}
+    for branch in branches:
+        a, b = branch.parent, branch.body
+        arm = float(np.linalg.norm(branch.body_point))
+        if b in guided or (a in steady and _turns_upright(model, branch, up)):
+            steady.add(b)
+        elif a in steady:
+            hinge = height(model, a, branch.parent_point, up) - _slack(branch.joint)
+            lowest[b] = hinge - arm - _beyond(machine, b, branch.body_point)
+        elif b in loops:
+            lowest[b] = lowest[a] - _LOOP * arm
+        else:
+            lowest[b] = lowest[a] - _slack(branch.joint) - arm - _beyond(machine, b, branch.body_point)
+    return min(lowest.values(), default=math.inf)
+
+
+def height(model: Model, body: int, point: Array, up: Array) -> float:
+    """Height of a point (from the center of mass, body axes) along ``up`` in the builder's poses, m."""
+    place = point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
+    return float(place @ up)
+
+
+def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
+    """Joints that reach each body first from the world, in order, and the bodies that lie in loops."""
+    at: dict[int, list[JointSpec]] = {}
+    for joint in model.joints:
+        if joint.kind != "free":
+            at.setdefault(joint.parent, []).append(joint)
+            at.setdefault(joint.child, []).append(joint)
+    branches: list[_Branch] = []
+    above: dict[int, int] = {WORLD: WORLD}
+    loops: set[int] = set()
+    used: set[str] = set()
+    queue = deque([WORLD])
+    while queue:
+        a = queue.popleft()
+        for joint in at.get(a, []):
+            if joint.label in used:
+                continue
+            used.add(joint.label)
+            b = joint.child if joint.parent == a else joint.parent
+            if b in above:
+                loops |= _way_up(a, above) ^ _way_up(b, above)
+                continue
+            above[b] = a
+            xform_a, xform_b = joint.parent_xform, joint.child_xform
+            if joint.parent != a:
+                xform_a, xform_b = xform_b, xform_a
+            point_a, point_b = xform_a.position - com_of(model, a), xform_b.position - com_of(model, b)
+            branches.append(_Branch(joint, a, b, point_a, point_b))
+            queue.append(b)
+    return branches, loops
+
+
+def _way_up(body: int, above: dict[int, int]) -> set[int]:
+    way = set()
+    while body != WORLD:
+        way.add(body)
+        body = above[body]
+    return way
+
+
+def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
+    """How far a body reaches beyond its center of mass as seen from where it is held, m."""
+    solid = machine.solids[body]
+    length = float(np.linalg.norm(hold))
+    own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
+    far = np.linalg.norm(machine.holds(body) - hold, axis=1).max(initial=0.0)
+    return max(own, float(far) - length)
+
+
+def _slack(joint: JointSpec) -> float:
+    """Length of a rod or rope, m."""
+    if joint.kind != "distance":
+        return 0.0
+    rod = joint.params["rod"]
+    length = float(np.ravel(joint.params["limit_upper"])[0]) if rod is None else float(rod)
+    return length if math.isfinite(length) else 0.0
+
+
+def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
+    if branch.joint.kind != "revolute":
+        return False
+    frames = joint_frames(branch.joint)
+    axis = frames.axes_a[:, 2]
+    if branch.joint.parent != WORLD:
+        axis = model.bodies[branch.joint.parent].xform.rotate(axis)
+    return abs(float(axis @ up)) > _UPRIGHT
+
+
+def _guided(model: Model) -> set[int]:
+    """Bodies on which a cylinder, a servo or a motor acts, or that slide."""
+    guided: set[int] = set()
+    for actuator in model.actuators:
+        p = actuator.params
+        if actuator.kind == "cylinder":
+            guided |= {int(p["body_a"]), int(p["body_b"])}
+        elif actuator.kind in ("servo", "motor"):
+            guided |= {model.joints[p["joint"]].parent, model.joints[p["joint"]].child}
+    for joint in model.joints:
+        if joint.kind in _SLIDES:
+            guided |= {joint.parent, joint.child}
+    return guided - {WORLD}
