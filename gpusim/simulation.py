@@ -376,7 +376,7 @@ class Simulation:
         array[worlds, column] = value
         check_parameter(self.model, self.parameters, name, array, column)
         self.parameters[name] = array
-        self.backend.refresh_parameters()
+        self.backend.refresh_parameters(name)
         self.changed()
 
     # Reset, assembly, health.

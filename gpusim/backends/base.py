@@ -111,8 +111,8 @@ class Backend(Protocol):
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self) -> None:
-        """Derive what follows from the parameters; call after one was written."""
+    def refresh_parameters(self, name: str = "") -> None:
+        """Derive what follows from the parameters; call after one was written, with its name if it is the only one."""
 
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""

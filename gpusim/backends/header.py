@@ -276,7 +276,9 @@ def _push_phase() -> list[str]:
     """Item: a body; sums the actuators that push it, in order."""
     out = [
         "GPUSIM_PHASE void push_body(const World& w, int b) {",
-        "    double force[3] = {0.0, 0.0, 0.0}, torque[3] = {0.0, 0.0, 0.0};",
+        "    double force[3], torque[3];",
+        "    copy3(w.applied_force() + 3 * b, force);",
+        "    copy3(w.applied_torque() + 3 * b, torque);",
         "    for (int n = w.body_push_start()[b]; n < w.body_push_start()[b + 1]; ++n) {",
         "        int i = w.body_push()[n];",
     ]

@@ -28,7 +28,7 @@ from gpusim.errors import unknown_name
 from gpusim.health import KernelQuarantine
 from gpusim.model.fields import DERIVED_FIELDS
 from gpusim.model.model import Model
-from gpusim.model.parameters import derived_parameters
+from gpusim.model.parameters import UNDERIVED, derived_parameters
 from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.work import Work
@@ -253,8 +253,12 @@ class KernelBackend(ABC):
         }
         return int(special[name] if name in special else getattr(self.config, name))
 
-    def refresh_parameters(self) -> None:
-        """Pass parameters on, and what is derived from them; call after one was written."""
+    def refresh_parameters(self, name: str = "") -> None:
+        """Pass parameters on, and what is derived from them; call after one was written, with its name if it is one."""
+        if name in UNDERIVED:
+            self._place_parameter(name, np.asarray(self._parameters[name], np.float64))
+            self.sync_arguments()
+            return
         if self._work is not None:
             self._work.refresh_parameters()
         a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)

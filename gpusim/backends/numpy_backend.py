@@ -13,6 +13,7 @@ from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
+from gpusim.model.parameters import UNDERIVED
 from gpusim.model.state import State
 from gpusim.reference import (
     actuate,
@@ -146,9 +147,10 @@ class NumpyBackend:
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self) -> None:
+    def refresh_parameters(self, name: str = "") -> None:
         """Derive what follows from the parameters; call after one was written."""
-        self.work.refresh_parameters()
+        if name not in UNDERIVED:
+            self.work.refresh_parameters()
 
     def collide(self, step_time: float) -> None:
         """Stages collide and color."""

@@ -38,6 +38,8 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("gravity", ("worlds", 3), "pose", "m/s2", "acceleration of free fall, world frame"),
     Field("mass", ("worlds", "bodies"), "pose", "kg", "mass"),
     Field("inertia", ("worlds", "bodies", 3, 3), "pose", "kg m2", "about the center of mass, body axes"),
+    Field("applied_force", ("worlds", "bodies", 3), "pose", "N", "from outside, at the center of mass, world frame"),
+    Field("applied_torque", ("worlds", "bodies", 3), "pose", "N m", "from outside, world frame"),
     Field("limit_lower", ("worlds", "axes"), "pose", "m", "lower limit of an axis (rad on a turn)"),
     Field("limit_upper", ("worlds", "axes"), "pose", "m", "upper limit of an axis"),
     Field("damping", ("worlds", "axes"), "pose", "N s/m", "viscous damping of an axis"),

@@ -178,6 +178,8 @@ def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Arr
         "gravity": builder.gravity[None].copy(),
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
         "inertia": inertia[None],
+        "applied_force": np.zeros((1, len(inertia), 3)),
+        "applied_torque": np.zeros((1, len(inertia), 3)),
     }
     for name in AXIS_PARAMETERS:
         parameters[name] = np.array([[a.params[name] for a in collector.axes]], dtype=np.float64).reshape(1, -1)

@@ -10,6 +10,9 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
+UNDERIVED = ("applied_force", "applied_torque")
+"""Parameters that nothing follows from; they are written often."""
+
 
 def derived_parameters(dynamic: Array, p: dict[str, Array], real: Any) -> dict[str, Array]:
     """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS; ``dynamic`` (bodies,) as in the topology."""

@@ -8,8 +8,8 @@ from gpusim.reference.work import Work
 
 def actuate(w: Work) -> None:
     """Let every actuator add its force or its share of the law."""
-    w.force[:] = 0.0
-    w.torque[:] = 0.0
+    w.force[:] = w.parameters["applied_force"]
+    w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
     for group in w.groups.values():
         group.type.push(group, w)

@@ -249,7 +249,7 @@ def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> 
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
-    new = w.model.contact.rolls[m.shape].any(axis=1) | (w.config.substeps == 1)
+    new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, place), zero)
         turn = np.where(goes_on & new, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
@@ -308,7 +308,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
 def slip(w: Work) -> None:
     """Stage drift: how far sticking points slip in it; the arms, for the next substep."""
     if w.contacts is not None:
-        w.contacts.substep += 1
+        w.contacts.arrays["substep"] += 1
     if w.touch is None:
         return
     m, real, h = w.touch.all, w.real.type, w.real.type(w.h)

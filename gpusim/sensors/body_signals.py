@@ -58,6 +58,15 @@ class BodySignals:
             lambda: self._parameter("inertia"), self.write_inertia,
         )  # fmt: skip
 
+        for kind, unit in (("force", "N"), ("torque", "N m")):
+            name = f"applied_{kind}"
+            where = "at the center of mass, " if kind == "force" else ""
+            table.add(
+                prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
+                lambda name=name: self._parameter(name),  # type: ignore[misc]
+                lambda worlds, value, name=name: self.sim.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
+            )  # fmt: skip
+
     def _parameter(self, name: str) -> Array:
         return np.asarray(self.sim.parameter(name)[:, self.index])
 
