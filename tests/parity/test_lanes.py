@@ -1,0 +1,91 @@
+"""Manifolds solved side by side by vectors, in any number, give the bits of one after another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpusim import Simulation, SolverConfig
+from gpusim.backends import native_backend
+from gpusim.backends.contact_tables import by_place
+from gpusim.backends.native_backend import NativeBackend
+
+from .test_team import heap, leg
+
+pytestmark = pytest.mark.native
+
+STEPS = 30
+#: Lanes and the defines of the build; the plain one has a GPU's items, of one record each, in a GPU's layout.
+LAYOUTS = {"float32": [(16, {}), (8, {}), (32, {"GPUSIM_PLAIN": "1"})], "float64": [(8, {}), (4, {})]}
+
+
+def run(
+    dtype: str,
+    lanes: int,
+    defines: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    launch: str,
+    solver: str = "colored",
+) -> Simulation:
+    """A heap after some steps, of two worlds that differ; its memory was full of NaN. With joints: a leg and a box."""
+    plain = native_backend.model_variant
+
+    def with_defines(*args: object) -> object:
+        variant = plain(*args)  # type: ignore[arg-type]
+        return dataclasses.replace(variant, defines=variant.defines | defines)
+
+    monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
+    monkeypatch.setattr(native_backend, "model_variant", with_defines)
+    config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=6, joint_solver=solver)
+    builder = heap(70) if solver == "colored" else leg()
+    sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
+    sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
+    sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
+    sim.step(STEPS)
+    assert sim.health().all()
+    return sim
+
+
+@pytest.mark.parametrize("dtype", sorted(LAYOUTS))
+def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run(dtype, 1, {}, monkeypatch, "fused")
+    expected = {name: array.tobytes() for name, array in alone.state.variables().items()}
+    for lanes, defines in LAYOUTS[dtype]:
+        found = run(dtype, lanes, defines, monkeypatch, "staged")
+        for name, array in found.state.variables().items():
+            assert array.tobytes() == expected[name], (lanes, name)
+    sizes = found.backend.slab_array("color_size")
+    assert sizes[:, 6].all(), "no overflow"
+    assert (sizes[:, :6] % lanes).any(), "all lists fill their vectors"
+
+
+def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The direct solver takes single records out of the lanes."""
+    states = [run("float64", lanes, {}, monkeypatch, "fused", "direct").state.variables() for lanes in (1, 4)]
+    for name, array in states[0].items():
+        assert array.tobytes() == states[1][name].tobytes(), name
+
+
+def test_records_come_back_by_place() -> None:
+    memory = np.arange(2 * 8 * 3).reshape(2, 8, 3)
+    records = by_place(memory, 4)
+    flat = memory.reshape(2, 2, 3, 4)
+    for world in range(2):
+        for place in range(8):
+            np.testing.assert_array_equal(records[world, place], flat[world, place // 4, :, place % 4])
+
+
+def test_contacts_read_the_same() -> None:
+    """The report finds the records wherever they stand."""
+    found = []
+    for dtype in ("float32", "float64"):
+        config = SolverConfig(dt=2e-3, joint_solver="colored")
+        sim = Simulation(heap(70).finalize(), backend="native", dtype=dtype, launch="staged", config=config)
+        assert sim.backend.sizes["lanes"] > 1  # type: ignore[union-attr]
+        sim.step(5)
+        found.append(sim.contacts())
+    assert len(found[0].gap) == len(found[1].gap) > 100
+    np.testing.assert_allclose(found[0].point, found[1].point, atol=1e-5)
+    np.testing.assert_allclose(found[0].normal, found[1].normal, atol=1e-5)
