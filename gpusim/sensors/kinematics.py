@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.geometry import rotations
-from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, Coordinate, joint_type
+from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, Coordinate
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
@@ -132,8 +132,3 @@ def subtree(model: Model, joint: int) -> list[int]:
             if other.parent == body and ends:
                 found.append(other.child)
     return found
-
-
-def coordinate_count(model: Model, joint: int) -> int:
-    """Number of coordinates of a joint."""
-    return len(joint_type(model.joints[joint].kind).coordinates)
