@@ -3,10 +3,16 @@
 #pragma once
 #include "rows.cuh"
 
+// One inertia about all axes: the rate of a ball or a cube does not turn.
+GPUSIM_FN bool is_round(const real* m) {
+    return m[0] == m[4] && m[0] == m[8] && m[1] == real(0) && m[2] == real(0) && m[3] == real(0) && m[5] == real(0) &&
+           m[6] == real(0) && m[7] == real(0);
+}
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
 GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
+    if (is_round(inertia)) return copy3(w.twist() + 6 * b + 3, out);
     real rate[3], momentum[3], slope[9], cross[9];
     turn_back3(rotation, w.twist() + 6 * b + 3, rate);
     turn3(inertia, rate, momentum);

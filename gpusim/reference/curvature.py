@@ -73,7 +73,13 @@ def midpoint_rate(w: Work) -> Array:
         first = matvec(cross, momentum)
         turned = momentum - factor[..., None] * (first - matvec(cross, first))
         rate = rate - matvec(slope, matvec(w.inertia, rate) - turned)
-    return matvec(w.rotation_real, rate)
+    return np.where(_is_round(w)[..., None], w.twist[..., 3:], matvec(w.rotation_real, rate))
+
+
+def _is_round(w: Work) -> Array:
+    """Bodies with one inertia about all axes, (worlds, bodies): the rate of a ball or a cube does not turn."""
+    first: Array = w.inertia[..., :1, :1]
+    return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
 
 def _turn_operators(w: Work) -> Array:
