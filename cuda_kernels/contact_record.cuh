@@ -40,8 +40,10 @@ template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int st
 }
 #if !(ITEM_LANES == 1)
 template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
+    int body[LANES];
+    whole_numbers(r[AT_BODIES + side], body);
     for (int l = 0; l < LANES; ++l) {
-        const T* own = from + stride * lane_body(r, side, l);
+        const T* own = from + stride * body[l];
         for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(own[k]);
     }
 }
@@ -94,11 +96,15 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
 GPUSIM_FN void load_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     double* anchor = anchor_at(w, place);
+    r[AT_MOVED] = r[AT_MOVED + 1] = real(-1);
     if (!is_filled(w, place)) return;
     const int m = w.color_member()[place];
     const double *law = pair_law(w, m), *normal = w.pair_normal() + 3 * m;
     for (int side = 0; side < 2; ++side) {
-        r[AT_BODIES + side] = real(side_body(w, m, side));
+        const int body = side_body(w, m, side);
+        r[AT_BODIES + side] = real(body);
+        // Which body's velocity the manifold changes, -1 for none.
+        r[AT_MOVED + side] = real(w.dynamic()[body] ? body : -1);
         r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
     }
     r[AT_COUNT] = real(w.pair_points()[m]);

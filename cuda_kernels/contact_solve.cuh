@@ -192,19 +192,33 @@ template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity
     relative_twist(r, velocity, s.twist);
     s.most = N{};
 }
-// What a wrench does to both bodies; those of an overflow manifold leave it for the sum over each body.
-template <class R, class N> GPUSIM_FN void move_sides(const World& w, int place, R r, int lanes, bool shared, const N* wrench) {
+// What a wrench does to both bodies.
+template <class R, class N> GPUSIM_FN void move_sides(const World& w, R r, int lanes, const N* wrench) {
+    for (int side = 0; side < 2; ++side) {
+        int body[LANES];
+        N moved[6];
+        side_motion(r, side, wrench, moved);
+        whole_numbers(r[AT_MOVED + side], body);
+        for (int l = 0; l < lanes; ++l) {
+            real* velocity = w.twist() + 6 * body[l];
+            for (int k = 0; body[l] >= 0 && k < 6; ++k) velocity[k] += lane_of(moved[k], l);
+        }
+    }
+}
+// An overflow manifold leaves it for the sum over each body.
+template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
         side_motion(r, side, wrench, moved);
-        for (int l = 0; l < lanes && is_filled(w, place + l); ++l) {
-            const int b = lane_body(r, side, l);
-            if (!w.dynamic()[b] && !shared) continue;
-            const int m = w.color_member()[place + l];
-            real* velocity = shared ? w.part_change() + 6 * (2 * m + side) : w.twist() + 6 * b;
-            for (int k = 0; k < 6; ++k) velocity[k] = shared ? lane_of(moved[k], l) : velocity[k] + lane_of(moved[k], l);
+        for (int l = 0; l < ITEM_LANES && is_filled(w, place + l); ++l) {
+            real* part = w.part_change() + 6 * (2 * w.color_member()[place + l] + side);
+            for (int k = 0; k < 6; ++k) part[k] = lane_of(moved[k], l);
         }
     }
+}
+template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, R r, bool shared, const N* wrench) {
+    if (shared) leave_parts(w, place, r, wrench);
+    else move_sides(w, r, ITEM_LANES, wrench);
 }
 // Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010): what a sweep changes
 // is a gradient, and the course of the sweeps so far is gone again by the share beta = |change|^2/|change before|^2, unless
@@ -297,7 +311,7 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.twist(), s);
     sweep_points(w, place, r, s);
-    move_sides(w, place, r, ITEM_LANES, shared, s.wrench);
+    move_item(w, place, r, shared, s.wrench);
     end_manifolds(w, place, r, ITEM_LANES, s);
 }
 // Wrench of the impulses of the last kick.
@@ -322,7 +336,7 @@ GPUSIM_SHARED void warm_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
     NUMBER(Item) wrench[6];
     warm_wrench(r, wrench);
-    move_sides(w, place, r, ITEM_LANES, shared, wrench);
+    move_item(w, place, r, shared, wrench);
 }
 // Sum of the overflow sides' changes of body b in their fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {

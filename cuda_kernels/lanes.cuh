@@ -46,6 +46,7 @@ template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? ye
 GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN real lane_of(real x, int) { return x; }
 GPUSIM_FN real greatest_lane(real x) { return x; }
+GPUSIM_FN void whole_numbers(real x, int* out) { *out = int(x); }
 template <class R, class N> GPUSIM_FN void take(R from, int count, N* out) {
     for (int k = 0; k < count; ++k) out[k] = from[k];
 }

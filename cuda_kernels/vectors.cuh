@@ -105,6 +105,10 @@ template <class T> GPUSIM_FN Vector<T> clamped(Vector<T> x, Vector<T> low, Vecto
 template <class T> GPUSIM_FN Vector<T> magnitude(Vector<T> x) { return choose(x < T(0), -x, x) + T(0); }
 template <class T> GPUSIM_FN T lane_of(Vector<T> x, int lane) { return x.v[lane]; }
 template <class T> GPUSIM_FN void set_lane(Vector<T>& x, int lane, T value) { x.v[lane] = value; }
+template <class T> GPUSIM_FN void whole_numbers(Vector<T> x, int* out) {
+    typedef int Whole __attribute__((vector_size(VECTOR_BYTES / sizeof(T) * sizeof(int)), aligned(sizeof(int)), may_alias));
+    *reinterpret_cast<Whole*>(out) = __builtin_convertvector(x.v, Whole);
+}
 // Of lanes that hold no negative numbers; NaN counts as the greatest.
 template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
     T most = x.v[0];

@@ -38,7 +38,7 @@ def run(
 
     monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
-    config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=6, joint_solver=solver)
+    config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=5, joint_solver=solver)
     builder = heap(70) if solver == "colored" else leg()
     sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
@@ -57,8 +57,8 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, array in found.state.variables().items():
             assert array.tobytes() == expected[name], (lanes, name)
     sizes = found.backend.slab_array("color_size")
-    assert sizes[:, 6].all(), "no overflow"
-    assert (sizes[:, :6] % lanes).any(), "all lists fill their vectors"
+    assert sizes[:, 5].all(), "no overflow"
+    assert (sizes[:, :5] % lanes).any(), "all lists fill their vectors"
 
 
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
