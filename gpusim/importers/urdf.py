@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -13,6 +15,7 @@ from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
 from gpusim.importers.urdf_joints import emit
+from gpusim.importers.urdf_shapes import Search, add_shapes, read_collisions
 from gpusim.importers.urdf_tree import read_tree
 from gpusim.importers.urdf_xml import read_document
 from gpusim.model.builder import ModelBuilder
@@ -26,12 +29,16 @@ def load_urdf(
     gravity: Vector = (0.0, 0.0, -9.81),
     xform: Transform | None = None,
     merge_fixed: bool = True,
+    collisions: bool = True,
+    self_collisions: bool = False,
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a robot from a URDF file or from URDF text.
 
     A body's frame is its link's frame, a joint's frame is its child link's frame, and all bodies stand where forward
     kinematics puts them with every joint at 0 (followers of ``<mimic>`` at their offset). Bodies and joints are
-    labeled as in the file. Shapes, materials, sensors and transmissions are not read, so meshes need not exist.
+    labeled as in the file. Shapes come from <collision>, meshes as their convex hulls; a mesh whose file is missing is
+    left out with a warning. Looks, materials, sensors and transmissions are not read.
 
     Masses and inertias that no body can have are repaired, each with a sentence in ``report.warnings``: a body without
     mass gets one hundredth of the mean mass of the others and the inertia of a sphere of water; principal moments that
@@ -46,6 +53,10 @@ def load_urdf(
         merge_fixed: make links that fixed joints join one body (mass, center of mass and inertia by the parallel axis
             theorem); ``report.merged`` and ``report.link_frames`` say where they are. Otherwise each link is a body
             and each fixed joint a joint.
+        collisions: read the shapes; their labels are the links' names, with a number from the second one on.
+        self_collisions: let shapes of the robot touch each other, but for those of bodies that a joint connects.
+        package_dirs: folders in which ``package://name/...`` is looked for, besides those above the file and those of
+            ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
 
     Returns:
         The builder, to which actuators can be added, and the report.
@@ -68,8 +79,11 @@ def load_urdf(
         fixed_base=fixed_base,
         ignored=dict(document.ignored),
     )
-    emit(tree, groups, builder, _pose(xform), report)
+    bodies = emit(tree, groups, builder, _pose(xform), report)
+    found = read_collisions(document) if collisions else []
     report.warnings = document.warnings + tree.warnings
+    search = Search(_folder(path_or_string), [Path(folder) for folder in package_dirs])
+    add_shapes(found, groups, builder, bodies, _pose(xform), search, self_collisions, report)
     return builder, report
 
 
@@ -88,6 +102,11 @@ def _checked_argument(path_or_string: object) -> str | os.PathLike[str]:
     if isinstance(path_or_string, str) and not path_or_string.strip():
         raise ModelError("load_urdf: the path is empty; give a path or URDF text")
     return path_or_string
+
+
+def _folder(path_or_string: str | os.PathLike[str]) -> Path:
+    text = isinstance(path_or_string, str) and path_or_string.lstrip("\ufeff \t\r\n").startswith("<")
+    return Path.cwd() if text else Path(path_or_string).resolve().parent
 
 
 def _pose(xform: Transform | None) -> np.ndarray:

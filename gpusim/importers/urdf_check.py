@@ -50,7 +50,7 @@ def _named(document: Document, kind: str) -> dict[str, Element]:
     return found
 
 
-def _numbers(document: Document, element: Element, name: str, count: int = 1, *, finite: bool = True) -> list[float]:
+def numbers(document: Document, element: Element, name: str, count: int = 1, *, finite: bool = True) -> list[float]:
     """The ``count`` numbers of an attribute; one sentence about whatever else is there."""
     text = element.get(name)
     words = text.split()
@@ -73,7 +73,7 @@ def _check_origin(document: Document, owner: Element) -> None:
         return
     for name in ("xyz", "rpy"):
         if origin.get(name) is not None:
-            _numbers(document, origin, name, 3)
+            numbers(document, origin, name, 3)
 
 
 def _check_inertial(document: Document, link: Element) -> None:
@@ -84,7 +84,7 @@ def _check_inertial(document: Document, link: Element) -> None:
     _check_origin(document, inertial)
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is not None and mass.get("value") is not None:
-        (value,) = _numbers(document, mass, "value", finite=False)
+        (value,) = numbers(document, mass, "value", finite=False)
         if value < 0.0:
             raise document.source.error(
                 f"link {link.get('name')!r}: mass {value:g} kg must not be negative; give a positive one", mass
@@ -97,7 +97,7 @@ def _check_inertial(document: Document, link: Element) -> None:
     if missing:
         document.warnings.append(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 put instead")
     for name in _INERTIA_NAMES:
-        _numbers(document, inertia, name, finite=False)
+        numbers(document, inertia, name, finite=False)
 
 
 def _check_joint(document: Document, joint: Element, links: dict[str, Element]) -> None:
@@ -144,7 +144,7 @@ def _check_axis(document: Document, joint: Element) -> None:
     axis = joint.find("axis")
     if axis is None or axis.get("xyz") is None:
         return  # the specification's default (1, 0, 0)
-    values = _numbers(document, axis, "xyz", 3)
+    values = numbers(document, axis, "xyz", 3)
     length = math.hypot(*values)
     if length < 1e-9:
         raise document.source.error(
@@ -184,7 +184,7 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     elif missing:
         limit.set(missing[0], "0")
         document.warnings.append(f"{title(joint)}: <limit> lacks {missing[0]}; 0 put instead, as the URDF rules say")
-    lower, upper = (_numbers(document, limit, name, finite=False)[0] for name in ("lower", "upper"))
+    lower, upper = (numbers(document, limit, name, finite=False)[0] for name in ("lower", "upper"))
     if math.isnan(lower) or math.isnan(upper):
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
     if lower > upper:
@@ -212,7 +212,7 @@ def _check_greatest(document: Document, joint: Element, limit: Element, name: st
         document.warnings.append(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")
         return
-    (value,) = _numbers(document, limit, name, finite=False)
+    (value,) = numbers(document, limit, name, finite=False)
     if not value > 0.0:  # also NaN; exporters write 0 or -1 for "not known"
         document.warnings.append(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
         limit.set(name, "inf")
@@ -225,7 +225,7 @@ def _check_dynamics(document: Document, joint: Element) -> None:
     for name in ("damping", "friction"):
         if dynamics.get(name) is None:
             continue
-        (value,) = _numbers(document, dynamics, name)
+        (value,) = numbers(document, dynamics, name)
         if value < 0.0:
             raise document.source.error(
                 f"{title(joint)}: {name} {value:g} must not be negative, or the joint would gain energy", dynamics
@@ -243,7 +243,7 @@ def _check_mimic(document: Document, joint: Element, joints: dict[str, Element])
         raise document.source.error(f"{title(joint)}: <mimic>: {unknown_name('joint', leader, joints)}", mimic)
     for name in ("multiplier", "offset"):
         if mimic.get(name) is not None:
-            _numbers(document, mimic, name)
+            numbers(document, mimic, name)
     for element in (joint, joints[leader]):
         if element.get("type") not in (*SINGLE_AXIS, "fixed"):
             raise _mimic_error(document, joint, element)

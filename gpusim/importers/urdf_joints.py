@@ -18,7 +18,9 @@ from gpusim.model.builder import ModelBuilder
 WORLD = -1
 
 
-def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport) -> None:
+def emit(
+    tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport
+) -> dict[str, int]:
     """Add every body and joint to ``builder`` and write them into ``report``.
 
     Args:
@@ -27,6 +29,9 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
         builder: receives them.
         base: (4, 4) pose of the root link in the world.
         report: its fields about bodies and joints are filled in.
+
+    Returns:
+        The bodies' indices by name.
     """
     indices = {name: _add_body(builder, body, base) for name, body in groups.bodies.items()}
     if groups.world is None:
@@ -48,6 +53,7 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
                 label=info.label,
             )
     _describe_bodies(groups, report)
+    return indices
 
 
 def _add_body(builder: ModelBuilder, body: Body, base: np.ndarray) -> int:

@@ -39,12 +39,14 @@ class Document:
         robot: the <robot> element, reduced to what the importer reads.
         warnings: one sentence for every gap that was filled.
         ignored: element name -> number of elements dropped.
+        collisions: (<link>, <collision>) as they stand in the file.
     """
 
     source: Source
     robot: Element
     warnings: list[str] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
+    collisions: list[tuple[Element, Element]] = field(default_factory=list)
 
 
 def read_document(path_or_text: str | os.PathLike[str]) -> Document:
@@ -116,7 +118,7 @@ def _refuse_templates(root: Element, source: Source) -> None:
             )
 
 
-# What each kept element may hold; shapes, materials, sensors and plugins are no business of the dynamics.
+# What each kept element may hold; looks, materials, sensors and plugins are no business of the dynamics.
 _KEPT: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
@@ -145,6 +147,9 @@ def _reduce(document: Document) -> None:
                 visit(child)
                 continue
             element.remove(child)
+            if name == "collision" and element.tag == "link":
+                document.collisions.append((element, child))
+                continue
             if name not in _SILENT and element.tag in _KEPT:
                 document.ignored[name] += 1
 

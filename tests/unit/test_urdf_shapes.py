@@ -1,0 +1,139 @@
+"""Collision geometry of URDF files: shapes, their poses, meshes, and what is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import Simulation, SolverConfig, Transform
+from gpusim.importers import load_urdf
+from tests.unit.urdf_text import SOLID, joint, link, robot
+
+pytest.importorskip("yourdfpy")
+trimesh = pytest.importorskip("trimesh")
+
+
+def collision(geometry: str, origin: str = "") -> str:
+    return f"<collision>{origin}<geometry>{geometry}</geometry></collision>"
+
+
+BOX = collision('<box size="0.2 0.4 0.6"/>', '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>')
+
+
+def test_primitives_and_poses() -> None:
+    shapes = [
+        BOX,
+        collision('<cylinder radius="0.1" length="0.5"/>'),
+        collision('<sphere radius="0.3"/>'),
+        collision('<capsule radius="0.1" length="0.4"/>'),
+    ]
+    builder, report = load_urdf(robot(link("base", SOLID + "".join(shapes))))
+    assert report.shapes == {"base": [0, 1, 2, 3]}
+    assert [s.kind for s in builder.shapes] == ["box", "cylinder", "sphere", "capsule"]
+    assert [s.label for s in builder.shapes] == ["base", "base_2", "base_3", "base_4"]
+    box = builder.shapes[0]
+    np.testing.assert_allclose(box.params["half_extents"], (0.1, 0.2, 0.3))
+    np.testing.assert_allclose(box.xform.position, (1, 2, 3))
+    np.testing.assert_allclose(box.xform.rotate((1, 0, 0)), (0, 1, 0), atol=1e-12)
+    assert builder.shapes[1].params["half_length"] == pytest.approx(0.25)
+    assert not report.ignored
+    assert "4 collision shapes on 1 link" in report.summary()
+
+
+def test_shapes_of_merged_links_stand_where_the_links_were() -> None:
+    text = robot(
+        link("base", SOLID) + link("foot", SOLID + BOX),
+        joint("weld", "base", "foot", "fixed", '<origin xyz="0 0 -1" rpy="0 0 1.5707963267948966"/>'),
+    )
+    for merged in (True, False):
+        builder, _ = load_urdf(text, merge_fixed=merged)
+        shape = builder.shapes[0]
+        body = builder.bodies[shape.body]
+        assert body.label == ("base" if merged else "foot")
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = body.xform.matrix(), body.xform.position
+        place = pose @ np.array([*shape.xform.position, 1.0])
+        np.testing.assert_allclose(place[:3], (-2, 1, 2), atol=1e-12)
+
+
+def test_meshes_are_found_by_package_and_by_folder(tmp_path) -> None:
+    package = tmp_path / "arm_description"
+    (package / "meshes").mkdir(parents=True)
+    trimesh.creation.box((0.2, 0.2, 0.2)).export(package / "meshes" / "cube.stl")
+    names = ["package://arm_description/meshes/cube.stl", "../meshes/cube.stl"]
+    shapes = "".join(collision(f'<mesh filename="{name}" scale="1 2 3"/>') for name in names)
+    (package / "urdf").mkdir()
+    (package / "urdf" / "arm.urdf").write_text(robot(link("base", SOLID + shapes)))
+    builder, report = load_urdf(package / "urdf" / "arm.urdf")
+    assert len(builder.shapes) == 2 and not report.warnings
+    for shape in builder.shapes:
+        np.testing.assert_allclose(np.abs(shape.params["vertices"]).max(axis=0), (0.1, 0.2, 0.3), atol=1e-6)
+    lonely = robot(link("base", SOLID + collision(f'<mesh filename="{names[0]}"/>')))
+    _, report = load_urdf(lonely)
+    assert not report.shapes
+    assert any("arm_description/meshes/cube.stl" in w and "package_dirs" in w for w in report.warnings)
+    builder, _ = load_urdf(lonely, package_dirs=[tmp_path])
+    assert len(builder.shapes) == 1
+
+
+@pytest.mark.parametrize(
+    ("geometry", "why"),
+    [
+        ('<box size="0.1 0 0.1"/>', "no volume"),
+        ("<plane/>", "<plane> is none of box"),
+        ("", "<geometry> is empty"),
+        ("<mesh/>", "no filename"),
+    ],
+)
+def test_what_is_left_out_is_told(geometry: str, why: str) -> None:
+    builder, report = load_urdf(robot(link("base", SOLID + collision(geometry))))
+    assert not builder.shapes
+    assert any("link 'base'" in w and why in w for w in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "words"),
+    [('<box size="1 2"/>', "3 numbers"), ('<sphere radius="big"/>', "one number"), ("<sphere/>", "lacks radius")],
+)
+def test_broken_numbers_are_errors(geometry: str, words: str) -> None:
+    with pytest.raises(gpusim.ModelError, match=words):
+        load_urdf(robot(link("base", SOLID + collision(geometry))))
+
+
+def test_without_collisions() -> None:
+    builder, report = load_urdf(robot(link("base", SOLID + BOX)), collisions=False)
+    assert not builder.shapes and not report.shapes
+
+
+def two_legs(**options: object) -> gpusim.ModelBuilder:
+    """A base and two legs that overlap."""
+    leg = collision('<box size="0.1 0.1 1"/>')
+    links = [link("base", SOLID)] + [link(name, SOLID + leg) for name in ("left", "right")]
+    joints = [joint(f"hip_{name}", "base", name, "continuous", "") for name in ("left", "right")]
+    return load_urdf(robot("".join(links), "".join(joints)), **options)[0]  # type: ignore[arg-type]
+
+
+def test_links_pass_through_each_other_unless_asked() -> None:
+    config = SolverConfig(dt=1e-3)
+    apart = Simulation(two_legs().finalize(), backend="numpy", config=config)
+    assert apart.model.contact.num_shapes == 2
+    assert not np.any(apart.read("sim.pairs"))
+    crossed = Simulation(two_legs(self_collisions=True).finalize(), backend="numpy", config=config)
+    crossed.step(1)
+    assert np.all(crossed.read("sim.pairs") == 1)
+
+
+@pytest.mark.native
+def test_robot_of_others_falls_on_its_feet() -> None:
+    """A wheeled biped dropped by 1 cm comes to lie on the ground, not in it."""
+    path = pytest.importorskip("upkie_description").URDF_PATH
+    builder, report = load_urdf(path, fixed_base=False, xform=Transform((0, 0, 0.62)))
+    builder.add_shape_plane(-1)
+    sim = Simulation(builder.finalize(), backend="native", config=SolverConfig(dt=1e-3))
+    sim.step(1500)
+    assert sim.health().all()
+    assert np.asarray(sim.read("sim.contacts"))[0] >= 2
+    assert 0.0 <= np.asarray(sim.read("sim.penetration"))[0] < 1e-3
+    lowest = min(sim.read(f"body.{body.label}.position")[0, 2] for body in sim.model.bodies)
+    assert lowest > -0.05 and report.shapes
