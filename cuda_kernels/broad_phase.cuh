@@ -65,7 +65,7 @@ GPUSIM_FN int cell_number(double x) {
 // The bucket behind the last one holds shapes that are larger than a cell.
 GPUSIM_FN bool is_large(const World& w, int i) {
     bool large = false;
-    for (int k = 0; k < 3; ++k) large |= !(w.shape_upper()[3 * i + k] - w.shape_lower()[3 * i + k] <= w.grid_cell()[0]);
+    for (int k = 0; k < 3; ++k) large |= !(w.near_upper()[3 * i + k] - w.near_lower()[3 * i + k] <= w.grid_cell()[0]);
     return large;
 }
 GPUSIM_FN int shape_bucket(const World& w, int i) { return is_large(w, i) ? w.buckets() : bucket_of(w, w.shape_cell() + 3 * i); }
@@ -93,7 +93,22 @@ GPUSIM_PHASE void place_shape(const World& w, int i) {
         upper[k] += reach;
     }
     if (!w.buckets()) return;
-    for (int k = 0; k < 3; ++k) w.shape_cell()[3 * i + k] = cell_number((lower[k] + upper[k]) * 0.5 / w.grid_cell()[0]);
+    const double *wide_lower = w.near_lower() + 3 * i, *wide_upper = w.near_upper() + 3 * i;
+    bool within = true;
+    for (int k = 0; k < 3; ++k) within = within && lower[k] >= wide_lower[k] && upper[k] <= wide_upper[k];
+    if (!within) set_flag(w.searching());
+}
+// The grid is searched with boxes that are wider by a share of its cells, and what it finds serves until a shape has left
+// its wide box: close pairs are among those whose wide boxes overlap. A slab may have served another world since.
+GPUSIM_PHASE void start_search(const World& w, int) { *w.searching() = *w.search_owner() != w.id + 1; }
+GPUSIM_PHASE void widen_shape(const World& w, int i) {
+    const double more = WIDER * w.grid_cell()[0];
+    for (int k = 3 * i; k < 3 * i + 3; ++k) {
+        const double lower = w.shape_lower()[k] - more, upper = w.shape_upper()[k] + more;
+        w.near_lower()[k] = lower;
+        w.near_upper()[k] = upper;
+        w.shape_cell()[k] = cell_number((lower + upper) * 0.5 / w.grid_cell()[0]);
+    }
 }
 GPUSIM_PHASE void clear_bucket(const World& w, int k) { w.bucket_start()[k] = w.bucket_cursor()[k] = 0; }
 GPUSIM_PHASE void count_member(const World& w, int i) { count_one(w.bucket_start() + shape_bucket(w, i)); }
@@ -157,27 +172,32 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.skip_start(), w.skip(), a, b) < 0;
 }
-GPUSIM_FN bool boxes_overlap(const World& w, int a, int b) {
-    const double *low_a = w.shape_lower() + 3 * a, *up_a = w.shape_upper() + 3 * a;
-    const double *low_b = w.shape_lower() + 3 * b, *up_b = w.shape_upper() + 3 * b;
+// Boxes of shapes: those of this step, or the wide ones.
+struct Boxes {
+    const double *lower, *upper;
+};
+GPUSIM_FN Boxes close_boxes(const World& w) { return Boxes{w.shape_lower(), w.shape_upper()}; }
+GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
+    const double *low_a = boxes.lower + 3 * a, *up_a = boxes.upper + 3 * a;
+    const double *low_b = boxes.lower + 3 * b, *up_b = boxes.upper + 3 * b;
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Collects the partners of a shape, rising; the first ``room`` of them are written.
+// Collects the partners of a shape, rising; the first ``room`` of them are written, ``stride`` numbers apart.
 struct Partners {
-    int shape, count, room;
+    int shape, count, room, stride;
     int* out;
+    Boxes boxes;
 };
 GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
-    if (!boxes_overlap(w, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
+    if (!overlap(p.boxes, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
     int at = p.count++;
     if (at >= p.room) {
-        if (!p.room || p.out[2 * p.room - 1] < other) return;
+        if (!p.room || p.out[p.stride * (p.room - 1)] < other) return;
         at = p.room - 1;
     }
-    p.out[2 * at] = p.shape;
-    for (; at > 0 && p.out[2 * at - 1] > other; --at) p.out[2 * at + 1] = p.out[2 * at - 1];
-    p.out[2 * at + 1] = other;
+    for (; at > 0 && p.out[p.stride * (at - 1)] > other; --at) p.out[p.stride * at] = p.out[p.stride * (at - 1)];
+    p.out[p.stride * at] = other;
 }
 GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
     for (int n = w.bucket_start()[bucket]; n < w.bucket_start()[bucket + 1]; ++n) {
@@ -200,34 +220,49 @@ GPUSIM_FN void search_grid(const World& w, Partners& p) {
                 search_bucket(w, p, bucket_of(w, cell), cell);
             }
 }
-GPUSIM_SHARED int find_partners(const World& w, int i, int* out, int room) {
-    Partners p;
-    p.shape = i;
-    p.count = 0;
-    p.room = room;
-    p.out = out;
+GPUSIM_SHARED int find_partners(const World& w, int i, const Boxes& boxes, int* out, int room, int stride) {
+    Partners p{i, 0, room, stride, out, boxes};
     if (w.buckets()) search_grid(w, p);
     else
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
+// Item: a shape. Which later ones have wide boxes that overlap its own.
+GPUSIM_PHASE void find_near(const World& w, int i) {
+    w.near_count()[i] = find_partners(w, i, Boxes{w.near_lower(), w.near_upper()}, w.near_shape() + PARTNERS * i, PARTNERS, 1);
+}
+// Close later shapes of shape i: how many, and the first ``room`` of them as pairs.
+GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
+    const Boxes boxes = close_boxes(w);
+    int count = 0;
+    if (!w.buckets() || w.near_count()[i] > PARTNERS) {
+        count = find_partners(w, i, boxes, out + 1, room, 2);
+        for (int n = 0; n < smaller(count, room); ++n) out[2 * n] = i;
+        return count;
+    }
+    for (int n = 0; n < w.near_count()[i]; ++n) {
+        const int other = w.near_shape()[PARTNERS * i + n];
+        if (!overlap(boxes, i, other)) continue;
+        if (count < room) {
+            out[2 * count] = i;
+            out[2 * count + 1] = other;
+        }
+        ++count;
+    }
+    return count;
+}
 // Item: a shape, and behind the last one the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
-    // The first partners are kept, so that most shapes need not be searched for twice.
-    const int room = w.buckets() ? PARTNERS : 0;
-    w.pair_start()[i] = i < w.touchable() ? find_partners(w, i, w.shape_partner() + 2 * room * i, room) : 0;
+    w.pair_start()[i] = i < w.touchable() ? close_partners(w, i, w.pair_shapes(), 0) : 0;
 }
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
-    const int first = w.pair_start()[i], found = w.pair_start()[i + 1] - first;
-    const int room = smaller(found, w.pairs() - first);
-    if (room <= 0) return;
-    int* out = w.pair_shapes() + 2 * first;
-    if (!w.buckets() || found > PARTNERS) find_partners(w, i, out, room);
-    else copy_numbers(w.shape_partner() + 2 * PARTNERS * i, out, 2 * room);
+    const int first = w.pair_start()[i], room = smaller(w.pair_start()[i + 1] - first, w.pairs() - first);
+    if (room > 0) close_partners(w, i, w.pair_shapes() + 2 * first, room);
 }
 GPUSIM_PHASE void count_close(const World& w, int) {
     const int found = w.pair_start()[w.touchable()], places = w.pairs();
     *w.substep() = 0;
+    *w.search_owner() = w.id + 1;
     *w.pair_count() = smaller(found, places);
     *w.pairs_most() = larger(*w.pairs_most(), found);
     if (found <= places) return;

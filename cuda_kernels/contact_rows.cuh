@@ -287,9 +287,13 @@ GPUSIM_PHASE void aim_pair(const World& w, int item) {
     if (item >= record_items(w) || !is_filled(w, place)) return;
     Item r = item_at(w, place);
     Aim<NUMBER(Item)> aim;
-    relative_twist(r, w.twist_before(), aim.before);
+    NUMBER(Item) a[6], b[6];
+    gather(r, 0, w.twist_before(), 6, 6, a);
+    gather(r, 1, w.twist_before(), 6, 6, b);
+    relative_motion(r, a, b, aim.before);
+    copy3(a + 3, aim.rates);
+    copy3(b + 3, aim.rates + 3);
     relative_twist(r, w.twist_kicked(), aim.kicked);
-    for (int side = 0; side < 2; ++side) gather(r, side, w.twist_before() + 3, 6, 3, aim.rates + 3 * side);
     for (int k = 0; k < most_points(r); ++k) aim_point(w, r, point_record(r, k), aim);
     for (int l = 0; l < ITEM_LANES; ++l) aim_lane(w, place + l);
 }

@@ -24,9 +24,10 @@ GPUSIM_PHASE void keep_pair(const World& w, int m) {
     copy_numbers(w.contact_slip() + 12 * m, w.before_contact_slip() + 12 * m, 3 * points);
     copy_numbers(w.contact_arm() + 24 * m, w.before_contact_arm() + 24 * m, 6 * points);
 }
-// Place of a pair in the step before, or -1: both lists rise.
-GPUSIM_FN int pair_before(const World& w, int a, int b) {
+// Place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
+GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     int low = 0, high = *w.before_count() - 1;
+    if (m <= high && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     while (low <= high) {
         const int middle = (low + high) / 2, *pair = w.before_pair_shapes() + 2 * middle;
         if (pair[0] == a && pair[1] == b) return middle;
@@ -76,7 +77,7 @@ GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) 
 GPUSIM_PHASE void meet_pair(const World& w, int m) {
     w.pair_points()[m] = 0;
     if (m >= *w.pair_count()) return;
-    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, a, b);
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
     Shape shape_a, shape_b;
     take_shape(w, a, shape_a);
     take_shape(w, b, shape_b);

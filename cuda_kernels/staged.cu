@@ -18,6 +18,7 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
     if (condition == AGAIN) return *w.left() > 0 && *w.again();
     if (condition == SWEEPING) return !*w.done();
     if (condition == REFRESHING) return *w.left() > 0 && !*w.hold();
+    if (condition == SEARCHING) return *w.searching() != 0;
     if (condition == TOUCHING) return touches(w);
     if (condition == PRESSING) return touches(w) && !*w.done();
     if (condition == SETTLING) return *w.settling() != 0;
@@ -96,7 +97,10 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
 GPUSIM_PHASE void set_trial(const World& w, int trial, int) { *w.trial() = trial; }
 #if GPUSIM_SHAPES
 PER(keep_pair, w.pairs())
+PER(start_search, 1)
 PER(place_shape, w.touchable())
+PER(widen_shape, w.touchable())
+PER(find_near, w.touchable())
 PER(clear_bucket, w.bucket_places())
 PER(count_member, w.touchable())
 PER(scan_bucket_part, PARTS)

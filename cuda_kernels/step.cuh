@@ -24,8 +24,10 @@
 
 // Stages collide and color, once a step: pairs of shapes, where they touch, and which manifolds go side by side.
 GPUSIM_PHASE void search_pairs(const World& w) {
+    RUN(1, start_search(w, i));
     RUN(w.touchable(), place_shape(w, i));
-    if (w.buckets()) {
+    if (w.buckets() && *w.searching()) {
+        RUN(w.touchable(), widen_shape(w, i));
         RUN(w.bucket_places(), clear_bucket(w, i));
         RUN(w.touchable(), count_member(w, i));
         RUN(PARTS, scan_bucket_part(w, i));
@@ -33,6 +35,7 @@ GPUSIM_PHASE void search_pairs(const World& w) {
         RUN(PARTS, scan_bucket_rest(w, i));
         RUN(w.touchable(), enter_bucket(w, i));
         RUN(w.buckets() + 1, sort_bucket(w, i));
+        RUN(w.touchable(), find_near(w, i));
     }
     RUN(w.places(), count_pairs(w, i));
     RUN(PARTS, scan_pair_part(w, i));

@@ -19,7 +19,7 @@ from gpusim.backends import staged
 from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
-from gpusim.model.contact_fields import PARTNERS, RECORD_LAYOUT
+from gpusim.model.contact_fields import PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field
 from gpusim.reference import (
@@ -86,6 +86,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,
         "PARTNERS": PARTNERS,
+        "WIDER": WIDER,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
     }
@@ -96,6 +97,7 @@ def codes() -> dict[str, int]:
     modes_of_rows = ("FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CLAMP_UP", "CLAMP_DOWN")
     conditions = (
         "ALWAYS", "ACTIVE", "AGAIN", "SWEEPING", "CORRECTING", "REFRESHING", "TOUCHING", "PRESSING", "SETTLING",
+        "SEARCHING",
     )  # fmt: skip
     failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "INDICES")
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 
-ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING, TOUCHING, PRESSING, SETTLING = range(9)
+ALWAYS, ACTIVE, AGAIN, SWEEPING, CORRECTING, REFRESHING, TOUCHING, PRESSING, SETTLING, SEARCHING = range(10)
 # Rounds of coloring by many threads; what is left after them, one thread colors.
 COLOR_ROUNDS = 48
 # Phases that have nothing to do where a size is zero.
@@ -133,10 +133,10 @@ class Program:
         """Stages collide and color, once a step."""
         if not self.sizes["pairs"]:
             return
-        yield from self._all("turn_body", "keep_pair", "place_shape")
+        yield from self._all("turn_body", "keep_pair", "start_search", "place_shape")
         if self.sizes["buckets"]:
-            yield from self._all("clear_bucket", "count_member", "scan_bucket_part", "scan_sums", "scan_bucket_rest")
-            yield from self._all("enter_bucket", "sort_bucket")
+            grid = ("clear_bucket", "count_member", "scan_bucket_part", "scan_sums", "scan_bucket_rest", "enter_bucket")
+            yield from self._all("widen_shape", *grid, "sort_bucket", "find_near", condition=SEARCHING)
         yield from self._all("count_pairs", "scan_pair_part", "scan_sums", "scan_pair_rest", "list_pairs")
         yield from self._all("count_close", "meet_pair", "clear_colors")
         yield from self._color_rounds() if self.sizes["ready_pairs"] else self._all("color_pairs", "list_colors")

@@ -10,8 +10,10 @@ from gpusim.model.field import Field
 
 POINTS = 4
 """Points of a manifold at most."""
-PARTNERS = 16
-"""Pairs of a shape that the grid is searched for only once."""
+PARTNERS = 24
+"""Shapes near a shape that are remembered; one with more is looked for in the grid in every step."""
+WIDER = 0.04
+"""By which share of a cell boxes are widened for the search of the grid."""
 
 # Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
 FRAME, ARM, RESPONSE = 0, 9, 15
@@ -68,7 +70,12 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("shape_lower", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_upper", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
-    Field("shape_partner", ("grid_shapes", PARTNERS, 2), "int", "-", "first pairs of every shape as A"),
+    Field("near_lower", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("near_upper", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("near_shape", ("grid_shapes", PARTNERS), "int", "-", "later shapes whose wide boxes overlap, rising"),
+    Field("near_count", ("grid_shapes",), "int", "-", "number of those, also above their places"),
+    Field("search_owner", (), "int", "-", "whose wide boxes they are: 1 + the world's number"),
+    Field("searching", (), "int", "-", "1: a shape has left its wide box, so the grid is searched again"),
     Field("pair_start", ("places",), "int", "-", "first pair of every shape as A, and their number"),
     Field("bucket_start", ("bucket_places",), "int", "-", "first member of every bucket of the grid"),
     Field("bucket_cursor", ("bucket_places",), "int", "-", "members that a bucket has so far"),
