@@ -64,7 +64,7 @@ GPUSIM_PHASE void warm_jointed(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];
     warm_wrench(r, wrench);
-    move_sides(w, r, 1, wrench);
+    move_sides(w, r, wrench);
 }
 // Records that the guard keeps or returns to.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {

@@ -95,11 +95,10 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
         N x = larger(N(square_root(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
-            const N a = k11 + x, c = k22 + x, scale = real(1) / (a * c - k12 * k12);
-            const N r1 = (c * g1 - k12 * g2) * scale, r2 = (a * g2 - k12 * g1) * scale;
-            const N square = r1 * r1 + r2 * r2, size = square_root(square);
-            const N bend = (c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2) * scale;
-            x = larger(N(x + (size - most) * square / (bend * most)), none);
+            // p = r/det(K + x): with r for p the determinant divides nothing.
+            const N a = k11 + x, c = k22 + x, r1 = c * g1 - k12 * g2, r2 = a * g2 - k12 * g1;
+            const N square = r1 * r1 + r2 * r2, bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2;
+            x = larger(N(x + (square_root(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);
         }
         // Of the solution only the direction is needed.
         const N t1 = (k22 + x) * g1 - k12 * g2, t2 = (k11 + x) * g2 - k12 * g1;

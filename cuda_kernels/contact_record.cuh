@@ -49,6 +49,16 @@ template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int s
 }
 #endif
 
+// (Velocity, rate) of the bodies of one side.
+GPUSIM_FN void gather_twist(Lane r, int side, const real* velocity, real* out) { gather(r, side, velocity, 6, 6, out); }
+#if !(ITEM_LANES == 1)
+GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) {
+    int body[LANES];
+    whole_numbers(r[AT_BODIES + side], body);
+    six_to_lanes(velocity, body, out);
+}
+#endif
+
 // Tangents of a unit normal (Duff and others 2017); they turn steadily with it but for z = -1 to 0.
 template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     const T sign = n[2] < T(0) ? T(-1) : T(1);

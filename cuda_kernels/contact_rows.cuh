@@ -21,8 +21,8 @@ template <class R, class N> GPUSIM_FN void relative_motion(R r, const N* a, cons
 }
 template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* velocity, N* out) {
     N a[6], b[6];
-    gather(r, 0, velocity, 6, 6, a);
-    gather(r, 1, velocity, 6, 6, b);
+    gather_twist(r, 0, velocity, a);
+    gather_twist(r, 1, velocity, b);
     relative_motion(r, a, b, out);
 }
 // What a wrench (force, torque about the middle) does to one side, +1 on B and -1 on A.
@@ -228,6 +228,7 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
 template <class N> struct Aim {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
+    real softness;
 };
 // Rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void aim_point(const World& w, R r, R p, const Aim<N>& aim) {
@@ -258,7 +259,7 @@ template <class R, class N> GPUSIM_FN void aim_point(const World& w, R r, R p, c
     p[AT_PUSH] = trial ? none : choose(over > real(0), push, none);
     p[AT_BIAS] = choose(apart, N(gap / h), N(-p[AT_PUSH])) + dot3(n, bend) + turn;
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
-    const N yields = softness(w) * p[AT_MASS];
+    const N yields = aim.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p);
@@ -288,12 +289,13 @@ GPUSIM_PHASE void aim_pair(const World& w, int item) {
     Item r = item_at(w, place);
     Aim<NUMBER(Item)> aim;
     NUMBER(Item) a[6], b[6];
-    gather(r, 0, w.twist_before(), 6, 6, a);
-    gather(r, 1, w.twist_before(), 6, 6, b);
+    gather_twist(r, 0, w.twist_before(), a);
+    gather_twist(r, 1, w.twist_before(), b);
     relative_motion(r, a, b, aim.before);
     copy3(a + 3, aim.rates);
     copy3(b + 3, aim.rates + 3);
     relative_twist(r, w.twist_kicked(), aim.kicked);
+    aim.softness = softness(w);
     for (int k = 0; k < most_points(r); ++k) aim_point(w, r, point_record(r, k), aim);
     for (int l = 0; l < ITEM_LANES; ++l) aim_lane(w, place + l);
 }

@@ -7,6 +7,7 @@ template <class N> struct Sweep {
     N twist[6];   // relative, at the middle of the manifold
     N wrench[6];  // sum of what was added, about the middle
     N most;       // greatest change of an impulse
+    N step[12];   // what has changed of the points' impulses
 };
 template <class R, class N> GPUSIM_FN void apply(R r, const N* wrench, Sweep<N>& s) {
     N moved[6];
@@ -26,7 +27,7 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
     cross3(place, wrench, wrench + 3);
 }
 // Normal impulse of a point, then its friction with what that does to the tangents; nothing changes where it is not live.
-template <class R, class M, class N> GPUSIM_FN void sweep_point(R r, R p, const N* frame, M live, Sweep<N>& s) {
+template <class R, class M, class N> GPUSIM_FN void sweep_point(R r, R p, const N* frame, M live, N* step, Sweep<N>& s) {
     N place[3], u[3], velocity[3], mass[3], rub[2], wrench[6], moved[6];
     const N none = Every<N>::of(real(0)), old = p[AT_IMPULSE];
     take(p + AT_PLACE, 3, place);
@@ -53,7 +54,7 @@ template <class R, class M, class N> GPUSIM_FN void sweep_point(R r, R p, const 
     for (int d = 0; d < 3; ++d) {
         change[d] = choose(live, N(after[d] - p[AT_IMPULSE + d]), none);
         p[AT_IMPULSE + d] = choose(live, after[d], N(p[AT_IMPULSE + d]));
-        p[AT_STEP + d] = p[AT_STEP + d] + change[d];
+        step[d] += change[d];
         note_change(s, change[d]);
     }
     point_wrench(frame, place, change, wrench);
@@ -173,16 +174,14 @@ template <class R, class N> GPUSIM_SHARED void sweep_points(const World& w, int 
     const N none{};
     N frame[9];
     take(r + AT_FRAME, 9, frame);
-    for (int k = 0; k < points; ++k)
-        for (int d = 0; d < 3; ++d) point_record(r, k)[AT_STEP + d] = none;
+    for (int k = 0; k < 3 * points; ++k) s.step[k] = none;
     for (int pass = 0; pass < passes; ++pass)
         for (int k = 0; k < points; ++k)
-            sweep_point(r, point_record(r, k), frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), s);
+            sweep_point(r, point_record(r, k), frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), s.step + 3 * k, s);
     for (int k = 0; k < points; ++k) {
-        N step[3], arm[3], wrench[6];
-        take(point_record(r, k) + AT_STEP, 3, step);
+        N arm[3], wrench[6];
         take(point_record(r, k) + AT_PLACE, 3, arm);
-        point_wrench(frame, arm, step, wrench);
+        point_wrench(frame, arm, s.step + 3 * k, wrench);
         for (int j = 0; j < 6; ++j) s.wrench[j] = choose(r[AT_COUNT] > real(k), N(s.wrench[j] + wrench[j]), s.wrench[j]);
     }
     if (any(has_whole(r))) sweep_wholes(w, place, r, s);
@@ -193,16 +192,22 @@ template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity
     s.most = N{};
 }
 // What a wrench does to both bodies.
-template <class R, class N> GPUSIM_FN void move_sides(const World& w, R r, int lanes, const N* wrench) {
+GPUSIM_FN void add_twist(Lane r, int side, const real* change, real* velocity) {
+    const int body = int(r[AT_MOVED + side]);
+    for (int k = 0; body >= 0 && k < 6; ++k) velocity[6 * body + k] += change[k];
+}
+#if !(ITEM_LANES == 1)
+GPUSIM_FN void add_twist(Wide* r, int side, const Wide* change, real* velocity) {
+    int body[LANES];
+    whole_numbers(r[AT_MOVED + side], body);
+    add_six(change, body, velocity);
+}
+#endif
+template <class R, class N> GPUSIM_FN void move_sides(const World& w, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
-        int body[LANES];
         N moved[6];
         side_motion(r, side, wrench, moved);
-        whole_numbers(r[AT_MOVED + side], body);
-        for (int l = 0; l < lanes; ++l) {
-            real* velocity = w.twist() + 6 * body[l];
-            for (int k = 0; body[l] >= 0 && k < 6; ++k) velocity[k] += lane_of(moved[k], l);
-        }
+        add_twist(r, side, moved, w.twist());
     }
 }
 // An overflow manifold leaves it for the sum over each body.
@@ -218,21 +223,22 @@ template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place
 }
 template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, R r, bool shared, const N* wrench) {
     if (shared) leave_parts(w, place, r, wrench);
-    else move_sides(w, r, ITEM_LANES, wrench);
+    else move_sides(w, r, wrench);
 }
 // Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010): what a sweep changes
 // is a gradient, and the course of the sweeps so far is gone again by the share beta = |change|^2/|change before|^2, unless
 // the changes grow. Squares are weighted with the masses, so that they are energies. They stand by pairs, in an order that
 // knows nothing of colors and lanes.
-template <class R> GPUSIM_FN NUMBER(R) step_square(R r) {
-    NUMBER(R) sum{};
+template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
+    N sum{};
     for (int k = 0; k < most_points(r); ++k) {
-        NUMBER(R) step[3];
         R p = point_record(r, k);
-        take(p + AT_STEP, 3, step);
-        sum = choose(r[AT_COUNT] > real(k), NUMBER(R)(sum + p[AT_MASS] * dot3(step, step)), sum);
+        const N* step = s.step + 3 * k;
+        put(step, 3, p + AT_STEP);
+        sum = choose(r[AT_COUNT] > real(k), N(sum + p[AT_MASS] * dot3(step, step)), sum);
     }
-    return sum;
+    for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
+        w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
 }
 GPUSIM_PHASE void sum_squares(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
@@ -300,11 +306,9 @@ template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int pla
     N load{};
     for (int k = 0; k < most_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), larger(load, N(point_record(r, k)[AT_IMPULSE])), load);
-    const N square = step_square(r);
     raise_to(w.largest_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(load));
-    for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
-        w.sweep_square()[w.color_member()[place + l]] = lane_of(square, l);
+    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep to go on
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);

@@ -180,11 +180,11 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
     x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
-        scale = real(1) / (a * c - k12 * k12)
-        q1, q2 = (c * g1 - k12 * g2) * scale, (a * g2 - k12 * g1) * scale
-        square = q1 * q1 + q2 * q2
-        bend = (c * q1 * q1 - real(2) * k12 * q1 * q2 + a * q2 * q2) * scale
-        x = larger(x + (np.sqrt(square) - most) * square / (bend * most), real(0))
+        # p = r/det(K + x): with r for p the determinant divides nothing.
+        r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
+        square = r1 * r1 + r2 * r2
+        bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
+        x = larger(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
     # Of the solution only the direction is needed.
     t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
     fit = most / np.sqrt(t1 * t1 + t2 * t2)
