@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.errors import unknown_name
 from gpusim.model.model import Model
+from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
+from gpusim.viewer.aim import aimed
+from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.context import OffscreenContext
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.overlays import Frame, Timings, chosen_overlays
 from gpusim.viewer.quality import choose_quality
 from gpusim.viewer.stage import Poses, Stage
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
     from gpusim.viewer.gl import Framebuffer
+    from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
     from gpusim.viewer.renderer import View
 
 LARGEST = 8192
@@ -35,26 +38,30 @@ class Offscreen:
     Pictures show the simulation as it is at the moment of the call. The same state gives the same bits.
 
     Args:
-        source: a Simulation, or a Model (drawn in the builder's poses, or as :meth:`pose` says).
+        source: a Simulation, a MotionPlayer (a recording, drawn at its ``time``), or a Model (drawn in the builder's
+            poses, or as :meth:`pose` says).
         width, height: of the pictures, points, 1 to 8192.
         camera: see :meth:`look`; left out: one that shows everything.
         quality: "auto" (by the renderer's name), "high", "medium" or "software".
         max_worlds: how many worlds are drawn, side by side, the first ones.
         worlds: numbers of the worlds to draw instead.
+        overlays: names of what is drawn over the pictures, not over depth and segmentation (docs/viewer.md).
 
     Attributes:
         worlds: numbers of the worlds that are drawn.
         stage: everything that is drawn.
         camera: with which the next picture is taken, before it follows anything.
+        timings: what the overlay "profile" shows besides what it counts itself.
+        sketches: functions of a Frame and a Canvas that draw more over the pictures (``gpusim.viewer.overlays``).
 
     Raises:
         ViewerError: nothing can be drawn here, or an argument breaks a rule.
-        UnknownNameError: an unknown quality.
+        UnknownNameError: an unknown quality or overlay.
     """
 
     def __init__(
         self,
-        source: Model | Simulation,
+        source: Model | Simulation | MotionPlayer,
         *,
         width: int = 640,
         height: int = 360,
@@ -62,20 +69,28 @@ class Offscreen:
         quality: str = "auto",
         max_worlds: int = MAX_WORLDS,
         worlds: Sequence[int] | None = None,
+        overlays: Iterable[str] = (),
     ) -> None:
+        self.overlays = overlays
+        self.timings = Timings()
+        self.sketches: list[Sketch] = []
         self.width, self.height = _size("width", width), _size("height", height)
-        self._sim: Simulation | None = None if isinstance(source, Model) else source
-        self.worlds = _chosen_worlds(1 if self._sim is None else self._sim.num_worlds, max_worlds, worlds)
+        self._moving = None if isinstance(source, Model) else source
+        # a recording has poses, but nothing that acts
+        self._sim = None if isinstance(source, Model | MotionPlayer) else source
+        self.worlds = _chosen_worlds(1 if self._moving is None else self._moving.num_worlds, max_worlds, worlds)
         model = source if isinstance(source, Model) else source.model
         self._context: OffscreenContext | None = OffscreenContext()
         from OpenGL import GL
 
         from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.overlays.layer import OverlayLayer
         from gpusim.viewer.renderer import Renderer
 
         self.quality = choose_quality(quality, self._context.renderer_name)
         self.stage = Stage(model, len(self.worlds))
         self._renderer = Renderer(self.stage, self.quality)
+        self._layer: OverlayLayer = OverlayLayer(self._renderer)
         size = (self.width, self.height)
         samples = min(self.quality.samples, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         self._target = Framebuffer(*size, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, samples)
@@ -89,6 +104,19 @@ class Offscreen:
     def renderer_name(self) -> str:
         """What draws, as OpenGL tells it."""
         return self._open().renderer_name
+
+    @property
+    def overlays(self) -> frozenset[str]:
+        """Names of what is drawn over the pictures.
+
+        Raises:
+            UnknownNameError: on assignment: no such overlay.
+        """
+        return self._overlays
+
+    @overlays.setter
+    def overlays(self, names: Iterable[str]) -> None:
+        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(names))
 
     def look(self, camera: PinholeCamera | Camera | str) -> None:
         """Take the next pictures with this camera.
@@ -124,8 +152,8 @@ class Offscreen:
         Raises:
             ViewerError: the picture maker draws a simulation, or the shapes do not fit.
         """
-        if self._sim is not None:
-            raise ViewerError("Offscreen: a simulation has its own poses; write them there")
+        if self._moving is not None:
+            raise ViewerError("Offscreen: a simulation or recording has its own poses; write them there")
         count = len(self.stage.model.bodies)
         if np.shape(position) != (count, 3) or np.shape(orientation) != (count, 4):
             raise ViewerError(
@@ -139,7 +167,11 @@ class Offscreen:
         from OpenGL import GL
 
         self._open().make_current()
-        self._renderer.draw(self._view(), self._target)
+        view = self._view()
+        self._renderer.draw(view, self._target)
+        if self.overlays or self.sketches:
+            frame = Frame(self.stage, view.poses, view.camera, self._sim, self.worlds, self.timings)
+            self._layer.draw(self.overlays, frame, view, self._target, self.sketches)
         self._target.copy_to(self._resolved)
         return self._resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
 
@@ -178,25 +210,13 @@ class Offscreen:
         return self._renderer.view(camera, poses, self.width / self.height)
 
     def _current_poses(self) -> Poses:
-        if self._sim is not None:
-            state = self._sim.read_state()
+        if self._moving is not None:
+            state = self._moving.read_state()
             self._poses = Poses.from_state(state["position"], state["orientation"], self.worlds)
         return self._poses
 
     def _pinhole(self, camera: PinholeCamera | Camera | str) -> PinholeCamera:
-        if isinstance(camera, PinholeCamera):
-            return camera
-        aspect, poses = self.width / self.height, self._current_poses()
-        transforms = self.stage.transforms(poses)
-        corners = self.stage.corners(transforms)
-        if isinstance(camera, str):
-            if camera not in VIEWS:
-                raise unknown_name("view", camera, VIEWS)
-            bounds = self.stage.bounds(transforms)
-            wide = frame_bounds(bounds.center, bounds.radius, aspect, VIEWS[camera], up=self.stage.up)
-            return closest(wide, corners, aspect)
-        up = tuple(self.stage.up.tolist())
-        return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)
+        return aimed(self.stage, self._current_poses(), camera, self.width / self.height)
 
     def _open(self) -> OffscreenContext:
         if self._context is None:
@@ -208,7 +228,7 @@ class Offscreen:
         if self._context is None:
             return
         self._context.make_current()
-        for thing in (self._target, self._resolved, self._sensed, self._renderer):
+        for thing in (self._target, self._resolved, self._sensed, self._layer, self._renderer):
             if thing is not None:
                 thing.close()
         self._context.close()

@@ -180,6 +180,10 @@ class Renderer:
             if plane.solid:
                 self._draw_ground(ground, plane, view)
 
+    def draw_instances(self) -> None:
+        """Draw the meshes of the prepared frame with the program in use; attribute places as in SceneBuffers."""
+        self._buffers.draw()
+
     def _draw_shadow(self, view: View) -> ShadowView:
         size = self.quality.shadow_size
         shadow = lighting.shadow_view(self._shadow_bounds(view), self.to_light, view.eye, size)

@@ -1,0 +1,18 @@
+"""Overlays: what engineers want to see over the scene. One file each; OpenGL only in painter.py and layer.py."""
+
+from __future__ import annotations
+
+from gpusim.viewer.overlays import (  # noqa: F401  (importing registers them)
+    boxes,
+    colors,
+    contacts,
+    joints,
+    labels,
+    mass,
+    pressure,
+    profile,
+    wireframe,
+)
+from gpusim.viewer.overlays.base import Frame, Overlay, Timings, chosen_overlays, overlays
+
+__all__ = ["Frame", "Overlay", "Timings", "chosen_overlays", "overlays"]

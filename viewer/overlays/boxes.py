@@ -1,0 +1,62 @@
+"""World-aligned bounding boxes of shapes, as the broad phase has them before they are widened."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.reference.collide.tables import ShapeTables, shape_tables
+from gpusim.typing import Array
+from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.canvas import Canvas
+from gpusim.viewer.overlays.panels import Row, add_panel
+from gpusim.viewer.stage import Poses, Stage
+
+_COLOR = (0.05, 0.45, 0.85)
+_CORNERS = np.array([[(k >> j) & 1 for j in range(3)] for k in range(8)], dtype=float)
+_EDGES = np.array([(k, k | 1 << j) for k in range(8) for j in range(3) if not k >> j & 1])
+_ENDLESS = 1e9
+
+
+def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
+    """Lowest and highest corners of all shapes, (worlds, shapes, 3) each, world frame, m; endless ones are huge."""
+    from gpusim.reference.collide.pairs import all_bounds  # numba compiles on import
+
+    shapes = stage.model.contact
+    rotation = poses.rotation[:, shapes.body]
+    position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
+    turn = np.ascontiguousarray((rotation @ shapes.turn.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9))
+    lower, upper = np.empty_like(position), np.empty_like(position)
+    all_bounds(_tables(stage), np.ascontiguousarray(position), turn, lower, upper)
+    return lower, upper
+
+
+@once_a_stage
+def _tables(stage: Stage) -> ShapeTables:
+    return shape_tables(stage.model.contact)
+
+
+def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Ends of the edges of boxes (n, 3), (12 n, 3) each."""
+    corners = lower[:, None] + _CORNERS * (upper - lower)[:, None]
+    return corners[:, _EDGES[:, 0]].reshape(-1, 3), corners[:, _EDGES[:, 1]].reshape(-1, 3)
+
+
+@register
+class BoxesOverlay(Overlay):
+    """Planes, whose boxes have no end, are left out."""
+
+    name: ClassVar[str] = "boxes"
+    key: ClassVar[str] = "b"
+    description: ClassVar[str] = "world-aligned bounding boxes of the shapes"
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Twelve edges each."""
+        if not frame.model.shapes:
+            add_panel(canvas, "no shapes, no boxes", [])
+            return
+        lower, upper = (bound + frame.stage.offsets[:, None] for bound in shape_bounds(frame.stage, frame.poses))
+        bounded = np.all(np.abs(upper - lower) < _ENDLESS, axis=2)
+        canvas.lines(*box_edges(lower[bounded], upper[bounded]), _COLOR, 1.4)
+        add_panel(canvas, "", [Row("bounding boxes", str(int(bounded.sum())), _COLOR)])

@@ -1,0 +1,221 @@
+"""What overlays draw onto: lines, disks and arrows in the scene, areas, and boxes and text on the picture. No OpenGL.
+
+Widths are in units of :attr:`Canvas.unit`, so that overlays look alike in pictures of every size. Colors are sRGB with
+or without opacity, 0 to 1, one for all or one for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from gpusim.typing import Array
+from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.text import GlyphAtlas, atlas, font_size
+
+Color: TypeAlias = tuple[float, ...] | Array
+
+PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
+"""How a stroke is drawn: on the picture instead of in the scene, with flat ends, dashed, with a dark rim."""
+STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
+LETTER = np.dtype([("place", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
+AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
+
+INK = (0.09, 0.11, 0.13)
+PAPER = (1.0, 1.0, 1.0)
+_HEAD, _HEAD_WIDTH = 5.0, 3.4
+"""Length and width of an arrow's head, in widths of its shaft."""
+_LONGEST_HEAD = 0.6
+"""Of an arrow."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of the picture, pixels from its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def meets(self, other: Box) -> bool:
+        """Whether the two overlap."""
+        across = self.x < other.x + other.width and other.x < self.x + self.width
+        return across and self.y < other.y + other.height and other.y < self.y + self.height
+
+
+@dataclass
+class _Layer:
+    """Strokes of one kind, in the order in which they were drawn."""
+
+    strokes: list[Array] = field(default_factory=list)
+
+    def all(self) -> Array:
+        return np.concatenate([np.zeros(0, dtype=STROKE), *self.strokes])
+
+
+class Canvas:
+    """Collects what the overlays of one frame draw.
+
+    Args:
+        camera: of the frame.
+        width, height: of the picture, pixels.
+
+    Attributes:
+        unit: width of a thin line, pixels.
+        atlas: letters.
+        taken: parts of the picture that others have covered with boxes.
+        wireframe: whether edges of all meshes are drawn.
+    """
+
+    def __init__(self, camera: PinholeCamera, width: int, height: int) -> None:
+        self.camera, self.width, self.height = camera, width, height
+        self.unit = max(1.0, height / 540.0)
+        self.atlas: GlyphAtlas = atlas(font_size(height))
+        self.taken: list[Box] = []
+        self.wireframe = False
+        self._eye = np.array(camera.position)
+        self._scene, self._top, self._picture = _Layer(), _Layer(), _Layer()
+        self._letters: list[Array] = []
+        self._areas: list[Array] = []
+
+    # In the scene.
+
+    def lines(self, a: Array, b: Array, color: Color, width: float = 1.6, *, top: bool = False, style: int = 0) -> None:
+        """Lines from a to b, (n, 3), world frame, m.
+
+        Args:
+            a, b: ends.
+            color: of all, or (n, 3 or 4).
+            width: units.
+            top: over everything; otherwise what lies behind bodies is drawn faintly.
+            style: DASHED, RIMMED, FLAT or a sum of them.
+        """
+        self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
+
+    def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
+        """Disks with a rim at points (n, 3), world frame, m; ``width`` in units, one or (n,)."""
+        layer = self._top if top else self._scene
+        self._stroke(layer, points, points, color, width, width, RIMMED)
+
+    def arrows(self, start: Array, end: Array, color: Color, width: float = 2.2, *, top: bool = False) -> None:
+        """Arrows from start to end, (n, 3), world frame, m; ``width`` of the shaft in units."""
+        start, end = np.reshape(start, (-1, 3)), np.reshape(end, (-1, 3))
+        layer = self._top if top else self._scene
+        along = end - start
+        length = np.linalg.norm(along, axis=1)
+        head = np.minimum(_HEAD * width * self.unit / self.pixels_per_meter(end), _LONGEST_HEAD * length)
+        neck = end - along * (head / np.maximum(length, 1e-300))[:, None]
+        self._stroke(layer, start, neck, color, width, width, RIMMED)
+        self._stroke(layer, neck, end, color, _HEAD_WIDTH * width, 0.0, FLAT | RIMMED)
+
+    def area(self, corners: Array, color: Color) -> None:
+        """A convex area, (n, 3) corners in order, world frame, m."""
+        if len(corners) < 3:
+            return
+        count = len(corners) - 2
+        fan = np.stack([np.zeros(count, dtype=int), np.arange(1, count + 1), np.arange(2, count + 2)], axis=1)
+        area = np.zeros(3 * count, dtype=AREA)
+        area["position"] = (np.asarray(corners) - self._eye)[fan.reshape(-1)]
+        area["color"] = _with_opacity(color, 3 * count)
+        self._areas.append(area)
+
+    def pixels_per_meter(self, points: Array) -> Array:
+        """How large a meter across the view is drawn at points, (n,)."""
+        depth = self.camera.project(points, self.width, self.height)[1]
+        rise = np.tan(0.5 * self.camera.field_of_view)
+        return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
+
+    def project(self, points: Array) -> tuple[Array, Array]:
+        """Pixels (n, 2) of points, and which of them are in the picture, (n,)."""
+        pixel, depth = self.camera.project(points, self.width, self.height)
+        inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
+        return pixel, inside
+
+    # On the picture.
+
+    def rectangle(self, box: Box, color: Color) -> None:
+        """A filled rectangle."""
+        middle = box.y + 0.5 * box.height
+        a, b = [[box.x, middle, 0.0]], [[box.x + box.width, middle, 0.0]]
+        self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
+
+    def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
+        """Lines with a dot at their start, from pixels (n, 2) to the nearest points of n boxes."""
+        start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
+        low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
+        end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))
+        a, b = (np.concatenate([place, np.zeros((len(place), 1))], axis=1) for place in (start, end))
+        for wider, shown in ((1.6, (*PAPER, 0.9)), (0.0, color)):
+            self._stroke(self._picture, a, b, shown, 1.0 + wider, 1.0 + wider, PIXELS)
+            self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
+
+    def spot(self, x: float, y: float, color: Color, width: float) -> None:
+        """A disk about a pixel; ``width`` in units."""
+        self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
+
+    def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
+        """A line of text whose base line starts at a pixel.
+
+        Args:
+            x, y: pixels; rounded, so that letters stay sharp.
+            text: any characters; those that DejaVu Sans lacks are boxes.
+            color: of the letters.
+            halo: color and opacity of a pixel around them.
+        """
+        places = self.atlas.letters(text)
+        letters = np.zeros(len(places), dtype=LETTER)
+        letters["place"], letters["texel"] = places[:, :4], places[:, 4:]
+        letters["place"][:, :2] += np.round([x, y])
+        letters["color"], letters["halo"] = _with_opacity(color, len(places)), _with_opacity(halo, len(places))
+        self._letters.append(letters)
+
+    # What the painter asks for.
+
+    def scene_strokes(self) -> Array:
+        """Strokes that bodies hide, STROKE."""
+        return self._scene.all()
+
+    def top_strokes(self) -> Array:
+        """Strokes of the scene that nothing hides, STROKE."""
+        return self._top.all()
+
+    def picture_strokes(self) -> Array:
+        """Strokes on the picture, STROKE."""
+        return self._picture.all()
+
+    def letters(self) -> Array:
+        """All text, LETTER."""
+        return np.concatenate([np.zeros(0, dtype=LETTER), *self._letters])
+
+    def areas(self) -> Array:
+        """Corners of triangles, AREA."""
+        return np.concatenate([np.zeros(0, dtype=AREA), *self._areas])
+
+    def _stroke(
+        self,
+        layer: _Layer,
+        a: Sequence[Sequence[float]] | Array,
+        b: Sequence[Sequence[float]] | Array,
+        color: Color,
+        width_a: float | Array,
+        width_b: float | Array,
+        style: int,
+    ) -> None:
+        origin = np.zeros(3) if style & PIXELS else self._eye
+        start, end = np.reshape(a, (-1, 3)) - origin, np.reshape(b, (-1, 3)) - origin
+        strokes = np.zeros(len(start), dtype=STROKE)
+        strokes["a"], strokes["b"] = start, end
+        strokes["radius"][:, 0], strokes["radius"][:, 1] = (0.5 * self.unit * np.asarray(w) for w in (width_a, width_b))
+        strokes["color"], strokes["style"] = _with_opacity(color, len(start)), style
+        layer.strokes.append(strokes)
+
+
+def _with_opacity(color: Color, count: int) -> Array:
+    array = np.broadcast_to(np.asarray(color, dtype=float), (count, np.shape(color)[-1]))
+    if array.shape[1] == 4:
+        return array
+    return np.concatenate([array, np.ones((count, 1))], axis=1)

@@ -1,0 +1,161 @@
+"""What the graph coloring did: joints and contacts in the colors in which the solver takes them."""
+
+from __future__ import annotations
+
+import colorsys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from gpusim.contact.report import Contacts
+from gpusim.typing import Array
+from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.canvas import Canvas
+from gpusim.viewer.overlays.panels import Row, add_panel
+from gpusim.viewer.parts import com_of
+from gpusim.viewer.stage import Stage
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+OVERFLOW, NO_CONTACT, JOINTED = -1, -2, -3
+"""As in the array manifold_color (model/contact_fields.py)."""
+_OVERFLOW_COLOR, _JOINTED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
+_FIRST = (
+    (0.89, 0.10, 0.11), (0.12, 0.47, 0.90), (0.15, 0.66, 0.17), (1.00, 0.55, 0.00), (0.56, 0.22, 0.80),
+    (0.00, 0.72, 0.75), (0.95, 0.80, 0.10), (0.93, 0.35, 0.65), (0.55, 0.33, 0.14), (0.62, 0.80, 0.20),
+)  # fmt: skip
+
+
+def color_of(number: int) -> tuple[float, float, float]:
+    """What a color of the solver looks like; OVERFLOW is black, JOINTED white."""
+    if number == OVERFLOW:
+        return _OVERFLOW_COLOR
+    if number == JOINTED:
+        return _JOINTED_COLOR
+    if number < len(_FIRST):
+        return _FIRST[number]
+    further = number - len(_FIRST)
+    return colorsys.hsv_to_rgb((0.07 + 0.618 * further) % 1.0, (0.55, 0.9)[further % 2], (0.95, 0.6)[further // 2 % 2])
+
+
+@dataclass(frozen=True)
+class Links:
+    """Constraints as hubs with a line to each body that they join.
+
+    Attributes:
+        color: (n,) of the solver.
+        hub: (n, 3) where they are drawn, m.
+        link: (m,) constraint of each line.
+        end: (m, 3) its other end, m.
+    """
+
+    color: Array
+    hub: Array
+    link: Array
+    end: Array
+
+
+@once_a_stage
+def _hubs(stage: Stage) -> tuple[Array, Array]:
+    """Body (n,) and point (n, 3) of every constraint that is a joint; body num_bodies + 1 for others."""
+    model, t = stage.model, stage.model.topology
+    joints = {joint.label: joint for joint in model.joints}
+    body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)
+    point = np.zeros((t.num_constraints, 3))
+    for k, label in enumerate(t.constraint_labels[: len(model.joints)]):
+        joint = joints[label]
+        body[k] = joint.child
+        point[k] = joint.child_xform.position - com_of(model, joint.child)
+    return body, point
+
+
+def joint_links(frame: Frame, max_colors: int) -> Links:
+    """Joints and couplings of the worlds that are drawn, in the colors of the colored solver."""
+    t = frame.model.topology
+    body, point = _hubs(frame.stage)
+    slots = t.constraint_bodies
+    moving = t.dynamic[slots]
+    ends = frame.coms[:, slots]
+    share = moving / np.maximum(moving.sum(axis=1, keepdims=True), 1)
+    hub = np.einsum("ns,wnsi->wni", share, ends)
+    named = body <= t.num_bodies
+    hub[:, named] = frame.places(body[named], point[named])
+    color = np.tile(t.coloring_for(max_colors).color_of, frame.num_worlds)
+    constraint, slot = np.nonzero(moving)
+    link = (np.arange(frame.num_worlds)[:, None] * t.num_constraints + constraint).reshape(-1)
+    return Links(color, hub.reshape(-1, 3), link, ends[:, constraint, slot].reshape(-1, 3))
+
+
+def manifold_colors(sim: Simulation) -> Array:
+    """Colors of the pairs that have points, sorted as :attr:`Contacts.pair` of all worlds numbers them.
+
+    They are those of the trial step that :meth:`Simulation.contacts` makes, which is asked for first.
+    """
+    if not len(sim.contacts()):
+        return np.zeros(0, dtype=np.int64)
+    # kernels keep their work arrays in slabs, the numpy backend in Work and what it has kept of the trial
+    slab_array = getattr(sim.backend, "slab_array", None)
+    if slab_array is not None:
+        colors, points, count = (slab_array(name) for name in ("manifold_color", "pair_points", "pair_count"))
+    else:
+        work, trial = sim.backend.work.contacts, sim.backend.sensed_contacts()
+        assert work is not None and trial is not None
+        colors, points, count = work.manifold_color, trial.pair_points, trial.pair_count
+    return np.asarray(colors[(points > 0) & (np.arange(points.shape[1]) < count[:, None])])
+
+
+def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
+    """Manifolds of the worlds that are drawn; ``color`` of all pairs, as :func:`manifold_colors`."""
+    pair, first, link = np.unique(contacts.pair, return_index=True, return_inverse=True)
+    count = np.maximum(np.bincount(link, minlength=len(pair)), 1)
+    points = frame.moved(contacts.point, contacts.world)
+    hub = np.stack([np.bincount(link, points[:, k], minlength=len(pair)) / count for k in range(3)], axis=1)
+    bodies = np.stack([contacts.body_a[first], contacts.body_b[first]], axis=1)
+    manifold, side = np.nonzero(frame.model.topology.dynamic[bodies])
+    column = frame.column(contacts.world[first])
+    return Links(color[pair], hub, manifold, frame.coms[column[manifold], bodies[manifold, side]])
+
+
+@register
+class ColorsOverlay(Overlay):
+    """No two constraints of one color share a body that moves, so the solver takes them at the same time."""
+
+    name: ClassVar[str] = "colors"
+    key: ClassVar[str] = "g"
+    description: ClassVar[str] = "graph coloring: joints and contacts in the colors in which the solver takes them"
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Joints first, then contacts, each with a legend."""
+        sim = frame.sim
+        if frame.model.topology.num_constraints:
+            links = joint_links(frame, 32 if sim is None else sim.config.max_colors)
+            direct = sim is not None and sim.config.joint_solver == "direct"
+            _draw_links(canvas, links, 7.0, 2.6)
+            _add_legend(canvas, "joints, if colored" if direct else "joints", links)
+        if sim is not None and frame.contacts is not None and len(frame.contacts):
+            links = contact_links(frame, frame.contacts, manifold_colors(sim))
+            _draw_links(canvas, links, 6.0, 2.2)
+            _add_legend(canvas, "contacts", links)
+
+
+def _draw_links(canvas: Canvas, links: Links, disk: float, line: float) -> None:
+    for number in np.unique(links.color):
+        shown = color_of(int(number))
+        of = links.color[links.link] == number
+        canvas.lines(links.hub[links.link[of]], links.end[of], shown, line, top=True)
+    for number in np.unique(links.color):
+        canvas.disks(links.hub[links.color == number], color_of(int(number)), disk, top=True)
+
+
+def _add_legend(canvas: Canvas, title: str, links: Links) -> None:
+    numbers, counts = np.unique(links.color, return_counts=True)
+    named = {OVERFLOW: "overflow", JOINTED: "with joints"}
+    order = sorted(range(len(numbers)), key=lambda k: (numbers[k] < 0, abs(int(numbers[k]))))
+    rows = [
+        Row(named.get(int(numbers[k]), f"color {numbers[k]}"), str(counts[k]), color_of(int(numbers[k]))) for k in order
+    ]
+    if OVERFLOW not in numbers:
+        rows.append(Row("overflow", "0", _OVERFLOW_COLOR))
+    add_panel(canvas, title, rows)

@@ -1,0 +1,119 @@
+"""Joint frames in both bodies, and the axes along or about which joints move."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.joints.base import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.model.model import Model
+from gpusim.model.specs import JointSpec
+from gpusim.typing import Array
+from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas
+from gpusim.viewer.overlays.panels import Row, add_panel
+from gpusim.viewer.parts import com_of
+from gpusim.viewer.stage import Stage
+
+AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.95)])
+"""Of x, y, z."""
+_AXIS = (1.0, 0.80, 0.05)
+_SHARE = 0.1
+"""Length of a frame's axes as a share of the radius of the whole."""
+_REACH = 1.6
+"""Half of the length of a joint's axis, in lengths of the frame's axes."""
+
+
+class JointArrays:
+    """Frames and axes of all joints of a model but free ones, from the centers of mass, body axes.
+
+    Attributes:
+        body: (2, n) parent and child.
+        point: (2, n, 3) origins of the frames, m.
+        axes: (2, n, 3, 3) columns x, y, z.
+        move_body, move_point, move_direction: (m,), (m, 3), (m, 3) of the axes of motion.
+        move_slides: (m,) True for slides, False for turns.
+        lines: (k,) joints that keep a distance.
+        count: n.
+    """
+
+    def __init__(self, model: Model) -> None:
+        joints = [joint for joint in model.joints if joint.kind != "free"]
+        self.body: Array = np.array([[j.parent for j in joints], [j.child for j in joints]], dtype=np.int64)
+        xforms = [[j.parent_xform for j in joints], [j.child_xform for j in joints]]
+        coms = [[com_of(model, body) for body in side] for side in self.body]
+        shape = (2, len(joints), 3)
+        self.point = np.reshape([[x.position for x in side] for side in xforms], shape) - np.reshape(coms, shape)
+        self.axes = np.reshape([[x.matrix() for x in side] for side in xforms], (*shape, 3))
+        moves = [move for joint in joints for move in _moves(model, joint)]
+        self.move_body = np.array([m[0] for m in moves], dtype=np.int64)
+        self.move_point = np.reshape([m[1] for m in moves], (-1, 3))
+        self.move_direction = np.reshape([m[2] for m in moves], (-1, 3))
+        self.move_slides = np.array([m[3] for m in moves], dtype=bool)
+        keeps = [DISTANCE in joint_type(joint.kind).coordinates for joint in joints]
+        self.lines = np.flatnonzero(np.array(keeps, dtype=bool))
+        self.count = len(joints)
+
+
+def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool]]:
+    """Body, point, direction of each axis of motion, and whether it is a slide."""
+    frames, moves = joint_frames(joint), []
+    for coordinate in joint_type(joint.kind).coordinate_list(frames, joint.params):
+        if coordinate.kind not in (ANGLE, TRANSLATION):
+            continue
+        body, point = joint.parent, frames.point_a
+        if coordinate.axis_on_child:
+            body, point = joint.child, frames.point_b
+        moves.append((body, point - com_of(model, body), coordinate.axis, coordinate.kind == TRANSLATION))
+    return moves
+
+
+@once_a_stage
+def joint_arrays(stage: Stage) -> JointArrays:
+    """Those of a stage's model."""
+    return JointArrays(stage.model)
+
+
+@register
+class JointsOverlay(Overlay):
+    """The child's frame strong, the parent's faint; where a joint is kept well they share their origin."""
+
+    name: ClassVar[str] = "joints"
+    key: ClassVar[str] = "j"
+    description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Axes are as long in all pictures of a scene."""
+        joints = joint_arrays(frame.stage)
+        size = _SHARE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
+        origins = [frame.places(joints.body[side], joints.point[side]) for side in (0, 1)]
+        self._draw_moves(frame, canvas, joints, size)
+        start, end = (place[:, joints.lines].reshape(-1, 3) for place in origins)
+        canvas.lines(start, end, _AXIS, 2.0, top=True, style=DASHED)
+        for side, strong in ((0, False), (1, True)):
+            turned = frame.poses.rotation[:, joints.body[side]] @ joints.axes[side]
+            start = origins[side].reshape(-1, 3)
+            for k in range(3):
+                end = start + (size if strong else 0.6 * size) * turned[..., k].reshape(-1, 3)
+                color = (*AXIS_COLORS[k], 1.0 if strong else 0.55)
+                if strong:
+                    canvas.arrows(start, end, color, 2.0, top=True)
+                else:
+                    canvas.lines(start, end, color, 3.6, top=True)
+        canvas.disks(origins[1].reshape(-1, 3), (1.0, 1.0, 1.0), 5.0, top=True)
+        rows = [Row(name, "", color) for name, color in zip("xyz", AXIS_COLORS, strict=True)]
+        add_panel(canvas, f"{joints.count} joint{'s' if joints.count != 1 else ''}", [*rows, Row("motion", "", _AXIS)])
+
+    def _draw_moves(self, frame: Frame, canvas: Canvas, joints: JointArrays, size: float) -> None:
+        middle = frame.places(joints.move_body, joints.move_point)
+        rotation = frame.poses.rotation[:, joints.move_body]
+        reach = _REACH * size * np.einsum("wnij,nj->wni", rotation, joints.move_direction)
+        for slides in (False, True):
+            of = joints.move_slides == slides
+            at, along = middle[:, of].reshape(-1, 3), reach[:, of].reshape(-1, 3)
+            if slides:
+                canvas.arrows(at, at + along, _AXIS, 3.0, top=True)
+                canvas.arrows(at, at - along, _AXIS, 3.0, top=True)
+            else:
+                canvas.lines(at - along, at + along, _AXIS, 3.4, top=True, style=RIMMED)

@@ -1,0 +1,42 @@
+"""Names of the bodies beside them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.viewer.overlays.base import Frame, Overlay, register
+from gpusim.viewer.overlays.canvas import INK, PAPER, Canvas
+from gpusim.viewer.overlays.placing import place_boxes
+
+_MOST = 150
+"""Labels that are tried, those nearest to the eye."""
+
+
+@register
+class LabelsOverlay(Overlay):
+    """Near bodies first; a body whose label finds no room has none."""
+
+    name: ClassVar[str] = "labels"
+    key: ClassVar[str] = "l"
+    description: ClassVar[str] = "labels of the bodies"
+    floats: ClassVar[bool] = True
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Text with a halo, and a line to the center of mass where it stands far away."""
+        bodies = frame.model.bodies
+        points = frame.coms[:, : len(bodies)].reshape(-1, 3)
+        pixel, inside = canvas.project(points)
+        distance = np.linalg.norm(points - np.array(frame.camera.position), axis=1)
+        nearest = np.argsort(distance, kind="stable")
+        order = nearest[inside[nearest]][:_MOST]
+        texts = [bodies[k % len(bodies)].label for k in order]
+        height = canvas.atlas.line_height
+        sizes = np.reshape([(canvas.atlas.width(text) + 2, height) for text in texts], (-1, 2))
+        places = place_boxes(pixel[order], sizes, canvas.width, canvas.height, canvas.taken)
+        shown = [(k, text, place) for k, text, place in zip(order, texts, places, strict=True) if place is not None]
+        canvas.pointers(pixel[[k for k, _, _ in shown]], [place for _, _, place in shown])
+        for _, text, place in shown:
+            canvas.taken.append(place)
+            canvas.text(place.x + 1, place.y + canvas.atlas.ascent, text, INK, (*PAPER, 0.9))

@@ -1,0 +1,166 @@
+"""Draws a canvas into a framebuffer: a handful of draw calls, however much there is. Needs a current context."""
+
+from __future__ import annotations
+
+import numpy as np
+from OpenGL import GL
+
+from gpusim.typing import Array
+from gpusim.viewer.gl import Buffer, Framebuffer, Program, attribute
+from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
+from gpusim.viewer.renderer import Renderer, View
+from gpusim.viewer.text import GlyphAtlas
+
+HIDDEN = 0.22
+"""Opacity of what lies behind bodies."""
+MOST_HIDDEN = 4000
+"""Where there are more strokes than that, hidden ones are left out: they would be a haze, and cost as much again."""
+WIRE = 0.4
+"""Opacity of the edges of meshes; each is drawn by two triangles."""
+_FLOAT = 4
+
+
+class Painter:
+    """Draws over what a renderer has drawn.
+
+    Args:
+        renderer: whose meshes the wireframe shows.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+        self._line = Program("overlay_line.vert", "overlay_line.frag")
+        self._fill = Program("overlay_fill.vert", "overlay_flat.frag")
+        self._wire = Program("overlay_wire.vert", "overlay_flat.frag")
+        self._text = Program("overlay_text.vert", "overlay_text.frag")
+        self._strokes = _Instances(STROKE, each_instance=True)
+        self._letters = _Instances(LETTER, each_instance=True)
+        self._areas = _Instances(AREA, each_instance=False)
+        self._texture = _AtlasTexture()
+
+    def draw(self, canvas: Canvas, view: View, target: Framebuffer) -> None:
+        """Draw a canvas over the frame that ``target`` holds, whose depths are still there."""
+        target.bind()
+        GL.glDepthMask(False)
+        GL.glDisable(GL.GL_CULL_FACE)
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        # strokes may come nearer than the near plane, which keeps close to the bodies
+        GL.glEnable(GL.GL_DEPTH_CLAMP)
+        GL.glEnable(GL.GL_BLEND)
+        GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
+        if canvas.wireframe:
+            self._draw_wireframe(view)
+        self._draw_areas(canvas.areas(), view)
+        self._draw_strokes(canvas, view)
+        GL.glDisable(GL.GL_DEPTH_TEST)
+        self._draw_letters(canvas)
+        GL.glDisable(GL.GL_BLEND)
+        GL.glDisable(GL.GL_DEPTH_CLAMP)
+        GL.glEnable(GL.GL_DEPTH_TEST)
+        GL.glDepthMask(True)
+
+    def _draw_wireframe(self, view: View) -> None:
+        GL.glEnable(GL.GL_CULL_FACE)  # the others are hidden, and lines are dear on the CPU
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE)
+        GL.glDepthFunc(GL.GL_LEQUAL)
+        self._wire.use(to_clip=view.to_clip, color=(0.03, 0.05, 0.08, WIRE))
+        self._renderer.draw_instances()
+        GL.glDepthFunc(GL.GL_LESS)
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
+        GL.glDisable(GL.GL_CULL_FACE)
+
+    def _draw_areas(self, areas: Array, view: View) -> None:
+        if not len(areas):
+            return
+        self._areas.write(areas)
+        self._fill.use(to_clip=view.to_clip)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 0, len(areas))
+
+    def _draw_strokes(self, canvas: Canvas, view: View) -> None:
+        parts = [canvas.scene_strokes(), canvas.top_strokes(), canvas.picture_strokes()]
+        first = np.cumsum([0, *map(len, parts)])
+        if not first[-1]:
+            return
+        self._strokes.write(np.concatenate(parts))
+        screen = (float(canvas.width), float(canvas.height))
+        self._line.use(to_clip=view.to_clip, screen=screen, unit=float(canvas.unit))
+        if len(parts[0]):
+            if len(parts[0]) <= MOST_HIDDEN:
+                GL.glDepthFunc(GL.GL_GREATER)
+                self._draw_range(0, len(parts[0]), HIDDEN)
+            GL.glDepthFunc(GL.GL_LEQUAL)
+            self._draw_range(0, len(parts[0]), 1.0)
+            GL.glDepthFunc(GL.GL_LESS)
+        GL.glDisable(GL.GL_DEPTH_TEST)
+        self._draw_range(int(first[1]), int(first[3] - first[1]), 1.0)
+        GL.glEnable(GL.GL_DEPTH_TEST)
+
+    def _draw_range(self, first: int, count: int, opacity: float) -> None:
+        self._line.set("opacity", opacity)
+        GL.glDrawArraysInstancedBaseInstance(GL.GL_TRIANGLE_STRIP, 0, 4, count, first)
+
+    def _draw_letters(self, canvas: Canvas) -> None:
+        letters = canvas.letters()
+        if not len(letters):
+            return
+        self._texture.bind(canvas.atlas)
+        self._letters.write(letters)
+        self._text.use(screen=(float(canvas.width), float(canvas.height)), letters=0)
+        GL.glDrawArraysInstanced(GL.GL_TRIANGLE_STRIP, 0, 4, len(letters))
+
+    def close(self) -> None:
+        """Give the GPU's memory back."""
+        for thing in (self._line, self._fill, self._wire, self._text, self._strokes, self._letters, self._areas):
+            thing.close()
+        self._texture.close()
+
+
+class _Instances:
+    """A buffer of records of one type; fields are the attributes 0, 1, ... in order."""
+
+    def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
+        self._array = GL.glGenVertexArrays(1)
+        self._buffer = Buffer(usage=GL.GL_STREAM_DRAW)
+        GL.glBindVertexArray(self._array)
+        self._buffer.bind()
+        assert record.names is not None and record.fields is not None
+        for place, name in enumerate(record.names):
+            kind, offset = record.fields[name][:2]
+            attribute(place, kind.itemsize // _FLOAT, record.itemsize, offset, each_instance)
+        GL.glBindVertexArray(0)
+
+    def write(self, records: Array) -> None:
+        """Replace the contents, and draw with them from here on."""
+        self._buffer.write(records)
+        GL.glBindVertexArray(self._array)
+
+    def close(self) -> None:
+        """Delete it."""
+        self._buffer.close()
+        GL.glDeleteVertexArrays(1, [self._array])
+
+
+class _AtlasTexture:
+    """The letters on the GPU, sent again when there are new ones."""
+
+    def __init__(self) -> None:
+        self._handle = int(GL.glGenTextures(1))
+        self._holds: tuple[int, int] = (0, -1)
+
+    def bind(self, atlas: GlyphAtlas) -> None:
+        """Make the atlas readable as texture 0."""
+        GL.glActiveTexture(GL.GL_TEXTURE0)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, self._handle)
+        if self._holds == (atlas.size, atlas.version):
+            return
+        self._holds = (atlas.size, atlas.version)
+        height, width = atlas.image.shape[:2]
+        GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 1)
+        data = np.ascontiguousarray(atlas.image)
+        GL.glTexImage2D(GL.GL_TEXTURE_2D, 0, GL.GL_RG8, width, height, 0, GL.GL_RG, GL.GL_UNSIGNED_BYTE, data)
+        for name in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+            GL.glTexParameteri(GL.GL_TEXTURE_2D, name, GL.GL_NEAREST)
+
+    def close(self) -> None:
+        """Delete it."""
+        GL.glDeleteTextures(1, [self._handle])

@@ -1,0 +1,74 @@
+"""Places for labels beside the things that they name, so that they do not cover each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpusim.typing import Array
+from gpusim.viewer.overlays.canvas import Box
+
+_DIRECTIONS = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0))
+"""Where a label may stand, best first: beside and above."""
+_RINGS = (0.35, 1.3, 2.6, 4.2)
+"""How far away, in heights of the label."""
+_CELL = 64
+
+
+def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
+    """Places of labels, in the order of their importance.
+
+    Args:
+        anchors: (n, 2) pixels of what the labels name.
+        sizes: (n, 2) widths and heights of the labels, pixels.
+        width, height: of the picture.
+        taken: what labels may not cover.
+
+    Returns:
+        A box inside the picture for each label that meets no other one and nothing that is taken; None where there is
+        no room near the anchor.
+    """
+    ground = _Ground()
+    for box in taken:
+        ground.add(box)
+    places: list[Box | None] = []
+    for anchor, size in zip(np.asarray(anchors, dtype=float), np.asarray(sizes, dtype=float), strict=True):
+        place = next((box for box in _candidates(anchor, size, width, height) if not ground.meets(box)), None)
+        if place is not None:
+            ground.add(place)
+        places.append(place)
+    return places
+
+
+def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator[Box]:
+    w, h = float(size[0]), float(size[1])
+    left, top = float(anchor[0]), float(anchor[1])
+    for ring in _RINGS:
+        gap = ring * h
+        for right, down in _DIRECTIONS:
+            x = round(left + right * gap - (0.5 * (1 - right)) * w)
+            y = round(top + down * gap - (0.5 * (1 - down)) * h)
+            if 0 <= x <= width - w and 0 <= y <= height - h:
+                yield Box(x, y, w, h)
+
+
+class _Ground:
+    """Boxes by the cells of a grid, so that a thousand labels are placed in no time."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[int, int], list[Box]] = {}
+
+    def add(self, box: Box) -> None:
+        for cell in _cells(box):
+            self._cells.setdefault(cell, []).append(box)
+
+    def meets(self, box: Box) -> bool:
+        return any(other.meets(box) for cell in _cells(box) for other in self._cells.get(cell, ()))
+
+
+def _cells(box: Box) -> list[tuple[int, int]]:
+    columns = range(math.floor(box.x / _CELL), math.floor((box.x + box.width) / _CELL) + 1)
+    rows = range(math.floor(box.y / _CELL), math.floor((box.y + box.height) / _CELL) + 1)
+    return [(column, row) for column in columns for row in rows]

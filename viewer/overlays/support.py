@@ -1,0 +1,69 @@
+"""The support polygon: convex hull of points on a plane, and how far a point lies inside it. Pure mathematics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.joints.base import triad
+from gpusim.typing import Array
+
+
+def convex_hull(points: Array) -> Array:
+    """Corners of the convex hull of points (n, 2), counterclockwise, (m, 2); points on its edges are no corners.
+
+    Fewer than three corners where all points lie on a line or coincide.
+    """
+    unique = np.unique(np.asarray(points, dtype=float).reshape(-1, 2), axis=0)
+    if len(unique) < 3:
+        return unique
+    lower, upper = _chain(unique), _chain(unique[::-1])
+    hull = np.array(lower[:-1] + upper[:-1])
+    return hull if len(hull) > 2 else unique[[0, -1]]
+
+
+def _chain(points: Array) -> list[Array]:
+    """Half of the hull of sorted points (monotone chain, Andrew 1979)."""
+    size = float(np.ptp(points, axis=0).max())
+    chain: list[Array] = []
+    for point in points:
+        while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 1e-9 * size * size:
+            chain.pop()
+        chain.append(point)
+    return chain
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def margin(hull: Array, point: Array) -> float:
+    """How far a point (2,) lies inside a convex hull (m, 2) from :func:`convex_hull`, m; negative: outside.
+
+    Of hulls without an area everything is outside. -inf where there is no point at all.
+    """
+    hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
+    if not len(hull):
+        return -np.inf
+    a, b = hull, np.roll(hull, -1, axis=0)
+    edge, to_point = b - a, point - a
+    square = np.maximum((edge**2).sum(axis=1), 1e-300)
+    share = np.clip((to_point * edge).sum(axis=1) / square, 0.0, 1.0)
+    distance = float(np.linalg.norm(to_point - share[:, None] * edge, axis=1).min())
+    inside = len(hull) > 2 and bool(np.all(edge[:, 0] * to_point[:, 1] - edge[:, 1] * to_point[:, 0] >= 0.0))
+    return distance if inside else -distance
+
+
+class Level:
+    """Coordinates on planes across ``up`` (unit vector)."""
+
+    def __init__(self, up: Array) -> None:
+        self.up = np.asarray(up, dtype=float)
+        self._axes = triad(self.up)[:, :2]
+
+    def down(self, points: Array) -> Array:
+        """Points (n, 3) projected along gravity, (n, 2), m."""
+        return np.asarray(np.asarray(points, dtype=float).reshape(-1, 3) @ self._axes)
+
+    def lift(self, flat: Array, height: float) -> Array:
+        """Points (n, 2) back in space at a height along ``up``, (n, 3), m."""
+        return np.asarray(np.asarray(flat, dtype=float).reshape(-1, 2) @ self._axes.T + height * self.up)

@@ -1,0 +1,21 @@
+"""Edges of all meshes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from gpusim.viewer.overlays.base import Frame, Overlay, register
+from gpusim.viewer.overlays.canvas import Canvas
+
+
+@register
+class WireframeOverlay(Overlay):
+    """The triangles that the pictures are made of."""
+
+    name: ClassVar[str] = "wireframe"
+    key: ClassVar[str] = "w"
+    description: ClassVar[str] = "edges of the triangles of everything that is drawn"
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Left to the painter, which has the meshes."""
+        canvas.wireframe = True
