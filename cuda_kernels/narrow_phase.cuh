@@ -6,27 +6,10 @@
 #include "collide/collide.cuh"
 #endif
 
-// Item: a place for a pair. The pairs of the step before make room for the new ones.
-GPUSIM_PHASE void keep_pair(const World& w, int m) {
-    if (m == 0) *w.before_count() = *w.pair_count();
-    if (m >= *w.pair_count()) return;
-    copy_numbers(w.pair_shapes() + 2 * m, w.before_pair_shapes() + 2 * m, 2);
-    const int points = w.pair_points()[m];
-    w.before_pair_points()[m] = points;
-    copy_numbers(w.pair_guess() + 4 * m, w.before_pair_guess() + 4 * m, 4);
-    if (!points) return;
-    copy_numbers(w.contact_feature() + 4 * m, w.before_contact_feature() + 4 * m, 4);
-    copy_numbers(w.contact_age() + 4 * m, w.before_contact_age() + 4 * m, 4);
-    copy_numbers(w.pair_normal() + 3 * m, w.before_pair_normal() + 3 * m, 3);
-    copy_numbers(w.pair_force() + 3 * m, w.before_pair_force() + 3 * m, 3);
-    copy_numbers(w.pair_torque() + 3 * m, w.before_pair_torque() + 3 * m, 3);
-    copy_numbers(w.contact_impulse() + 12 * m, w.before_contact_impulse() + 12 * m, 3 * points);
-    copy_numbers(w.contact_slip() + 12 * m, w.before_contact_slip() + 12 * m, 3 * points);
-    copy_numbers(w.contact_arm() + 24 * m, w.before_contact_arm() + 24 * m, 6 * points);
-}
+// The pairs of the step before are those of the state that is kept until the end of this one.
 // Place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
-    int low = 0, high = *w.before_count() - 1;
+    int low = 0, high = w.before_count() - 1;
     if (m <= high && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     while (low <= high) {
         const int middle = (low + high) / 2, *pair = w.before_pair_shapes() + 2 * middle;

@@ -96,7 +96,6 @@ GPUSIM_FN bool concerns(const World& w, int condition) {
 
 GPUSIM_PHASE void set_trial(const World& w, int trial, int) { *w.trial() = trial; }
 #if GPUSIM_SHAPES
-PER(keep_pair, w.pairs())
 PER(start_search, 1)
 PER(place_shape, w.touchable())
 PER(widen_shape, w.touchable())

@@ -47,7 +47,6 @@ GPUSIM_PHASE void search_pairs(const World& w) {
 GPUSIM_PHASE void collide_and_color(const World& w) {
     if (!GPUSIM_SHAPES || !w.pairs()) return;
     RUN(w.bodies(), turn_body(w, i));
-    RUN(w.pairs(), keep_pair(w, i));
     search_pairs(w);
     RUN(w.pairs(), meet_pair(w, i));
     RUN(w.bodies(), clear_colors(w, i));

@@ -19,7 +19,7 @@ from gpusim.backends import staged
 from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
-from gpusim.model.contact_fields import PARTNERS, RECORD_LAYOUT, WIDER
+from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field
 from gpusim.reference import (
@@ -210,6 +210,11 @@ def _world() -> Iterable[str]:
     for f in slab_fields():
         kind = C_TYPES[f.kind]
         yield _member(f"{kind}*", f.name, "", f"reinterpret_cast<{kind}*>(base + GPUSIM_OFFSET({f.name}))")
+    for f in KEPT_FIELDS:
+        places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
+        value = f"a->kept_{f.name} + (long long)id * {places}"
+        yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value)
+    yield _member("int", "before_count", "", "a->kept_pair_count[id]")
     yield _member("double", "control", "int column", "a->control[(long long)id * controls() + column]")
     for actuator in kinds():
         yield from _actuator_accessors(actuator)

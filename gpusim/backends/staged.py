@@ -133,7 +133,7 @@ class Program:
         """Stages collide and color, once a step."""
         if not self.sizes["pairs"]:
             return
-        yield from self._all("turn_body", "keep_pair", "start_search", "place_shape")
+        yield from self._all("turn_body", "start_search", "place_shape")
         if self.sizes["buckets"]:
             grid = ("clear_bucket", "count_member", "scan_bucket_part", "scan_sums", "scan_bucket_rest", "enter_bucket")
             yield from self._all("widen_shape", *grid, "sort_bucket", "find_near", condition=SEARCHING)

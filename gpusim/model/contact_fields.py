@@ -18,7 +18,8 @@ WIDER = 0.04
 # Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
 FRAME, ARM, RESPONSE = 0, 9, 15
 FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
-TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW, SOFT, ROLLS, BEND, MOBILITY, MOVED = 57, 60, 62, 64, 65, 66, 67, 68, 70, 73, 87
+TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW, SOFT, ROLLS = 57, 60, 62, 64, 65, 66, 67, 68
+BEND, MOBILITY, MOVED = 70, 73, 87
 FIRST_POINT, POINT = 89, 38
 # Within the record of a point.
 PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
@@ -40,7 +41,7 @@ RECORD_LAYOUT = {
 """Names and values of the same constants in the kernels."""
 
 # What is kept of every pair from step to step, so that the next step finds it again.
-_KEPT = (
+KEPT_FIELDS: tuple[Field, ...] = (
     Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, rising"),
     Field("pair_points", ("worlds", "pairs"), "int", "-", "points of the manifold, 0 to 4"),
     Field("contact_feature", ("worlds", "pairs", 4), "int", "-", "which features touch"),
@@ -54,7 +55,7 @@ _KEPT = (
     Field("contact_age", ("worlds", "pairs", 4), "int", "-", "substeps for which a point has existed"),
 )
 CONTACT_STATE_FIELDS: tuple[Field, ...] = (
-    *_KEPT,
+    *KEPT_FIELDS,
     Field("pair_count", ("worlds",), "int", "-", "pairs whose boxes overlap"),
     Field("pairs_most", ("worlds",), "int", "-", "most pairs so far, those without a place counted"),
     Field("pairs_lost", ("worlds",), "int", "-", "pairs without a place so far, summed over steps"),
@@ -62,8 +63,6 @@ CONTACT_STATE_FIELDS: tuple[Field, ...] = (
     Field("contact_anchor", ("worlds", "pairs", 4, 6), "pose", "m", "points on A and B from their centers of mass"),
 )
 CONTACT_WORK_FIELDS: tuple[Field, ...] = (
-    *(Field(f"before_{f.name}", f.dims[1:], f.kind, f.unit, f"{f.doc}, of the step before") for f in _KEPT),
-    Field("before_count", (), "int", "-", "pairs of the step before"),
     Field("shape_position", ("shapes", 3), "pose", "m", "origin of the shape's frame in the world"),
     Field("shape_rotation", ("shapes", 9), "pose", "-", "rotation matrix, shape to world"),
     Field("shape_reach", ("shapes",), "pose", "m", "how far a shape's box is widened"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.model.contact_fields import CONTACT_WORK_FIELDS
+from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
 from gpusim.model.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
@@ -14,7 +14,13 @@ from gpusim.reference.collide.tables import shape_tables
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
-_OVER_WORLDS = tuple(Field(f.name, ("worlds", *f.dims), f.kind, f.unit, f.doc) for f in CONTACT_WORK_FIELDS)
+# The kernels read what was kept from the state of the step before.
+_BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
+_OVER_WORLDS = (
+    *(Field(f.name, ("worlds", *f.dims), f.kind, f.unit, f.doc) for f in CONTACT_WORK_FIELDS),
+    *_BEFORE,
+    Field("before_count", ("worlds",), "int", "-", "pairs of the step before"),
+)
 
 
 class ContactWork:
