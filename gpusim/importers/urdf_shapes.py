@@ -20,7 +20,6 @@ from gpusim.importers.urdf_check import numbers
 from gpusim.importers.urdf_xml import Document, Element, title
 from gpusim.model.builder import ModelBuilder
 
-KINDS = ("box", "cylinder", "sphere", "capsule", "mesh")
 #: Vertices of a mesh's hull: more make contact slower, not better.
 HULL_VERTICES = 64
 _SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
@@ -28,10 +27,9 @@ _SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius
 
 @dataclass(frozen=True)
 class Collision:
-    """One <collision>: its geometry element, its kind, sizes (m) or scale, and its pose (4, 4) in the link's frame."""
+    """One <collision>: its link, kind, sizes (m) or scale, pose (4, 4) in the link's frame, and a mesh's file."""
 
     link: str
-    element: Element
     kind: str
     sizes: tuple[float, ...]
     pose: np.ndarray
@@ -80,30 +78,44 @@ def read_collisions(document: Document) -> list[Collision]:
 
 def _collision(document: Document, link: Element, element: Element) -> Collision | None:
     geometry = _child(element, "geometry")
-    shape = next((s for s in geometry if isinstance(s.tag, str)), None) if geometry is not None else None
-    kind = _local(shape) if shape is not None else ""
-    if kind not in KINDS:
-        what = f"<{kind}> is none of {', '.join(KINDS)}" if kind else "<geometry> is empty"
-        return _leave_out(document, link, what)
-    pose = _pose(document, element)
-    if kind == "mesh":
-        name = shape.get("filename")
-        scale = tuple(numbers(document, shape, "scale", 3)) if shape.get("scale") else (1.0, 1.0, 1.0)
-        if not name or 0.0 in scale:
-            return _leave_out(document, link, "<mesh> has no filename" if not name else "scale has a zero")
-        return Collision(link.get("name"), element, kind, scale, pose, name)
-    sizes: list[float] = []
-    for attribute in _SIZES[kind]:
-        if shape.get(attribute) is None:
-            raise document.source.error(f'{title(link)}: <{kind}> lacks {attribute}; add {attribute}="..." in m', shape)
-        sizes += numbers(document, shape, attribute, 3 if attribute == "size" else 1)
-    if not all(size > 0.0 for size in sizes):
-        return _leave_out(document, link, f"<{kind}> has no volume ({' '.join(f'{s:g}' for s in sizes)} m)")
-    return Collision(link.get("name"), element, kind, tuple(sizes), pose)
-
-
-def _leave_out(document: Document, link: Element, why: str) -> None:
+    shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
+    why = "<geometry> is empty"
+    if shapes:
+        kind = _local(shapes[0])
+        pose = _pose(document, element)
+        if kind == "mesh":
+            found, why = _mesh(document, link, shapes[0], pose)
+        elif kind in _SIZES:
+            found, why = _solid(document, link, shapes[0], kind, pose)
+        else:
+            found, why = None, f"<{kind}> is none of {', '.join((*_SIZES, 'mesh'))}"
+        if found is not None:
+            return found
     document.warnings.append(f"{title(link)}: a <collision> is left out: {why}")
+    return None
+
+
+def _mesh(document: Document, link: Element, shape: Element, pose: np.ndarray) -> tuple[Collision | None, str]:
+    name = shape.get("filename")
+    scale = tuple(numbers(document, shape, "scale", 3)) if shape.get("scale") else (1.0, 1.0, 1.0)
+    if not name:
+        return None, "<mesh> has no filename"
+    if 0.0 in scale:
+        return None, "the scale of its <mesh> has a zero"
+    return Collision(link.get("name"), "mesh", scale, pose, name), ""
+
+
+def _solid(
+    document: Document, link: Element, shape: Element, kind: str, pose: np.ndarray
+) -> tuple[Collision | None, str]:
+    sizes: list[float] = []
+    for name in _SIZES[kind]:
+        if shape.get(name) is None:
+            raise document.source.error(f'{title(link)}: <{kind}> lacks {name}; add {name}="..." in m', shape)
+        sizes += numbers(document, shape, name, 3 if name == "size" else 1)
+    if not all(size > 0.0 for size in sizes):
+        return None, f"<{kind}> has no volume ({' '.join(f'{s:g}' for s in sizes)} m)"
+    return Collision(link.get("name"), kind, tuple(sizes), pose), ""
 
 
 def _local(element: Element) -> str:
