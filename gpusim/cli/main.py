@@ -157,6 +157,13 @@ def _render(
     follow: Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")] = None,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
     quality: Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")] = Quality.auto,
+    overlay: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
@@ -197,6 +204,76 @@ def _render(
             quality=quality.value,
             world=world,
             max_worlds=max_worlds,
+            overlays=tuple(overlay or ()),
+        )
+    )
+
+
+@app.command("view")
+def _view(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENE|FILE|RECORDING",
+            help="A scene ('gpusim list' shows them), a robot's .urdf file, or a motion that --record wrote.",
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
+    speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
+    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
+    max_worlds: Annotated[int, typer.Option(help="Draw at most so many worlds.")] = 16,
+    size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Of the window.")] = "960x540",
+    quality: Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")] = Quality.auto,
+    paused: Annotated[bool, typer.Option("--paused", help="Wait for the space bar.")] = False,
+    duration: Annotated[float | None, typer.Option(help="Close after so many seconds.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="MOTION.NPZ", help="Write the motion of all bodies to this file.")
+    ] = None,
+    panel: Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")] = True,
+    mapping: Annotated[
+        str,
+        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, or a .toml or .json file."),
+    ] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
+    fixed_base: Annotated[
+        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+    ] = False,
+) -> None:
+    """Show a scene, a robot or a recorded motion in a window.
+
+    Mouse: left orbits, middle or Shift+left pans, the wheel zooms, a click picks, Ctrl+left pulls a body. Keys: space
+    pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E is the emergency
+    stop, Shift+E releases it, Tab hides the panel, Esc quits.
+    """
+    from gpusim.cli.options import RunOptions
+    from gpusim.cli.view import ViewOptions, view
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        dt=dt,
+        backend=backend.value,
+        num_worlds=num_worlds,
+        seed=seed,
+        fixed_base=fixed_base,
+    )
+    view(
+        ViewOptions(
+            run=run,
+            speed=speed,
+            max_worlds=max_worlds,
+            quality=quality.value,
+            size=size,
+            paused=paused,
+            duration=duration,
+            record=record,
+            panel=panel,
+            mapping=mapping,
         )
     )
 

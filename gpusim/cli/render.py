@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,15 @@ from typing import TYPE_CHECKING
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
 from gpusim.cli.options import RunOptions, check
+from gpusim.cli.recorded import check_recording, scene_of
 from gpusim.cli.run import load_target, make_simulation, raise_failure
 from gpusim.errors import unknown_name
 from gpusim.recording.files import check_output_file
+from gpusim.recording.motion import is_motion_file, load_motion
+from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera, Scene
 from gpusim.viewer.camera import VIEWS, PinholeCamera
+from gpusim.viewer.overlays import Timings, chosen_overlays
 from gpusim.viewer.pictures import FILM, PICTURE, Film, require_film_writer, save_picture
 
 if TYPE_CHECKING:
@@ -42,11 +47,21 @@ class RenderOptions:
     quality: str = "auto"
     world: int | None = None
     max_worlds: int = 16
+    overlays: tuple[str, ...] = ()
 
     @property
     def is_film(self) -> bool:
         """Whether many frames are asked for."""
         return self.out.suffix.lower() == FILM
+
+    def overlay_names(self) -> frozenset[str]:
+        """What is drawn over the scene, each option taken apart at its commas.
+
+        Raises:
+            UnknownNameError: no such overlay.
+        """
+        names = [name.strip() for option in self.overlays for name in option.split(",")]
+        return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def points(self) -> tuple[int, int]:
         """Width and height.
@@ -92,10 +107,14 @@ def render(options: RenderOptions) -> None:
             only after the picture, or the film so far, has been written.
     """
     _check(options)
+    if is_motion_file(options.run.target):
+        _draw_recording(options)
+        return
     scene = load_target(options.run)
     config = dataclasses.replace(scene.config, **options.run.config_changes())
     model = scene.builder.finalize()
-    if options.is_film or options.time > 0.0 or options.run.num_worlds > 1:
+    # overlays show forces, which only a simulation has
+    if options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or options.overlay_names():
         _simulate(options, scene, make_simulation(options.run, scene, config, model))
         return
     with _painter(options, model) as painter:
@@ -107,15 +126,14 @@ def render(options: RenderOptions) -> None:
 def _check(options: RenderOptions) -> None:
     """Everything that can be checked without the model."""
     run = options.run
-    if Path(run.target).suffix.lower() == ".npz":
-        raise OptionError(
-            f"SCENE|FILE {run.target!r}: a recording holds signals but neither the model nor the poses of its bodies, "
-            "so it cannot be drawn; render the scene that it came from"
-        )
-    check(run)
+    if is_motion_file(run.target):
+        check_recording(run, allowed=["duration"])
+    else:
+        check(run)
     check_output_file(options.out, (PICTURE, FILM), "--out")
     options.points()
     options.eye()
+    options.overlay_names()
     if not (math.isfinite(options.time) and options.time >= 0.0):
         raise OptionError(f"--time must be a finite number of seconds, 0 or more, got {options.time:g}; give e.g. 1.5")
     if not (math.isfinite(options.fps) and 0.0 < options.fps <= 1000.0):
@@ -139,6 +157,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation) -> None:
         if options.follow is None:
             _aim(options, scene, painter)
         good = outcome.failure is None and not outcome.interrupted
+        painter.timings = _timings(outcome.simulated, outcome.steps, outcome.wall)
         if not options.is_film:
             save_picture(painter.image(), options.out)
             _tell(options, painter, f"at {outcome.simulated:g} s")
@@ -150,13 +169,42 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation) -> None:
     raise_failure(sim, outcome)
 
 
-def _painter(options: RenderOptions, source: Model | Simulation) -> Offscreen:
+def _draw_recording(options: RenderOptions) -> None:
+    """A picture or a film of a recorded motion."""
+    motion = load_motion(options.run.target)
+    scene = scene_of(motion, options.run.target)
+    player = MotionPlayer(motion, scene.builder.finalize())
+    if options.time > player.duration:
+        raise OptionError(f"--time {options.time:g} is after the end of the recording, {player.duration:g} s")
+    player.time = options.time
+    with _painter(options, player) as painter:
+        _aim(options, scene, painter)
+        if not options.is_film:
+            save_picture(painter.image(), options.out)
+            _tell(options, painter, f"at {player.time:g} s")
+            return
+        left = player.duration - player.time
+        seconds = left if options.run.duration is None else min(left, options.run.duration)
+        with Film(options.out, painter.width, painter.height, options.fps) as film:
+            for frame in range(max(1, round(seconds * options.fps))):
+                player.time = options.time + frame / options.fps
+                film.add(painter.image())
+        _tell(options, painter, f"{film.frames} frames up to {player.time:g} s")
+
+
+def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer) -> Offscreen:
     from gpusim.viewer.offscreen import Offscreen
 
     width, height = options.points()
     worlds = None if options.world is None else [options.world]
     return Offscreen(
-        source, width=width, height=height, quality=options.quality, max_worlds=options.max_worlds, worlds=worlds
+        source,
+        width=width,
+        height=height,
+        quality=options.quality,
+        max_worlds=options.max_worlds,
+        worlds=worlds,
+        overlays=options.overlay_names(),
     )
 
 
@@ -182,6 +230,7 @@ class _Camera:
         self._start = sim.time
         # a frame shows the step that is nearest to its time
         self._early = 0.5 * sim.config.dt
+        self._left, self._stepping = time.perf_counter(), 0.0
 
     @property
     def frames(self) -> int:
@@ -191,14 +240,25 @@ class _Camera:
     def sample(self) -> None:
         """Take all frames that are due."""
         elapsed = float(self._sim.read("sim.time", numpy=True).max()) - self._start
+        self._stepping += time.perf_counter() - self._left
         while self.frames < self._wanted and self.frames <= (elapsed + self._early) * self._fps:
-            self._film.add(self._painter.image())
+            start = time.perf_counter()
+            picture = self._painter.image()
+            frame = time.perf_counter() - start
+            self._painter.timings = _timings(elapsed, round(elapsed / self._sim.config.dt), self._stepping, frame)
+            self._film.add(picture)
+        self._left = time.perf_counter()
 
     def __enter__(self) -> _Camera:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._film.close()
+
+
+def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
+    """What the overlay "profile" shows after ``steps`` steps that took ``wall`` seconds."""
+    return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 
 def _tell(options: RenderOptions, painter: Offscreen, what: str) -> None:

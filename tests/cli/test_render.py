@@ -71,6 +71,20 @@ def test_a_picture_at_a_time_with_other_parameters_and_from_elsewhere(render, dr
         assert all(not np.array_equal(pictures[name], pictures[other]) for other in names[:k]), name
 
 
+def test_overlays(render, draws) -> None:
+    common = ("double_pendulum", "--size", "128x72")
+    calls = {"none": (), "one": ("--overlay", "joints"), "two": ("--overlay", "joints, labels")}
+    calls["each"] = ("--overlay", "joints", "--overlay", "labels")
+    pictures = {}
+    for name, options in calls.items():
+        result = render(*common, "--out", f"{name}.png", *options)
+        assert result.exit_code == 0, result.output
+        pictures[name] = load_picture(f"{name}.png")
+    assert not np.array_equal(pictures["none"], pictures["one"])
+    assert not np.array_equal(pictures["one"], pictures["two"])
+    assert np.array_equal(pictures["two"], pictures["each"])
+
+
 def test_worlds(render, draws) -> None:
     for name, options in {"two": (), "one": ("--max-worlds", "1"), "second": ("--world", "1")}.items():
         result = render("spinning_top", "--num-worlds", "2", *options, "--out", f"{name}.png")
@@ -142,6 +156,7 @@ def test_a_failed_simulation_leaves_its_picture(render, draws, monkeypatch) -> N
         (("--out", "a.png", "--world", "1"), "--world 1"),
         (("--out", "a.png", "--set", "lenght=1"), "unknown parameter"),
         (("--out", "a.png", "--quality", "best"), "--quality"),
+        (("--out", "a.png", "--overlay", "joints,lables"), "did you mean 'labels'"),
         ((), "--out"),
     ],
 )
@@ -157,9 +172,12 @@ def test_an_unknown_body_to_follow(render, draws) -> None:
     assert result.exit_code == 2 and "rod2" in result.output
 
 
-def test_a_recording_cannot_be_drawn(render) -> None:
-    result = render("run.npz", "--out", "a.png")
-    assert result.exit_code == 2 and "holds signals" in result.output
+def test_a_recording_of_signals_cannot_be_drawn(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("run.npz", time=np.zeros(1))
+    result = cli("render", "run.npz", "--out", "a.png")
+    assert result.exit_code == 2 and "holds signals" in result.output and "--record" in result.output
+    assert "--dt is for simulations" in cli("render", "run.npz", "--out", "a.png", "--dt", "0.1").output
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")

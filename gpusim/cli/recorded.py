@@ -1,0 +1,79 @@
+"""Recorded motions and the scenes that they belong to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.run import load_target
+from gpusim.errors import ModelError
+from gpusim.recording.motion import Motion
+from gpusim.scene import Scene, scene_parameters
+
+
+def recorded_parameters(options: RunOptions) -> dict[str, Any]:
+    """All parameters of the scene that a command line names, defaults too: those may change from release to release."""
+    if options.is_file():
+        return {}
+    values = {parameter.name: parameter.default for parameter in scene_parameters(options.target)}
+    if options.seed is not None and "seed" in values:
+        values["seed"] = options.seed
+    return {**values, **options.parameters()}
+
+
+def recorded_target(options: RunOptions) -> str:
+    """The scene's name, or where the robot file is, whatever folder the motion is played from."""
+    return str(Path(options.target).resolve()) if options.is_file() else options.target
+
+
+def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequence[str] = ()) -> None:
+    """Refuse what makes sense of simulations alone.
+
+    Args:
+        options: the command line; its target is a recording.
+        more: names of further options that were given and are for simulations.
+        allowed: names of options that are for recordings too.
+
+    Raises:
+        OptionError: such an option is there; the message names it.
+    """
+    plain = RunOptions(target=options.target)
+    names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
+    given = [*more, *(name for name in names if getattr(options, name) != getattr(plain, name))]
+    if given:
+        name = "set" if given[0] == "settings" else given[0].replace("_", "-")
+        raise OptionError(f"--{name} is for simulations, and {options.target!r} is a recording; drop the option")
+
+
+def scene_of(motion: Motion, path: str) -> Scene:
+    """Build the scene that a motion was recorded from.
+
+    Args:
+        motion: what was recorded.
+        path: of the recording; a robot file that has moved is looked for beside it.
+
+    Raises:
+        ModelError: the motion names no scene, or its robot file is gone.
+        UnknownNameError: there is no such scene any more.
+    """
+    header = motion.header
+    if not header.target:
+        raise ModelError(
+            f"recording {path!r} is of a model that a program built; play it from Python with gpusim.recording.player"
+        )
+    target = Path(header.target)
+    if target.suffix and not target.is_file():
+        beside = Path(path).parent / target.name
+        if not beside.is_file():
+            raise ModelError(
+                f"recording {path!r}: its robot file {header.target!r} is gone; put it beside the recording"
+            )
+        target = beside
+    settings = tuple(f"{name}={value}" for name, value in header.parameters.items())
+    options = RunOptions(target=str(target), settings=settings, fixed_base=header.fixed_base)
+    check(options)
+    return load_target(options)

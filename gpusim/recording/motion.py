@@ -1,0 +1,291 @@
+"""Motions: poses of all bodies over time, recorded while a simulation runs, and played without it.
+
+While it is recorded a motion is a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed
+size for each frame, handed to the system at once. Whatever ends the program, everything up to the last whole frame can
+be played. Closing turns it into ``NAME.npz``, whole or not at all:
+
+    header: text, JSON: see :class:`MotionHeader`
+    time: (frames,) s
+    center_of_mass: (frames, worlds, bodies, 3) m, world frame
+    orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.typing import Array
+
+FORMAT = "gpusim motion 1"
+SUFFIX, PART = ".npz", ".part"
+RATE = 60.0
+"""Frames per second of simulated time unless told otherwise."""
+_LONGEST_HEADER = 1 << 24
+
+
+@dataclass(frozen=True)
+class MotionHeader:
+    """What a motion belongs to; enough to build its model again.
+
+    Attributes:
+        target: name of the scene, or path of the robot file; empty for a model that a program built.
+        parameters: of the scene, as text.
+        bodies: labels in the order of the arrays.
+        worlds: numbers of the worlds that were recorded.
+        rate: frames per second of simulated time.
+        fixed_base: of a robot file: swinging from its base rather than held.
+        format: of the file.
+    """
+
+    target: str
+    parameters: Mapping[str, str]
+    bodies: Sequence[str]
+    worlds: Sequence[int]
+    rate: float = RATE
+    fixed_base: bool = False
+    format: str = field(default=FORMAT)
+
+    def block(self) -> np.dtype[Any]:
+        """One frame as it lies in the growing file."""
+        bodies = (len(self.worlds), len(self.bodies))
+        return np.dtype(
+            [("time", "<f8"), ("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
+        )
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A recorded motion.
+
+    Attributes:
+        header: what it belongs to.
+        time: (frames,) s, growing.
+        center_of_mass: (frames, worlds, bodies, 3) m, world frame.
+        orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
+        complete: False where the recording was broken off.
+    """
+
+    header: MotionHeader
+    time: Array
+    center_of_mass: Array
+    orientation: Array
+    complete: bool = True
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """From the first frame to the last, s."""
+        return float(self.time[-1] - self.time[0])
+
+
+class MotionRecorder:
+    """Records the poses of a simulation; call :meth:`sample` after steps.
+
+    Args:
+        sim: the simulation (anything with ``model`` and ``read_state()``).
+        path: of the recording, ends in .npz.
+        target, parameters, fixed_base: see :class:`MotionHeader`; left out, the motion can be read but not played
+            by the command line.
+        worlds: which worlds; the first one if left out.
+        rate: frames per second of simulated time, above 0.
+
+    Attributes:
+        frames: how many were recorded.
+
+    Raises:
+        ModelError: the path does not end in .npz, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        sim: Any,
+        path: str | os.PathLike[str],
+        *,
+        target: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        fixed_base: bool = False,
+        worlds: Sequence[int] = (0,),
+        rate: float = RATE,
+    ) -> None:
+        if not rate > 0.0:
+            raise ModelError(f"motion recorder: rate = {rate!r} must be above 0; give frames per second, e.g. 60")
+        self.path = check_output_file(path, (SUFFIX,), "recording")
+        self._sim = sim
+        texts = {name: str(value) for name, value in (parameters or {}).items()}
+        bodies = tuple(body.label for body in sim.model.bodies)
+        self.header = MotionHeader(target, texts, bodies, tuple(int(w) for w in worlds), float(rate), fixed_base)
+        self._block = np.zeros((), dtype=self.header.block())
+        self.frames = 0
+        self._next = 0.0
+        self._part = part_of(self.path)
+        try:
+            # unbuffered: a frame belongs to the system as soon as it is written, whatever becomes of this process
+            self._stream = open(self._part, "wb", buffering=0)
+        except OSError as error:
+            reason = error.strerror or error
+            raise ModelError(
+                f"recording: {str(self._part)!r} cannot be written ({reason}); name another file"
+            ) from error
+        self._stream.write(json.dumps(dataclasses.asdict(self.header)).encode() + b"\n")
+
+    def next_time(self) -> float:
+        """Time at which the next frame is due, s on the clock that :meth:`sample` is given."""
+        return self._next
+
+    def sample(self, time: float, half_step: float = 0.0) -> bool:
+        """Record a frame if one is due.
+
+        Args:
+            time: simulated since the recording began, s; never goes back.
+            half_step: half of the time step, so that a frame shows the step nearest to its time.
+
+        Returns:
+            Whether a frame was recorded.
+
+        Raises:
+            OSError: the disk fails.
+        """
+        if time + half_step < self._next:
+            return False
+        state = self._sim.read_state()
+        chosen, count = list(self.header.worlds), len(self.header.bodies)
+        self._block["time"] = time
+        # beyond the bodies there is the world's own entry
+        self._block["center_of_mass"] = np.asarray(state["position"])[chosen, :count]
+        self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
+        self._stream.write(self._block.tobytes())
+        self.frames += 1
+        self._next = self.frames / self.header.rate
+        if self._next <= time:  # steps longer than a frame
+            self._next = (np.floor(time * self.header.rate) + 1.0) / self.header.rate
+        return True
+
+    def close(self) -> None:
+        """Give the recording its name; again does nothing. Without a frame there is no file.
+
+        Raises:
+            OSError: the disk fails; what was recorded stays in the growing file.
+        """
+        if self._stream.closed:
+            return
+        self._stream.close()
+        if self.frames:
+            save_motion(load_motion(self._part), self.path)
+        self._part.unlink()
+
+    def __enter__(self) -> MotionRecorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def part_of(path: Path) -> Path:
+    """The growing file of a recording."""
+    return path.with_name(path.name + PART)
+
+
+def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
+    """Write a motion as NPZ, whole or not at all.
+
+    Raises:
+        ModelError: the path does not end in .npz, or cannot be written.
+        OSError: the disk fails while writing.
+    """
+    target = check_output_file(path, (SUFFIX,), "recording")
+    with atomic_file(target) as stream:
+        np.savez(
+            stream,
+            header=np.array(json.dumps(dataclasses.asdict(motion.header))),
+            time=motion.time,
+            center_of_mass=motion.center_of_mass,
+            orientation=motion.orientation,
+        )
+
+
+def is_motion_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a recording, finished or not."""
+    name = Path(path).name.lower()
+    return name.endswith((SUFFIX, SUFFIX + PART))
+
+
+def load_motion(path: str | os.PathLike[str]) -> Motion:
+    """Read a motion; of one that was broken off, all whole frames.
+
+    Args:
+        path: NAME.npz, or NAME.npz.part, which is also taken where NAME.npz is missing.
+
+    Raises:
+        ModelError: there is no such file, it holds no motion, or no frame.
+    """
+    file = Path(path)
+    if not file.is_file() and part_of(file).is_file():
+        file = part_of(file)
+    if not file.is_file():
+        raise ModelError(f"recording {str(path)!r} does not exist; check the path")
+    motion = _load_part(file) if file.name.lower().endswith(PART) else _load_finished(file)
+    if not len(motion):
+        raise ModelError(f"recording {str(file)!r} was broken off before its first frame; record it again")
+    return motion
+
+
+def _load_part(file: Path) -> Motion:
+    with open(file, "rb") as stream:
+        header = _header(stream.readline(_LONGEST_HEADER), file)
+        start = stream.tell()
+    block = header.block()
+    frames = (file.stat().st_size - start) // block.itemsize  # the last one may be torn
+    # a map rather than a copy: a long recording may not fit into memory
+    if frames:
+        blocks: Array = np.memmap(file, dtype=block, mode="r", offset=start, shape=(frames,))
+    else:
+        blocks = np.zeros(0, dtype=block)
+    return Motion(header, np.array(blocks["time"]), blocks["center_of_mass"], blocks["orientation"], complete=False)
+
+
+def _load_finished(file: Path) -> Motion:
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            if "header" not in archive.files:
+                raise ModelError(
+                    f"recording {str(file)!r} holds signals but not the poses of bodies, so it cannot be drawn; "
+                    "record a motion with 'gpusim view SCENE --record FILE.npz', or render the scene itself"
+                )
+            header = _header(str(archive["header"]).encode(), file)
+            arrays = {name: archive[name] for name in ("time", "center_of_mass", "orientation")}
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"recording {str(file)!r} cannot be read ({error}); record it again") from error
+    shape = (len(arrays["time"]), len(header.worlds), len(header.bodies))
+    if arrays["center_of_mass"].shape != (*shape, 3) or arrays["orientation"].shape != (*shape, 4):
+        raise ModelError(f"recording {str(file)!r}: its arrays do not fit its header; record it again")
+    return Motion(header, **arrays)
+
+
+def _header(text: bytes, file: Path) -> MotionHeader:
+    try:
+        values = json.loads(text)
+        if values["format"] != FORMAT:
+            raise ValueError(f"format {values['format']!r}")
+        return MotionHeader(**values)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ModelError(
+            f"recording {str(file)!r} is no motion of this version of gpusim ({error}); record it again"
+        ) from error

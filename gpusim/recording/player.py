@@ -1,0 +1,105 @@
+"""Playing a recorded motion: poses at any time, between the frames too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.recording.motion import Motion
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+
+def between(first: Array, second: Array, share: float) -> Array:
+    """Straight from ``first`` (share 0) to ``second`` (share 1)."""
+    blend: Array = first + share * (second - first)
+    return blend
+
+
+def slerp(first: Array, second: Array, share: float) -> Array:
+    """Unit quaternions (..., 4) at constant angular velocity from ``first`` to ``second``, the short way.
+
+    Source: K. Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985.
+    """
+    cosine = np.sum(first * second, axis=-1, keepdims=True)
+    second = np.where(cosine < 0.0, -second, second)
+    angle = np.arccos(np.clip(np.abs(cosine), 0.0, 1.0))
+    sine = np.sin(angle)
+    near = sine < 1e-6  # there the chord is the arc
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
+        b = np.where(near, share, np.sin(share * angle) / sine)
+    mixed = a * first + b * second
+    unit: Array = mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
+    return unit
+
+
+class MotionPlayer:
+    """A motion with a place in it; the viewer draws it like a simulation.
+
+    Args:
+        motion: what was recorded.
+        model: of the scene or file that it belongs to.
+
+    Attributes:
+        time: the place, s from the first frame; may be set, and is kept inside the motion.
+
+    Raises:
+        ModelError: the model has other bodies than the motion.
+    """
+
+    def __init__(self, motion: Motion, model: Model) -> None:
+        labels = [body.label for body in model.bodies]
+        if labels != list(motion.header.bodies):
+            raise ModelError(
+                f"recording of {motion.header.target!r}: it has {len(motion.header.bodies)} bodies that are not the "
+                f"{len(labels)} of the model; play it with the version of the model that it was made with"
+            )
+        self.motion, self.model = motion, model
+        self.num_worlds = len(motion.header.worlds)
+        self._time = 0.0
+
+    @property
+    def duration(self) -> float:
+        """Length, s."""
+        return self.motion.duration
+
+    @property
+    def time(self) -> float:
+        """The place, s from the first frame."""
+        return self._time
+
+    @time.setter
+    def time(self, value: float) -> None:
+        self._time = min(max(value, 0.0), self.duration)
+
+    def frame(self) -> int:
+        """Number of the last frame that is not after the place."""
+        at = self.motion.time[0] + self._time + 1e-9
+        return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
+
+    def go_to_frame(self, number: int) -> None:
+        """Set the place to that of a frame; the nearest one there is."""
+        number = min(max(number, 0), len(self.motion) - 1)
+        self._time = float(self.motion.time[number] - self.motion.time[0])
+
+    def read_state(self) -> dict[str, Array]:
+        """Poses at the place, as a simulation gives them: "position" (worlds, bodies + 1, 3) of the centers of mass,
+        m, and "orientation" (worlds, bodies + 1, 4), the last body being the world."""
+        number = self.frame()
+        after = min(number + 1, len(self.motion) - 1)
+        times = self.motion.time - self.motion.time[0]
+        gap = times[after] - times[number]
+        share = float((self._time - times[number]) / gap) if gap > 0.0 else 0.0
+        count = len(self.model.bodies)
+        position = np.zeros((self.num_worlds, count + 1, 3))
+        orientation = np.zeros((self.num_worlds, count + 1, 4))
+        orientation[:, count, 3] = 1.0
+        centers, turns = self.motion.center_of_mass, self.motion.orientation
+        position[:, :count] = between(centers[number], centers[after], share)
+        orientation[:, :count] = slerp(turns[number], turns[after], share)
+        return {"position": position, "orientation": orientation}

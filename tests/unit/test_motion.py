@@ -1,0 +1,194 @@
+"""Recorded motions: files that survive whatever ends the program, and poses between frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import ModelError, Simulation, Transform
+from gpusim.geometry import rotations
+from gpusim.recording.motion import MotionRecorder, load_motion, part_of, save_motion
+from gpusim.recording.player import MotionPlayer, slerp
+
+
+def tumbling(num_worlds: int = 1) -> Simulation:
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    for k in range(2):
+        b.add_body(
+            mass=1.0, inertia=(1.0, 1.0, 1.0), com=(0.1, 0.0, 0.0), xform=Transform((k, 0, 0)), label=f"top{k}",
+            linear_velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0),
+        )  # fmt: skip
+    return Simulation(b.finalize(), num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+
+
+def record(path: Path, steps: int = 50, rate: float = 25.0, **more: object) -> Simulation:
+    """Half a second, if nothing else is said."""
+    sim = tumbling(num_worlds=3)
+    sim.write("body.top0.linear_velocity", (0.0, 0.0, 3.0), world=2)
+    with MotionRecorder(sim, path, worlds=[0, 2], rate=rate, **more) as recorder:
+        recorder.sample(0.0)
+        for k in range(steps):
+            sim.step()
+            recorder.sample((k + 1) * 0.01, half_step=0.005)
+    return sim
+
+
+def test_what_is_recorded_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    sim = record(path, target="pile", parameters={"count": 3}, fixed_base=True)
+    assert os.listdir(tmp_path) == ["a.npz"]
+    motion = load_motion(path)
+    header = motion.header
+    assert (header.target, header.parameters, header.fixed_base) == ("pile", {"count": "3"}, True)
+    assert list(header.bodies) == ["top0", "top1"] and list(header.worlds) == [0, 2]
+    assert motion.complete and len(motion) == 13 and motion.duration == pytest.approx(0.48)
+    assert motion.time == pytest.approx(0.04 * np.arange(13))
+    assert motion.center_of_mass.shape == (13, 2, 2, 3) and motion.orientation.shape == (13, 2, 2, 4)
+    state = sim.read_state()
+    assert motion.center_of_mass[-1, 1, 0] == pytest.approx(state["position"][2, 0] - [0, 0, 0.06])
+    with np.load(path) as archive:  # anybody can read it
+        assert sorted(archive.files) == ["center_of_mass", "header", "orientation", "time"]
+        assert json.loads(str(archive["header"]))["rate"] == 25.0
+
+
+def test_frames_are_the_steps_nearest_to_their_times(tmp_path: Path) -> None:
+    record(tmp_path / "a.npz", rate=30.0)
+    ideal = np.arange(15) / 30.0
+    assert np.abs(load_motion(tmp_path / "a.npz").time[:15] - ideal).max() <= 0.005 + 1e-12
+
+
+def test_steps_longer_than_a_frame_are_all_recorded(tmp_path: Path) -> None:
+    record(tmp_path / "a.npz", rate=1000.0)
+    assert len(load_motion(tmp_path / "a.npz")) == 51
+
+
+CUT = """
+import os, sys
+from tests.unit.test_motion import *
+sim = tumbling()
+recorder = MotionRecorder(sim, sys.argv[1], rate=100.0)
+recorder.sample(0.0)
+for k in range(7):
+    sim.step()
+    recorder.sample(0.01 * (k + 1))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_process_leaves_what_was_recorded(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    code = "import sys; sys.path.insert(0, '.')\n" + CUT
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.npz")], cwd=root, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["a.npz.part"]
+    for name in ("a.npz", "a.npz.part"):
+        motion = load_motion(tmp_path / name)
+        assert len(motion) == 8 and not motion.complete
+    save_motion(motion, tmp_path / "b.npz")
+    assert np.array_equal(load_motion(tmp_path / "b.npz").orientation, motion.orientation)
+
+
+def test_a_torn_frame_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    recorder = MotionRecorder(tumbling(), path, rate=100.0)
+    recorder.sample(0.0)
+    recorder.sample(0.01)
+    part = part_of(path)
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-5])
+    assert len(load_motion(path)) == 1
+    part.write_bytes(whole[:-5] + bytes(5))
+    recorder.close()
+    assert len(load_motion(path)) == 2 and os.listdir(tmp_path) == ["a.npz"]
+
+
+def test_without_a_frame_there_is_no_file(tmp_path: Path) -> None:
+    recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
+    with pytest.raises(ModelError, match="before its first frame"):
+        load_motion(tmp_path / "a.npz")
+    recorder.close()
+    recorder.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_poses_between_frames(tmp_path: Path) -> None:
+    sim = record(tmp_path / "a.npz")
+    player = MotionPlayer(load_motion(tmp_path / "a.npz"), sim.model)
+    assert player.num_worlds == 2
+    player.time = 0.31
+    state = player.read_state()
+    # free bodies: a straight line, and a turn at constant speed
+    assert state["position"][0, 0] == pytest.approx([0.1, 0.31, 0.0], abs=1e-12)
+    assert state["position"][1, 0, 2] == pytest.approx(0.93)
+    turned = rotations.rotation_vector_from_quaternion(state["orientation"][0, 1])
+    assert turned == pytest.approx([0.0, 0.0, 0.62], abs=1e-6)
+    assert state["position"].shape == (2, 3, 3) and state["orientation"][0, -1] == pytest.approx([0, 0, 0, 1])
+    player.go_to_frame(99)
+    assert player.time == pytest.approx(0.48) and player.frame() == 12
+
+
+def test_slerp_takes_the_short_way_at_constant_speed() -> None:
+    first = rotations.quaternion_from_rotation_vector(np.array([0.0, 0.0, 0.2]))
+    second = -rotations.quaternion_from_rotation_vector(np.array([0.0, 0.0, 1.8]))
+    for share in (0.0, 0.25, 1.0):
+        turned = rotations.rotation_vector_from_quaternion(slerp(first, second, share))
+        assert turned == pytest.approx([0.0, 0.0, 0.2 + 1.6 * share])
+    assert slerp(first, first, 0.3) == pytest.approx(first)
+
+
+def test_a_model_with_other_bodies_is_refused(tmp_path: Path) -> None:
+    record(tmp_path / "a.npz")
+    b = gpusim.ModelBuilder()
+    b.add_body(mass=1.0, inertia=(1, 1, 1), label="top0")
+    with pytest.raises(ModelError, match="2 bodies that are not the 1 of the model"):
+        MotionPlayer(load_motion(tmp_path / "a.npz"), b.finalize())
+
+
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (None, "does not exist"),
+        (b"no zip file", "cannot be read"),
+        ({"time": [0.0]}, "holds signals but not the poses"),
+        ({"header": np.array("{}"), "time": [0.0]}, "no motion of this version"),
+    ],
+)
+def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
+    path = tmp_path / "a.npz"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, dict):
+        np.savez(path, **content)
+    with pytest.raises(ModelError, match=told):
+        load_motion(path)
+
+
+def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz.part"
+    path.write_bytes(b"something else")
+    with pytest.raises(ModelError, match="no motion of this version"):
+        load_motion(path)
+
+
+@pytest.mark.parametrize("name, told", [("a.mp4", "must end in .npz"), ("none/a.npz", "does not exist")])
+def test_where_nothing_can_be_written(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        MotionRecorder(tumbling(), tmp_path / name)
+
+
+def test_no_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("gpusim.recording.motion.open", refuse, raising=False)
+    with pytest.raises(ModelError, match=r"a\.npz\.part' cannot be written \(Permission denied\)"):
+        MotionRecorder(tumbling(), tmp_path / "a.npz")

@@ -1,0 +1,455 @@
+"""The operator panel, off screen: clicked and dragged by synthetic input, and compared with kept pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import ModelBuilder, Simulation, Transform, UnknownNameError
+from gpusim.scene import Plot, load_scene, scene_parameters
+from gpusim.viewer import ViewerError
+from gpusim.viewer.operator import Operator
+from gpusim.viewer.panel import Desk
+from gpusim.viewer.panel.history import SECONDS, History, decimals, number
+from gpusim.viewer.panel.layout import Area, lay_out
+from gpusim.viewer.panel.ranges import signal_range
+from gpusim.viewer.window.session import Session
+from gpusim.viewer.window.sources import Live
+from tests.unit.viewer.drawing import compare, require_egl
+
+PANEL = Path(__file__).parents[3] / "viewer" / "panel"
+SIZE = {"width": 640, "height": 360, "quality": "software"}
+needs_imgui = pytest.mark.skipif(find_spec("imgui_bundle") is None, reason="imgui-bundle is not installed")
+
+
+def desk_of(name: str, tmp_path: Path | None = None, dt: float = 0.01) -> Desk:
+    """A paused session of a scene, with everything that a window would give the panel."""
+    made: list[Operator] = []
+
+    def make(changes: Any) -> Live:
+        scene = load_scene(name, **changes)
+        config = dataclasses.replace(scene.config, dt=dt)
+        live = Live(Simulation(scene.builder.finalize(), backend="numpy", config=config), scene)
+        if made:
+            made[0].attach(live.sim, scene)
+        else:
+            made.append(Operator(live.sim, scene))
+        live.operator = made[0]
+        return live
+
+    session = Session(make({}), paused=True, rebuild=make)
+    desk = Desk(session, made[0], scene_parameters(name))
+    if tmp_path is not None:
+        desk.record_path = tmp_path / "operator.jsonl"
+    return desk
+
+
+class Person:
+    """Somebody in front of the panel."""
+
+    def __init__(self, desk: Desk, **size: Any) -> None:
+        from gpusim.viewer.panel import PanelOffscreen
+
+        self.desk = desk
+        scene = desk.session.source.scene  # type: ignore[attr-defined]
+        self.eye = PanelOffscreen(desk, camera=scene.camera, **{**SIZE, **size})
+        self.panel = self.eye.panel
+        self.wait(2)
+
+    def look(self) -> np.ndarray:
+        return self.eye.image()
+
+    def wait(self, frames: int = 1) -> None:
+        """Let the panel act, without a look at the scene."""
+        for _ in range(frames):
+            self.eye.act()
+
+    def point(self, name: str, share: float = 0.5) -> None:
+        place = self.desk.places[name]
+        self.panel.events.cursor(place.x + share * place.width, place.y + 0.5 * place.height)
+        self.wait()
+
+    def click(self, name: str, button: int = 0, share: float = 0.5) -> None:
+        self.point(name, share)
+        self.panel.events.button(button, True)
+        self.wait()
+        self.panel.events.button(button, False)
+        self.wait(2)
+
+    def drag(self, name: str, start: float, end: float) -> None:
+        self.point(name, start)
+        self.panel.events.button(0, True)
+        self.wait()
+        self.point(name, end)
+        self.panel.events.button(0, False)
+        self.wait(2)
+
+    def type(self, name: str, text: str) -> None:
+        """Instead of what is there."""
+        self.click(name)
+        self.panel.events.key(ord("A"), True, 2)
+        self.panel.events.key(ord("A"), False)
+        self.wait()
+        for character in text:
+            self.panel.events.character(ord(character))
+            self.wait()
+
+
+@pytest.fixture
+def person(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Person]:
+    require_egl()
+    one = Person(desk_of(request.param, tmp_path))
+    yield one
+    one.eye.close()
+
+
+def on(name: str) -> Any:
+    return pytest.mark.parametrize("person", [name], indirect=True)
+
+
+# What is shown.
+
+
+def falling(num_worlds: int = 1) -> Simulation:
+    b = ModelBuilder()
+    b.add_body(mass=1.0, inertia=(1.0,) * 3, xform=Transform((0, 0, 1)), label="ball")
+    return Simulation(b.finalize(), num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=0.05))
+
+
+def test_history_keeps_the_last_seconds() -> None:
+    sim = falling()
+    history = History(sim, [Plot("Energy", "kJ", ["sim.kinetic_energy", "sim.potential_energy"], scale=1e-3)])
+    history.sample()
+    history.sample()  # the time has not gone on
+    assert len(history.course(history.scopes[0])[0]) == 1
+    for _ in range(30):
+        sim.step(10)
+        history.sample()
+    times, values = history.course(history.scopes[0])
+    assert times[-1] == pytest.approx(15.0) and times[0] == pytest.approx(15.0 - SECONDS) and values.shape == (21, 2)
+    assert values[-1, 0] == pytest.approx(0.5e-3 * (9.81 * 15.0) ** 2)
+    sim.reset()
+    history.sample()
+    assert history.course(history.scopes[0])[0].tolist() == [0.0]
+
+
+def test_vectors_give_a_line_for_each_component() -> None:
+    sim = falling(3)
+    sim.write("body.ball.linear_velocity", (1.0, 2.0, 0.0), world=2)
+    history = History(sim, [Plot("Speed", "m/s", ["body.ball.linear_velocity"])], world=2)
+    history.sample()
+    (scope,) = history.scopes
+    assert [trace.label for trace in scope.traces] == [f"ball linear velocity {axis}" for axis in "xyz"]
+    assert history.course(scope)[1][0].tolist() == pytest.approx([1.0, 2.0, 0.0])
+    with pytest.raises(UnknownNameError, match="signal of the plot 'Speed' 'body.bal.position'"):
+        History(sim, [Plot("Speed", "m/s", ["body.bal.position"])])
+
+
+def test_gauges_know_what_the_parameters_tell() -> None:
+    model = load_scene("hydraulic_lift").builder.finalize()
+    assert signal_range(model, "cylinder.lift.position") == (0.0, 0.5)
+    assert signal_range(model, "cylinder.lift.pressure_b") == (1e5, 1e7)
+    assert signal_range(model, "cylinder.lift.spool") == (-1.0, 1.0)
+    assert signal_range(model, "cylinder.lift.force") is None
+    assert signal_range(model, "joint.rail.position") is None  # without limits
+    assert signal_range(model, "sim.kinetic_energy") is None
+
+
+@pytest.mark.parametrize("value, span, text", [(0.1234, 0.5, "0.123"), (13.71, 20.0, "13.7"), (512.3, 4e3, "512")])
+def test_numbers_have_fitting_decimals(value: float, span: float, text: str) -> None:
+    assert number(value, span) == text
+
+
+def test_numbers_have_no_minus_zero() -> None:
+    assert number(-1e-9, 1.0) == "0.00" and number(0.5, 1.0, "+") == "+0.50" and number(np.nan, 1.0) == "-"
+    assert decimals(0.0) == 2 and decimals(1e-12) == 4
+
+
+@pytest.mark.parametrize("width, height", [(640, 360), (1280, 720), (1920, 1080)])
+@needs_imgui
+def test_the_scene_keeps_half_of_the_picture(width: int, height: int) -> None:
+    from gpusim.viewer.panel.look import Sizes
+
+    sizes = Sizes.of(width, height)
+    layout = lay_out(width, height, sizes.column, sizes.bar, scopes=True)
+    assert layout.scene.width >= 0.5 * width and layout.scene.height > 0.9 * height
+    assert layout.left.width + layout.scene.width + layout.right.width == width
+    assert layout.bar.y == layout.scene.height and layout.bar.y + layout.bar.height == height
+    assert sizes.font >= 11.0
+    assert lay_out(width, height, sizes.column, sizes.bar, scopes=False).scene.width > layout.scene.width
+
+
+@needs_imgui
+@on("boom_crane")
+def test_small_windows_belong_to_the_scene(person: Person) -> None:
+    whole = Area(0.0, 0.0, 300, 200)
+    assert person.panel.scene_area(300, 200) == whole and not person.panel.fits(300, 200)
+    assert person.panel.layout(400, 360).right.width == 0.0 and person.panel.layout(400, 360).left.width > 100.0
+    person.panel.frame(300, 200, 0.1)
+    assert not person.panel.covers(5.0, 5.0) and not person.panel.wants_mouse
+
+
+def test_areas_hold_points() -> None:
+    area = Area(10.0, 20.0, 30.0, 40.0)
+    assert area.holds(10.0, 20.0) and area.holds(39.9, 59.9)
+    assert not area.holds(40.0, 30.0) and not area.holds(20.0, 60.0) and not area.holds(9.9, 30.0)
+
+
+# Clicks.
+
+
+@needs_imgui
+@on("hydraulic_lift")
+def test_a_slider_moves_the_machine(person: Person) -> None:
+    desk = person.desk
+    sim, operator = desk.session.source.sim, desk.operator  # type: ignore[attr-defined]
+    assert operator is not None
+    person.drag("command lift", 0.5, 0.9)
+    assert 0.7 < operator.value("lift") < 0.9 and operator.source("lift") == "panel"
+    desk.session.single_step(20)
+    assert sim.control["lift"][0] == operator.value("lift")
+    assert sim.read("cylinder.lift.position")[0] > 0.01  # the schedule would still wait
+    person.click("command lift", button=1)
+    desk.session.single_step()
+    assert operator.source("lift") == "" and sim.control["lift"][0] == 0.0
+
+
+@needs_imgui
+@on("hydraulic_lift")
+def test_a_switch_sets_the_brake(person: Person) -> None:
+    operator = person.desk.operator
+    assert operator is not None
+    person.click("command lift.brake")
+    assert operator.value("lift.brake") == 1.0
+    person.click("command lift.brake")
+    assert operator.value("lift.brake") == 0.0 and operator.source("lift.brake") == "panel"
+
+
+@needs_imgui
+@on("hydraulic_lift")
+def test_the_big_red_button(person: Person) -> None:
+    desk = person.desk
+    operator, sim = desk.operator, desk.session.source.sim  # type: ignore[attr-defined]
+    assert operator is not None
+    person.drag("command lift", 0.5, 1.0)
+    desk.session.single_step(10)
+    person.click("stop")
+    assert operator.stopped
+    person.drag("command lift", 0.5, 1.0)
+    desk.session.single_step()
+    assert sim.control["lift"][0] == 0.0 and sim.control["lift.brake"][0] == 1.0
+    person.click("stop")
+    assert not operator.stopped and operator.value("lift.brake") == 1.0
+
+
+@needs_imgui
+@on("boom_crane")
+def test_buttons_run_the_time(person: Person) -> None:
+    session = person.desk.session
+    person.click("step")
+    person.click("step")
+    assert session.time == pytest.approx(0.02) and session.paused
+    person.click("reset")
+    assert session.time == 0.0
+    person.click("run")
+    assert not session.paused
+    person.click("run")
+    assert session.paused
+    person.click("slower")
+    assert session.speed == 0.5
+    person.click("faster")
+    person.click("faster")
+    assert session.speed == 2.0
+
+
+@needs_imgui
+@on("boom_crane")
+def test_boxes_turn_overlays_on(person: Person) -> None:
+    before = person.look()
+    assert "overlay pressure" not in person.desk.places
+    person.click("Overlays", share=0.2)
+    person.click("overlay pressure", share=0.1)
+    assert person.desk.shown == {"pressure"}
+    area = person.panel.scene_area(640, 360)
+    middle = np.s_[: int(area.height), int(area.x) : int(area.x + area.width)]
+    assert np.abs(before[middle].astype(int) - person.look()[middle]).max() > 60
+    person.click("overlay pressure", share=0.1)
+    assert person.desk.shown == set()
+
+
+@needs_imgui
+def test_parameters_restart_the_scene(tmp_path: Path) -> None:
+    require_egl()
+    person = Person(desk_of("boom_crane", tmp_path), height=720)
+    desk, session = person.desk, person.desk.session
+    before, operator = session.source, desk.operator
+    assert operator is not None
+    person.click("Parameters", share=0.2)
+    assert desk.values["tip_mass"] == "500" and desk.changed() == {}
+    person.type("parameter tip_mass", "750")
+    assert person.panel.wants_keyboard and desk.changed() == {"tip_mass": "750"}
+    person.click("restart")
+    assert session.source is not before and desk.changed() == {} and not person.panel.wants_keyboard
+    sim = session.source.sim  # type: ignore[attr-defined]
+    assert sim.parameter("mass")[0, 0] == pytest.approx(1050.0) and operator.sim is sim
+    person.type("parameter tip_mass", "-1")
+    person.click("restart")
+    assert session.source.sim is sim and "'tip_mass' must not be negative, got -1" in desk.message  # type: ignore[attr-defined]
+    person.eye.close()
+
+
+@needs_imgui
+@on("hydraulic_lift")
+def test_record_and_replay(person: Person) -> None:
+    desk = person.desk
+    operator, session = desk.operator, desk.session
+    sim = session.source.sim  # type: ignore[attr-defined]
+    assert operator is not None
+    session.single_step(5)
+    person.click("record")
+    assert operator.recording and session.time == 0.0
+    session.single_step(2)
+    person.drag("command lift", 0.5, 0.8)
+    session.single_step(20)
+    person.click("record")
+    assert not operator.recording and desk.record_path.is_file()
+    state = {name: np.array(array) for name, array in sim.read_state().items()}
+    person.click("replay")
+    assert operator.replaying and session.time == 0.0
+    session.single_step(22)
+    assert all(np.array_equal(state[name], array, equal_nan=True) for name, array in sim.read_state().items())
+    desk.record_path.unlink()
+    person.click("replay")  # ends the one that is running
+    person.click("replay")
+    assert not operator.replaying and "cannot be read" in operator.note
+
+
+@needs_imgui
+@on("boom_crane")
+def test_the_panel_takes_the_mouse_where_it_is(person: Person) -> None:
+    person.panel.events.cursor(320.0, 150.0)
+    person.wait()
+    assert not person.panel.wants_mouse and not person.panel.covers(320.0, 150.0)
+    person.point("run")
+    assert person.panel.wants_mouse and person.panel.covers(20.0, 50.0) and not person.panel.wants_keyboard
+
+
+@needs_imgui
+@on("boom_crane")
+def test_a_hidden_panel_costs_nothing(person: Person) -> None:
+    sim = person.desk.session.source.sim  # type: ignore[attr-defined]
+    person.point("run")
+    person.panel.visible = False
+    sim.changed()
+    person.panel.frame(640, 360, 0.1)
+    assert sim._sensed is None  # no trial step for signals that nobody sees
+    assert not person.panel.wants_mouse and not person.panel.covers(20.0, 50.0)
+    assert person.panel.scene_area(640, 360) == Area(0.0, 0.0, 640, 360)
+    person.panel.visible = True
+    person.wait()
+    sim.changed()
+    person.desk.session.single_step(10)
+    person.wait()
+    assert sim._sensed is not None
+
+
+@needs_imgui
+@on("boom_crane")
+def test_inputs_of_diagrams_are_on_the_panel(person: Person) -> None:
+    operator = person.desk.operator
+    assert operator is not None
+    operator.add_input("height", 0.0, 2.0, initial=1.0, safe=1.0, unit="m", springs=False)
+    operator.add_input("lamp", 0.0, 1.0, switch=True)
+    person.wait()
+    person.drag("command height", 0.5, 0.0)
+    person.click("command lamp")
+    assert operator.value("height") == 0.0 and operator.value("lamp") == 1.0
+
+
+@needs_imgui
+@on("four_bar")
+def test_a_scene_without_commands(person: Person) -> None:
+    assert not [name for name in person.desk.places if name.startswith("command")]
+    person.click("stop")
+    assert person.desk.operator is not None and person.desk.operator.stopped
+
+
+@needs_imgui
+def test_two_panels_side_by_side() -> None:
+    require_egl()
+    first, second = Person(desk_of("boom_crane")), Person(desk_of("hydraulic_lift"))
+    first.drag("command lift", 0.5, 1.0)
+    second.wait()
+    first.wait()
+    assert first.desk.operator is not None and second.desk.operator is not None
+    assert first.desk.operator.value("lift") == 1.0 and second.desk.operator.value("lift") == 0.0
+    first.eye.close()
+    second.drag("command lift", 0.5, 0.0)
+    assert second.desk.operator.value("lift") == -1.0
+    with pytest.raises(ViewerError, match="closed"):
+        first.eye.image()
+    second.eye.close()
+
+
+# Pictures.
+
+
+@needs_imgui
+@pytest.mark.parametrize("name, seconds", [("hydraulic_lift", 2.4), ("boom_crane", 4.0)])
+def test_pictures(name: str, seconds: float) -> None:
+    require_egl()
+    desk = desk_of(name)
+    history = desk.history()
+    assert history is not None
+    for _ in range(round(seconds / 0.04)):
+        desk.session.single_step(4)
+        history.sample()
+    person = Person(desk)
+    compare(person.look(), f"panel_{name}")
+    person.eye.close()
+
+
+@needs_imgui
+def test_the_stop_is_seen() -> None:
+    require_egl()
+    desk = desk_of("boom_crane")
+    desk.jitter = 0.0004
+    assert desk.operator is not None
+    desk.operator.emergency_stop()
+    person = Person(desk)
+    compare(person.look(), "panel_stopped")
+    person.eye.close()
+
+
+# Without imgui.
+
+
+def test_imgui_is_imported_in_one_file() -> None:
+    users = [file.name for file in sorted(PANEL.parent.rglob("*.py")) if "imgui_bundle" in file.read_text()]
+    assert users == ["bundle.py"]
+    assert not re.search(r"imgui|OpenGL", "".join(f.read_text() for f in (PANEL.parent / "operator").glob("[!_]*.py")))
+
+
+def test_missing_imgui_is_told() -> None:
+    code = """
+import sys
+sys.modules["imgui_bundle"] = None
+import gpusim.viewer.panel
+try:
+    gpusim.viewer.panel.Panel
+except gpusim.viewer.ViewerError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("the operator panel needs imgui-bundle") and 'pip install "gpusim[panel]"' in line

@@ -1,0 +1,257 @@
+"""The panel and the operator in a true window, moved by the events that glfw would send."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gpusim import Simulation
+from gpusim.cli.main import app
+from gpusim.scene import load_scene, scene_parameters
+from gpusim.viewer.operator import Operator, OperatorRecording
+from gpusim.viewer.operator.keys import KEYS
+from gpusim.viewer.panel import Desk
+from gpusim.viewer.panel.guest import PanelGuest, add_operator
+from gpusim.viewer.window.session import Session
+from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.window import Shown, Window
+from tests.unit.viewer.display import display_variables
+
+PRESS, RELEASE = 1, 0
+SHIFT, CTRL = 1, 2
+
+
+class Driver:
+    """A window with a panel, and hands."""
+
+    def __init__(self, panel: bool = True) -> None:
+        scene = load_scene("hydraulic_lift")
+        live = Live(Simulation(scene.builder.finalize(), backend="numpy", config=scene.config), scene)
+        self.operator = live.operator = Operator(live.sim, scene)
+        self.session = Session(live, paused=True)
+        self.window = Window(self.session, width=640, height=360, quality="software", camera=scene.camera)
+        self.desk = Desk(self.session, self.operator, scene_parameters("hydraulic_lift"))
+        guest = add_operator(self.window, self.desk, panel=panel)
+        self.picture = np.zeros((360, 640, 3), dtype=np.uint8)
+        self.window.add_guest(self)
+        self.now = 0.0
+        self.frames(2)
+        if panel:
+            assert guest is not None
+            self.panel: PanelGuest = guest
+
+    def frames(self, count: int = 1) -> np.ndarray:
+        """Pictures of the whole window; the last one."""
+        for _ in range(count):
+            self.window.frame(self.now)
+            self.now += 0.02
+        return self.picture[::-1]
+
+    # A guest that photographs what the others have drawn.
+
+    def event(self, kind: str, *details: Any) -> bool:
+        return False
+
+    def draw(self, shown: Shown) -> None:
+        from OpenGL import GL
+
+        GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
+        GL.glReadPixels(0, 0, shown.width, shown.height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, self.picture)
+
+    def close(self) -> None:
+        pass
+
+    # Hands.
+
+    def key(self, name: str, action: int = PRESS, bits: int = 0) -> None:
+        self.window.event("key", KEYS[name], 0, action, bits)
+
+    def place(self, name: str, share: float = 0.5) -> tuple[float, float]:
+        area = self.desk.places[name]
+        return area.x + share * area.width, area.y + 0.5 * area.height
+
+    def drag(self, *path: tuple[float, float]) -> None:
+        self.window.event("cursor", *path[0])
+        self.frames()
+        self.window.event("button", 0, PRESS, 0)
+        self.frames()
+        for place in path[1:]:
+            self.window.event("cursor", *place)
+            self.frames()
+        self.window.event("button", 0, RELEASE, 0)
+        self.frames()
+
+    def eye(self) -> np.ndarray:
+        return np.array(self.window.sight.camera().position)
+
+
+@pytest.fixture(autouse=True)
+def display(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in display_variables().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    pytest.importorskip("imgui_bundle")
+    one = Driver()
+    yield one
+    one.window.close()
+
+
+def test_a_slider_in_the_window(driver: Driver) -> None:
+    before = driver.eye()
+    driver.drag(driver.place("command lift"), driver.place("command lift", 0.8), (320.0, 300.0))
+    assert driver.operator.value("lift") == 1.0 and driver.operator.source("lift") == "panel"
+    assert np.array_equal(driver.eye(), before)  # the camera stood still
+    driver.drag(driver.place("run"), driver.place("run"))
+    driver.frames(15)
+    sim = driver.operator.sim
+    assert not driver.session.paused and sim.time > 0.1
+    assert sim.read("cylinder.lift.position")[0] > 0.005
+
+
+def test_the_scene_has_its_part_of_the_window(driver: Driver) -> None:
+    area = driver.panel.room(640, 360)
+    assert (driver.window.sight.width, driver.window.sight.height) == (int(area.width), int(area.height))
+    picture = driver.frames()
+    middle = picture[: int(area.height), int(area.x) : int(area.x + area.width)]
+    assert middle.mean() > 120 and picture[60:, : int(area.x)].mean() < 80  # bright scene, dark panel
+    load = driver.window.sight.poses.position[0, 0]
+    (x, y), _ = driver.window.sight.camera().project(load, int(area.width), int(area.height))
+    driver.window.event("cursor", area.x + x, area.y + y)
+    driver.window.event("button", 0, PRESS, 0)
+    driver.window.event("button", 0, RELEASE, 0)
+    assert driver.window.sight.picked is not None and driver.window.sight.picked.body == 0
+
+
+def test_orbiting_over_the_panel_is_still_orbiting(driver: Driver) -> None:
+    before = driver.eye()
+    driver.drag((320.0, 150.0), (250.0, 160.0), driver.place("stop"))
+    assert not driver.operator.stopped and not np.allclose(driver.eye(), before)
+    assert driver.operator.source("lift") == ""
+    before = driver.eye()
+    driver.window.event("cursor", *driver.place("command lift"))
+    driver.frames()
+    driver.window.event("scroll", 0.0, 3.0)
+    driver.frames()
+    assert np.array_equal(driver.eye(), before)
+
+
+def test_the_emergency_stop_by_button_and_key(driver: Driver) -> None:
+    driver.drag(driver.place("stop"), driver.place("stop"))
+    assert driver.operator.stopped
+    driver.key("E", bits=SHIFT)
+    assert not driver.operator.stopped
+    driver.key("E")
+    driver.session.single_step()
+    assert driver.operator.stopped and driver.operator.sim.control["lift.brake"][0] == 1.0
+    driver.key("R")
+    driver.session.single_step()
+    assert driver.session.time == pytest.approx(0.001) and driver.operator.sim.control["lift.brake"][0] == 1.0
+
+
+def test_keys_drive_unless_they_are_typed(driver: Driver) -> None:
+    driver.key("2")
+    driver.frames(20)
+    assert driver.operator.value("lift") == 1.0 and driver.operator.source("lift") == "keyboard"
+    driver.drag(driver.place("Parameters", 0.2), driver.place("Parameters", 0.2))
+    driver.drag(driver.place("parameter mass"), driver.place("parameter mass"))
+    driver.key("2", RELEASE)
+    driver.frames(20)
+    assert driver.operator.value("lift") == 0.0  # a release is never lost
+    driver.key("E")
+    driver.key("1")
+    driver.window.event("char", ord("1"))
+    driver.frames(3)
+    assert not driver.operator.stopped and driver.operator.value("lift") == 0.0
+    assert driver.desk.values["mass"].endswith("1")
+
+
+def test_tab_hides_the_panel(driver: Driver) -> None:
+    driver.key("TAB")
+    shown = driver.frames(2)
+    assert shown[60:, :100].mean() > 120 and driver.window.sight.width == 640
+    driver.key("TAB")
+    driver.key("TAB", RELEASE)
+    assert driver.frames(2)[60:, :100].mean() < 80
+
+
+def test_overlays_are_the_windows(driver: Driver) -> None:
+    driver.key("P")
+    assert driver.desk.shown == driver.window.overlays == {"pressure"}
+    driver.drag(driver.place("Overlays", 0.2), driver.place("Overlays", 0.2))
+    driver.drag(driver.place("overlay pressure", 0.1), driver.place("overlay pressure", 0.1))
+    assert driver.window.overlays == set()
+
+
+def test_closing_in_mid_record_leaves_a_recording_to_replay(driver: Driver, tmp_path: Path) -> None:
+    driver.desk.record_path = tmp_path / "drive.jsonl"
+    driver.drag(driver.place("record"), driver.place("record"))
+    driver.key("2")
+    driver.frames(10)
+    driver.session.single_step(5)
+    driver.window.close()
+    recording = OperatorRecording.load(tmp_path / "drive.jsonl")
+    assert recording.steps == 5 and recording.changes == {0: {"lift": driver.operator.value("lift")}}
+    assert driver.operator.value("lift") > 0.5
+
+
+def test_without_a_panel_keys_drive() -> None:
+    driver = Driver(panel=False)
+    driver.key("1")
+    driver.frames(20)
+    assert driver.operator.value("lift") == -1.0 and driver.window.sight.width == 640
+    driver.key("1", PRESS, CTRL)
+    driver.key("F5")
+    driver.frames()
+    assert driver.operator.value("lift.brake") == 1.0
+    driver.window.close()
+
+
+# As a user types it.
+
+SMALL = ("--size", "400x240", "--backend", "numpy", "--dt", "0.01", "--duration", "0.3")
+
+
+def test_gpusim_view_has_a_panel() -> None:
+    done = CliRunner().invoke(app, ["view", "boom_crane", *SMALL])
+    assert done.exit_code == 0, done.output
+    assert "frames/s" in done.output and "imgui" not in done.output
+
+
+def test_a_recorded_motion_has_a_panel_too(tmp_path: Path) -> None:
+    motion = str(tmp_path / "a.npz")
+    done = CliRunner().invoke(app, ["view", "boom_crane", "--no-panel", "--record", motion, *SMALL])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["view", motion, "--size", "400x240", "--duration", "0.2"])
+    assert done.exit_code == 0 and "frames/s" in done.output, done.output
+
+
+def test_gpusim_view_without_imgui(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("gpusim.viewer.panel.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "imgui_bundle", None)
+    done = CliRunner().invoke(app, ["view", "boom_crane", *SMALL])
+    assert done.exit_code == 0 and 'pip install "gpusim[panel]"' in done.output, done.output
+    done = CliRunner().invoke(app, ["view", "boom_crane", "--no-panel", *SMALL])
+    assert done.exit_code == 0 and "imgui" not in done.output, done.output
+
+
+@pytest.mark.parametrize(
+    "mapping, words",
+    [
+        ("cat", "unknown mapping 'cat'"),
+        ("iso", "no command of this scene has a label with boom in it; take the mapping 'auto'"),
+        ("gone.toml", "mapping file 'gone.toml': it cannot be read"),
+    ],
+)
+def test_bad_mappings_end_with_a_sentence(mapping: str, words: str) -> None:
+    done = CliRunner().invoke(app, ["view", "boom_crane", "--mapping", mapping, *SMALL])
+    assert done.exit_code == 2 and words in done.output, done.output

@@ -1,0 +1,79 @@
+"""Keyboard and gamepad: which keys are down, and what the bindings make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from gpusim.viewer.operator.drive import Drive
+from gpusim.viewer.operator.gamepad import Gamepad, GamepadState
+from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.mapping import InputMapping
+
+
+class Devices:
+    """Everything that a hand is on.
+
+    Args:
+        gamepad: None for none.
+
+    Attributes:
+        gamepad: as given.
+        connected: whether it was there at the last look.
+    """
+
+    def __init__(self, gamepad: Gamepad | None) -> None:
+        self.gamepad = gamepad
+        self.connected = False
+        self._keys: set[str] = set()
+        self._bound: set[str] = set()
+        self._drives: list[Drive] = []
+        self._stop_button = ""
+        self._stop_button_down = False
+
+    def use(self, mapping: InputMapping, inputs: Mapping[str, Input]) -> None:
+        """Work by a mapping from here on."""
+        self._drives = [Drive(binding, inputs[binding.command]) for binding in mapping.bindings]
+        self._bound = {key for binding in mapping.bindings for key in binding.keys}
+        self._stop_button = mapping.stop_button
+
+    def disarm(self) -> None:
+        """Ignore everything that is held until it is let go."""
+        for drive in self._drives:
+            drive.disarm()
+
+    def key(self, name: str, down: bool) -> bool:
+        """Note a key; tells whether it is bound."""
+        if name not in self._bound:
+            return False
+        if down:
+            self._keys.add(name)
+        else:
+            self._keys.discard(name)
+        return True
+
+    def let_go(self) -> None:
+        """Take all keys for released."""
+        self._keys.clear()
+
+    def poll(
+        self, seconds: float, value: Callable[[str], float], stop: Callable[[str], None]
+    ) -> Iterator[tuple[str, float, str]]:
+        """What was moved since the last look: (input, new value, source).
+
+        Args:
+            seconds: of real time since the last call.
+            value: tells an input's value now.
+            stop: called with the source when the stop button goes down.
+        """
+        state = self.gamepad.read() if self.gamepad is not None else None
+        self.connected = state is not None
+        pad = state or GamepadState()
+        pressed = self._stop_button in pad.buttons
+        if pressed and not self._stop_button_down:
+            stop("gamepad")
+        self._stop_button_down = pressed
+        for drive in self._drives:
+            name = drive.target.name
+            moved = drive.update(self._keys, pad, value(name), seconds)
+            if moved is not None:
+                yield name, moved, drive.source

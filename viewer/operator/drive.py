@@ -1,0 +1,93 @@
+"""From keys and sticks to values: dead zone, expo, direction, rate limit."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from gpusim.viewer.operator.gamepad import GamepadState
+from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.mapping import Binding, mode_of
+
+KEYBOARD, GAMEPAD = "keyboard", "gamepad"
+
+
+def shaped(deflection: float, dead_zone: float, expo: float) -> float:
+    """A stick's deflection (-1 to 1) without its dead zone, finer near the middle; again -1 to 1."""
+    size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
+    if size <= 0.0:
+        return 0.0
+    curved = (1.0 - expo) * size + expo * size**3
+    return curved if deflection > 0.0 else -curved
+
+
+def limited(present: float, wanted: float, most: float) -> float:
+    """``wanted``, or as near to it as a change of ``most`` allows."""
+    return min(max(wanted, present - most), present + most)
+
+
+class Drive:
+    """One binding at work on one input.
+
+    Attributes:
+        binding, target: what it does.
+        source: "keyboard" or "gamepad", whichever moved it last.
+    """
+
+    def __init__(self, binding: Binding, target: Input) -> None:
+        self.binding, self.target = binding, target
+        self.mode = mode_of(binding, target)
+        self.source = KEYBOARD
+        self._output = 0.0
+        self._armed = True
+        self._pressed = False
+
+    def disarm(self) -> None:
+        """Do nothing until everything was let go: after an emergency stop, a stick that is still held must not act."""
+        self._armed = False
+        self._output = 0.0
+
+    def update(self, keys: AbstractSet[str], pad: GamepadState, present: float, seconds: float) -> float | None:
+        """The input's new value, None where nothing was touched.
+
+        Args:
+            keys: names of those that are down.
+            pad: the gamepad.
+            present: the input's value now.
+            seconds: of wall time since the last call.
+        """
+        if self.mode == "switch":
+            return self._toggled(keys, pad, present)
+        wanted = self._wanted(keys, pad)
+        if not self._armed:
+            self._armed = wanted == 0.0
+            return None
+        before, self._output = self._output, limited(self._output, wanted, self.binding.rate_limit * seconds)
+        if self.mode == "spring":
+            return self.target.at(self._output) if self._output != before else None
+        if self._output == 0.0:
+            return None
+        span = self.target.upper - self.target.lower
+        return self.target.clamp(present + self._output * self.binding.speed * span * seconds)
+
+    def _wanted(self, keys: AbstractSet[str], pad: GamepadState) -> float:
+        by_keys = 0.0
+        if len(self.binding.keys) == 2:
+            lower, upper = self.binding.keys
+            by_keys = float(upper in keys) - float(lower in keys)
+        stick = shaped(pad.axes.get(self.binding.axis, 0.0), self.binding.dead_zone, self.binding.expo)
+        if by_keys or stick:
+            self.source = KEYBOARD if abs(by_keys) >= abs(stick) else GAMEPAD
+        return self.binding.scale * (by_keys if abs(by_keys) >= abs(stick) else stick)
+
+    def _toggled(self, keys: AbstractSet[str], pad: GamepadState, present: float) -> float | None:
+        by_key = bool(set(self.binding.keys) & keys)
+        pressed = by_key or self.binding.button in pad.buttons
+        fresh, self._pressed = pressed and not self._pressed, pressed
+        if not self._armed:
+            self._armed = not pressed
+            return None
+        if not fresh:
+            return None
+        self.source = KEYBOARD if by_key else GAMEPAD
+        middle = 0.5 * (self.target.lower + self.target.upper)
+        return self.target.lower if present > middle else self.target.upper

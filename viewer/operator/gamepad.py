@@ -1,0 +1,79 @@
+"""Gamepads and joysticks: their state in names, from glfw or from anything else that speaks the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
+"""In glfw's order. Sticks: -1 to 1, right and forward above 0; triggers: 0 to 1."""
+BUTTONS = (
+    *("a", "b", "x", "y", "left_bumper", "right_bumper", "back", "start", "guide", "left_thumb", "right_thumb"),
+    *("dpad_up", "dpad_right", "dpad_down", "dpad_left"),
+)
+"""In glfw's order."""
+_JOYSTICKS = 16
+
+
+@dataclass(frozen=True)
+class GamepadState:
+    """What is pressed and pushed.
+
+    Attributes:
+        axes: by name (:data:`AXES`, or ``axis_0`` and so on of a joystick that glfw has no layout for).
+        buttons: names of those that are down (:data:`BUTTONS`, or ``button_0`` and so on).
+    """
+
+    axes: Mapping[str, float] = field(default_factory=dict)
+    buttons: frozenset[str] = frozenset()
+
+
+class Gamepad(Protocol):
+    """Something with sticks and buttons."""
+
+    def read(self) -> GamepadState | None:
+        """Its state now; None where nothing is plugged in."""
+
+
+class GlfwGamepad:
+    """The first gamepad, or else the first joystick, that glfw finds; another one when it is unplugged.
+
+    glfw must have been initialized by the window.
+    """
+
+    def __init__(self, glfw: Any = None) -> None:
+        self._glfw = glfw
+
+    def read(self) -> GamepadState | None:
+        """See :class:`Gamepad`."""
+        if self._glfw is None:
+            import glfw  # late: a window tells what is wrong where it is missing
+
+            self._glfw = glfw
+        found = [number for number in range(_JOYSTICKS) if self._glfw.joystick_present(number)]
+        for number in found:
+            if self._glfw.joystick_is_gamepad(number):
+                state = self._glfw.get_gamepad_state(number)
+                if state:
+                    return named(list(state.axes), list(state.buttons))
+        return self._raw(found[0]) if found else None
+
+    def _raw(self, number: int) -> GamepadState | None:
+        axes, buttons = (
+            list(values[0][: values[1]])
+            for values in (self._glfw.get_joystick_axes(number), self._glfw.get_joystick_buttons(number))
+        )
+        down = frozenset(f"button_{k}" for k, value in enumerate(buttons) if value)
+        return GamepadState({f"axis_{k}": float(value) for k, value in enumerate(axes)}, down)
+
+
+def named(axes: list[float], buttons: list[int]) -> GamepadState:
+    """A gamepad's state from glfw's lists: forward becomes above 0, and triggers rest at 0."""
+    values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
+    for name in values:
+        if name.endswith("_y"):
+            values[name] = -values[name]
+        elif name.endswith("trigger"):
+            values[name] = 0.5 * (values[name] + 1.0)
+    return GamepadState(values, frozenset(name for name, down in zip(BUTTONS, buttons, strict=False) if down))

@@ -1,0 +1,169 @@
+"""What an operator can set: the commands of a model with ranges, units and safe values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.actuators.base import actuator_type
+from gpusim.model import validate
+from gpusim.model.model import Model
+from gpusim.model.specs import ActuatorSpec
+from gpusim.viewer.operator.recording import Value
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+_FREE_RANGE = {"angle": math.pi, "translation": 1.0, "distance": 1.0}
+"""Half the range of a position target without limits, rad or m."""
+_FREE_SPEED = {"angle": math.pi, "translation": 1.0, "distance": 1.0}
+"""Greatest velocity target that a slider offers, rad/s or m/s."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One number that an operator sets.
+
+    Attributes:
+        name: label of the command, as in ``sim.control[name]``, or of another input.
+        lower, upper: least and greatest value, in ``unit``.
+        initial: value before anybody touches it.
+        safe: value in an emergency stop; None: what ``measured`` says at that moment, so that nothing moves.
+        unit: "-" for none.
+        switch: has only two values, ``lower`` (off) and ``upper`` (on).
+        springs: a stick that is let go brings it back to zero (valves, motors); otherwise it stays (positions).
+        idle: changes nothing in this model, so nobody needs to see it.
+        doc: one line.
+        measured: signal and component that tell the value that is reached, for ``safe``.
+
+    Raises:
+        ModelError: the range is empty or not finite, or a value lies outside of it.
+    """
+
+    name: str
+    lower: float = -1.0
+    upper: float = 1.0
+    initial: float = 0.0
+    safe: float | None = 0.0
+    unit: str = "-"
+    switch: bool = False
+    springs: bool = True
+    idle: bool = False
+    doc: str = ""
+    measured: tuple[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        element = f"input '{self.name}'"
+        for name in ("lower", "upper", "initial", *(("safe",) if self.safe is not None else ())):
+            object.__setattr__(self, name, validate.number(element, name, getattr(self, name)))
+        if not self.lower < self.upper:
+            raise validate.fail(
+                element, f"lower = {self.lower:g} is not below upper = {self.upper:g}", "give lower < upper"
+            )
+        for name in ("initial", "safe"):
+            value = getattr(self, name)
+            if value is not None and not self.lower <= value <= self.upper:
+                rule = f"{name} = {value:g} lies outside {self.lower:g} to {self.upper:g}"
+                raise validate.fail(element, rule, f"widen the range or change {name}")
+        if self.safe is None and self.measured is None:
+            raise validate.fail(element, "safe is None and nothing is measured", "give a safe value")
+
+    def clamp(self, value: float) -> float:
+        """The nearest value that is allowed."""
+        if self.switch:
+            return self.upper if value > 0.5 * (self.lower + self.upper) else self.lower
+        return min(max(value, self.lower), self.upper)
+
+    def at(self, deflection: float) -> float:
+        """The value for a stick's deflection, -1 to 1: zero in the middle where the range has one inside."""
+        if self.lower < 0.0 < self.upper:
+            return deflection * (self.upper if deflection >= 0.0 else -self.lower)
+        return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
+
+
+def safe_value(item: Input, sim: Simulation) -> Value:
+    """What an input is set to in an emergency stop: one number, or one for each world."""
+    if item.measured is None or item.safe is not None:
+        return float(item.safe or 0.0)
+    signal, axis = item.measured
+    reached = np.asarray(sim.read(signal, numpy=True)).reshape(sim.num_worlds, -1)[:, axis]
+    values = tuple(float(x) for x in np.clip(reached, item.lower, item.upper))
+    return values[0] if len(values) == 1 else values
+
+
+Rule = Callable[[Model, ActuatorSpec, Input], Input]
+"""What is known of one command of one kind of actuator."""
+
+
+def command_inputs(model: Model) -> dict[str, Input]:
+    """An input for every command of a model, in the order of its columns.
+
+    Commands of kinds that are not known here go from -1 to 1 about zero.
+    """
+    found: dict[str, Input] = {}
+    for spec in model.actuators:
+        kind = actuator_type(spec.kind)
+        for number, command in enumerate(kind.commands):
+            label = spec.label if number == 0 else f"{spec.label}.{command}"
+            reading = next((r for r in kind.readings if r.name == command), None)
+            value = float(kind.default_command(spec, command))
+            plain = Input(label, min(-1.0, value), max(1.0, value), value, doc=reading.doc if reading else "")
+            rule = _RULES.get((spec.kind, command))
+            found[label] = rule(model, spec, plain) if rule else plain
+    return found
+
+
+def _brake(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
+    """On or off; on is safe."""
+    idle = float(spec.params["brake_force"]) == 0.0
+    return replace(plain, lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
+
+
+def _scale(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
+    """A factor on a force: it stays where it is put."""
+    return replace(plain, lower=0.0, springs=False)
+
+
+def _target(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
+    joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
+    kind = model.coordinates[joint][axis].kind
+    length = kind in ("translation", "distance")
+    initial = float(spec.params["target"])
+    if spec.params["follows_velocity"] > 0.5:
+        most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(initial))
+        return replace(plain, lower=-most, upper=most, unit="m/s" if length else "rad/s")
+    lower, upper = _position_range(model, joint, axis, initial, _FREE_RANGE.get(kind, math.pi))
+    # a robot that is told "zero" jumps to its zero pose; it is safe where it is
+    return replace(
+        plain,
+        lower=lower,
+        upper=upper,
+        safe=None,
+        unit="m" if length else "rad",
+        springs=False,
+        measured=(f"joint.{model.joints[joint].label}.position", axis),
+    )
+
+
+def _position_range(model: Model, joint: int, axis: int, initial: float, free: float) -> tuple[float, float]:
+    params = model.joints[joint].params
+    lower, upper = (
+        float(np.ravel(params.get(name, none))[axis])
+        for name, none in (("limit_lower", [-math.inf] * 6), ("limit_upper", [math.inf] * 6))
+    )
+    lower = lower if math.isfinite(lower) else -free
+    upper = upper if math.isfinite(upper) else free
+    lower, upper = min(lower, initial), max(upper, initial)
+    return (lower, upper) if lower < upper else (lower - free, upper + free)
+
+
+_RULES: dict[tuple[str, str], Rule] = {
+    ("cylinder", "brake"): _brake,
+    ("force", "scale"): _scale,
+    ("torque", "scale"): _scale,
+    ("servo", "target"): _target,
+}

@@ -1,0 +1,213 @@
+"""Mappings: which key, stick and button moves which input, and how; from files or ready-made."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+from gpusim.viewer.operator.gamepad import AXES, BUTTONS
+from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.keys import KEYS, RESERVED
+
+MODES = ("spring", "rate", "switch")
+STOP_BUTTON = "back"
+SUFFIXES = (".toml", ".json")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What moves one input.
+
+    Attributes:
+        command: name of the input.
+        keys: (as the stick to the left or back, as it to the right or forward); for a switch one key toggles it.
+        axis: stick of the gamepad.
+        button: of the gamepad, toggles a switch.
+        mode: "spring" (the value is the deflection; back to zero when it is let go), "rate" (the deflection is a speed;
+            the value stays), "switch"; left out: as suits the input.
+        dead_zone: share of the stick's travel about its middle that does nothing, 0 to below 1.
+        expo: 0 (linear) to 1 (cubic): finer near the middle.
+        scale: factor on the deflection by stick and keys, 0 to 1; below 0 turns the direction round.
+        rate_limit: full deflections per second that the output follows at most; inf: at once.
+        speed: in "rate", shares of the range per second at full deflection.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the binding, the rule and the mend.
+    """
+
+    command: str
+    keys: tuple[str, ...] = ()
+    axis: str = ""
+    button: str = ""
+    mode: str = ""
+    dead_zone: float = 0.1
+    expo: float = 0.3
+    scale: float = 1.0
+    rate_limit: float = 5.0
+    speed: float = 0.3
+
+    def __post_init__(self) -> None:
+        element = f"binding of '{self.command}'"
+        for name, low, high in (("dead_zone", 0.0, 0.95), ("expo", 0.0, 1.0), ("scale", -1.0, 1.0)):
+            value = validate.number(element, name, getattr(self, name))
+            if not low <= value <= high:
+                raise validate.fail(element, f"{name} = {value:g} is not within {low:g} to {high:g}", "give such a one")
+        validate.positive(element, "rate_limit", self.rate_limit, infinite=True)
+        validate.positive(element, "speed", self.speed)
+        if self.mode and self.mode not in MODES:
+            raise validate.fail(element, f"mode = {self.mode!r} is unknown", f"give one of {', '.join(MODES)}")
+        self._check_keys(element)
+        _check_part(element, "axis", self.axis, AXES)
+        _check_part(element, "button", self.button, BUTTONS)
+        if not (self.keys or self.axis or self.button):
+            raise validate.fail(element, "it has no keys, axis or button", "give at least one of them")
+
+    def _check_keys(self, element: str) -> None:
+        if isinstance(self.keys, str) or not all(isinstance(key, str) for key in self.keys) or len(self.keys) > 2:
+            raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give e.g. ["A", "D"]')
+        for key in self.keys:
+            if key not in KEYS:
+                raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')
+            if key in RESERVED:
+                raise validate.fail(element, f"key {key!r} has a meaning of its own in the window", "take another key")
+
+
+def _check_part(element: str, what: str, name: str, known: tuple[str, ...]) -> None:
+    """Names of gamepads' parts; those that start like raw joystick parts pass."""
+    raw = name.startswith(f"{what}_") and name.removeprefix(f"{what}_").isdigit()
+    if name and name not in known and not raw:
+        raise validate.fail(element, str(unknown_name(what, name, known)), f"give such a name, or {what}_0 and so on")
+
+
+@dataclass(frozen=True)
+class InputMapping:
+    """Bindings with a name.
+
+    Attributes:
+        name: as a person is shown it.
+        bindings: each input at most once.
+        stop_button: of the gamepad, for the emergency stop.
+
+    Raises:
+        ModelError: an input, key, axis or button is used twice.
+    """
+
+    name: str
+    bindings: tuple[Binding, ...] = field(default=())
+    stop_button: str = STOP_BUTTON
+
+    def __post_init__(self) -> None:
+        element = f"mapping '{self.name}'"
+        _check_part(element, "button", self.stop_button, BUTTONS)
+        used: dict[str, str] = {f"button {self.stop_button!r}": "the emergency stop"}
+        for binding in self.bindings:
+            parts = [f"command {binding.command!r}", *(f"key {key!r}" for key in binding.keys)]
+            parts += [f"axis {binding.axis!r}"] if binding.axis else []
+            parts += [f"button {binding.button!r}"] if binding.button else []
+            for part in parts:
+                if part in used:
+                    rule = f"{part} is bound twice, by {used[part]} and the binding of '{binding.command}'"
+                    raise validate.fail(element, rule, "keep one of them")
+                used[part] = f"the binding of '{binding.command}'"
+
+    def check(self, inputs: Mapping[str, Input]) -> None:
+        """Whether a simulation has all that is bound.
+
+        Raises:
+            ModelError: an input is missing, or its binding does not fit it.
+        """
+        for binding in self.bindings:
+            element = f"mapping '{self.name}'"
+            if binding.command not in inputs:
+                problem = unknown_name("command", binding.command, inputs)
+                raise validate.fail(element, str(problem), "name a command of this scene")
+            switch = mode_of(binding, inputs[binding.command]) == "switch"
+            if switch and (len(binding.keys) > 1 or binding.axis):
+                rule = f"'{binding.command}' is a switch, and it has two keys or an axis"
+                raise validate.fail(element, rule, "give one key or a button")
+            if not switch and (len(binding.keys) == 1 or binding.button):
+                rule = f"'{binding.command}' is no switch, and it has one key or a button"
+                raise validate.fail(element, rule, "give two keys or an axis")
+
+
+def mode_of(binding: Binding, target: Input) -> str:
+    """How a binding moves its input."""
+    if binding.mode:
+        return binding.mode
+    if target.switch:
+        return "switch"
+    return "spring" if target.springs else "rate"
+
+
+def load_mapping(path: str | os.PathLike[str]) -> InputMapping:
+    """Read a mapping from a TOML or JSON file; see docs/viewer.md for an example.
+
+    Raises:
+        ModelError: the file cannot be read, or an entry breaks a rule; the message names the entry and the mend.
+    """
+    file = Path(path)
+    element = f"mapping file {str(file)!r}"
+    table = _read(file, element)
+    known = {"name", "stop_button", "binding"}
+    if strange := set(table) - known:
+        raise validate.fail(element, str(unknown_name("entry", sorted(strange)[0], known)), "correct or remove it")
+    entries = table.get("binding", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise validate.fail(element, "'binding' is no list of tables", "write [[binding]] before each one")
+    try:
+        bindings = tuple(_binding(entry, number) for number, entry in enumerate(entries, start=1))
+        return InputMapping(str(table.get("name", file.stem)), bindings, str(table.get("stop_button", STOP_BUTTON)))
+    except ModelError as error:
+        raise ModelError(f"{element}: {error}") from None
+
+
+def _binding(entry: Mapping[str, Any], number: int) -> Binding:
+    element = f"binding {number}"
+    known = [item.name for item in fields(Binding)]
+    for name, value in entry.items():
+        if name not in known:
+            raise validate.fail(element, str(unknown_name("entry", name, known)), "correct or remove it")
+        if name in ("command", "axis", "button", "mode") and not isinstance(value, str):
+            raise validate.fail(element, f"{name} = {value!r} is no text", 'write it in quotes: "..."')
+        if name == "keys" and not isinstance(value, list):
+            raise validate.fail(element, f"keys = {value!r} are no list", 'give e.g. ["A", "D"]')
+    if not entry.get("command"):
+        raise validate.fail(element, "it names no command", 'give e.g. command = "boom"')
+    values = dict(entry)
+    if "keys" in values:
+        values["keys"] = tuple(values["keys"])
+    if values.get("rate_limit") == 0:  # JSON has no infinity
+        values["rate_limit"] = math.inf
+    return Binding(**values)
+
+
+def _read(file: Path, element: str) -> dict[str, Any]:
+    if file.suffix.lower() not in SUFFIXES:
+        raise validate.fail(element, f"it ends in {file.suffix!r}", f"give a file that ends in {' or '.join(SUFFIXES)}")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
+    try:
+        table = json.loads(text) if file.suffix.lower() == ".json" else _toml(text, element)
+    except ValueError as error:  # the parsers' errors are both of this kind
+        raise validate.fail(element, f"it is broken ({error})", "correct it there") from None
+    if not isinstance(table, dict):
+        raise validate.fail(element, "it holds no table", "write name = value pairs")
+    return table
+
+
+def _toml(text: str, element: str) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ImportError:
+        raise validate.fail(element, "TOML needs Python 3.11 or newer", "write the mapping as JSON") from None
+    return tomllib.loads(text)

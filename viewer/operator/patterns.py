@@ -1,0 +1,117 @@
+"""Ready-made mappings: the excavator patterns of ISO and SAE for scenes with such commands, and one for all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, load_mapping
+
+
+@dataclass(frozen=True)
+class Lever:
+    """One direction of one of the two levers: which function it drives, and which way.
+
+    Positive commands swing to the left (counterclockwise from above), extend the boom's cylinder (boom up), the
+    stick's (stick in) and the bucket's (curl).
+    """
+
+    function: str
+    axis: str
+    keys: tuple[str, str]
+    scale: float = -1.0
+
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "swing": ("swing", "slew", "turret", "upper"),
+    "boom": ("boom",),
+    "stick": ("stick", "arm", "dipper"),
+    "bucket": ("bucket",),
+}
+"""Words in a command's label that tell its function."""
+NEEDED = ("boom", "stick", "bucket")
+"""Functions that make a machine an excavator."""
+
+_SWING = Lever("swing", "left_x", ("A", "D"))
+_BUCKET = Lever("bucket", "right_x", ("J", "L"))
+PATTERNS: dict[str, tuple[Lever, ...]] = {
+    "iso": (_SWING, Lever("stick", "left_y", ("S", "W")), Lever("boom", "right_y", ("K", "I")), _BUCKET),
+    "sae": (_SWING, Lever("boom", "left_y", ("S", "W")), Lever("stick", "right_y", ("K", "I")), _BUCKET),
+}
+"""Patterns by name; keys are (left or back, right or forward). Source: ISO 10968 and SAE J1177."""
+
+_KEY_PAIRS = (
+    *(("1", "2"), ("3", "4"), ("5", "6"), ("7", "8"), ("9", "0")),
+    *(("KP_4", "KP_6"), ("KP_2", "KP_8"), ("KP_1", "KP_3"), ("KP_7", "KP_9")),
+)
+_STICKS = ("left_y", "left_x", "right_y", "right_x")
+_SWITCH_KEYS = tuple(f"F{k}" for k in range(5, 13))
+_SWITCH_BUTTONS = ("a", "b", "x", "y", "left_bumper", "right_bumper", "dpad_up", "dpad_down")
+
+
+def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapping:
+    """The mapping for a simulation.
+
+    Args:
+        inputs: what there is to move.
+        wish: "auto" (the ISO pattern for excavators, else keys and sticks in order), "iso", "sae", or a mapping file.
+
+    Raises:
+        ModelError: the scene has no such commands, or the file is bad.
+        UnknownNameError: no such pattern.
+    """
+    if wish.lower().endswith(SUFFIXES):
+        mapping = load_mapping(wish)
+        mapping.check(inputs)
+        return mapping
+    functions = find_functions(inputs)
+    if wish in PATTERNS:
+        if missing := [name for name in NEEDED if name not in functions]:
+            rule = f"no command of this scene has a label with {' or '.join(WORDS[missing[0]])} in it"
+            raise validate.fail(f"mapping '{wish}'", rule, "take the mapping 'auto', or write a mapping file")
+        return _pattern(wish, functions, inputs)
+    if wish != "auto":
+        raise unknown_name("mapping", wish, ["auto", *PATTERNS])
+    if all(name in functions for name in NEEDED):
+        return _pattern("iso", functions, inputs)
+    return InputMapping("automatic", tuple(_in_order(inputs.values())))
+
+
+def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
+    """Commands by excavator function; only those whose label leaves no doubt."""
+    found: dict[str, str] = {}
+    for function, words in WORDS.items():
+        fits = [name for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
+        if len(fits) == 1:
+            found[function] = fits[0]
+    return found
+
+
+def _words(label: str) -> set[str]:
+    return set(re.split(r"[^a-z]+", label.lower()))
+
+
+def _pattern(name: str, functions: Mapping[str, str], inputs: Mapping[str, Input]) -> InputMapping:
+    levers = [lever for lever in PATTERNS[name] if lever.function in functions]
+    bound = [Binding(functions[x.function], keys=x.keys, axis=x.axis, scale=x.scale) for x in levers]
+    taken = {binding.command for binding in bound}
+    # tracks, blades and brakes get what the levers leave free
+    others = (item for item in inputs.values() if item.name not in taken)
+    return InputMapping(name.upper(), (*bound, *_in_order(others, sticks=())))
+
+
+def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS) -> list[Binding]:
+    """Pairs of keys and sticks for one input after the other, as far as they reach."""
+    shown = [item for item in inputs if not item.idle]
+    switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]
+    bindings = []
+    for number, item in enumerate(movers[: len(_KEY_PAIRS)]):
+        axis = sticks[number] if number < len(sticks) else ""
+        bindings.append(Binding(item.name, keys=_KEY_PAIRS[number], axis=axis))
+    for item, key, button in zip(switches, _SWITCH_KEYS, _SWITCH_BUTTONS, strict=False):
+        bindings.append(Binding(item.name, keys=(key,), button=button))
+    return bindings

@@ -1,0 +1,133 @@
+"""Recordings of what an operator did: every change with its step, as JSON lines.
+
+The first line is the header, then one line for each step at which something changed, then the end:
+
+    {"format": "gpusim operator recording", "version": 1, "scene": "boom_crane", "parameters": {}, "dt": 0.001,
+     "time": 0.0, "inputs": ["lift", "lift.brake"]}                                            (on one line)
+    {"step": 120, "time": 0.12, "set": {"lift": 0.35}}
+    {"step": 900, "time": 0.9, "set": {"lift": null}}          null: back to the scene's own schedule
+    {"step": 1500, "time": 1.5, "end": true}
+
+A list stands for one value for each world. Numbers are written with all their digits, so that a run that is repeated
+gets the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpusim.model import validate
+from gpusim.recording.files import atomic_file, check_output_file
+
+FORMAT, VERSION = "gpusim operator recording", 1
+SUFFIX = ".jsonl"
+
+Value = float | tuple[float, ...]
+"""What an input is set to: one number for all worlds, or one for each."""
+
+
+@dataclass
+class OperatorRecording:
+    """What was set, and when.
+
+    Attributes:
+        inputs: names of all inputs that there were.
+        dt: step of the simulation, s.
+        scene, parameters: where it was recorded; for people.
+        time: of the simulation at the beginning, s.
+        changes: what was set before a step, by the step's number from the beginning; None: back to the schedule.
+        steps: length.
+    """
+
+    inputs: tuple[str, ...]
+    dt: float
+    scene: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    time: float = 0.0
+    changes: dict[int, dict[str, Value | None]] = field(default_factory=dict)
+    steps: int = 0
+
+    def note(self, step: int, name: str, value: Value | None) -> None:
+        """Keep one change."""
+        self.changes.setdefault(step, {})[name] = value
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, whole or not at all.
+
+        Raises:
+            ModelError: the name does not end in .jsonl, or its folder cannot be written.
+            OSError: the disk fails while writing.
+        """
+        header = {
+            **{"format": FORMAT, "version": VERSION, "scene": self.scene, "parameters": dict(self.parameters)},
+            **{"dt": self.dt, "time": self.time, "inputs": list(self.inputs)},
+        }
+        lines: list[dict[str, Any]] = [header]
+        for step in sorted(self.changes):
+            lines.append({"step": step, "time": self.time + step * self.dt, "set": self.changes[step]})
+        lines.append({"step": self.steps, "time": self.time + self.steps * self.dt, "end": True})
+        text = "".join(json.dumps(line, default=str) + "\n" for line in lines)
+        with atomic_file(check_output_file(path, (SUFFIX,), "operator recording")) as stream:
+            stream.write(text.encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OperatorRecording:
+        """Read a file.
+
+        Raises:
+            ModelError: it cannot be read or is none of these; the message names the line.
+        """
+        element = f"operator recording {str(path)!r}"
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
+        lines = [_parsed(element, number, line) for number, line in enumerate(text.splitlines(), start=1)]
+        if not lines or lines[0].get("format") != FORMAT or lines[0].get("version") != VERSION:
+            raise validate.fail(element, "it does not begin like one", "give a file that a viewer has recorded")
+        return _from_lines(cls, element, lines)
+
+
+def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str, Any]]) -> OperatorRecording:
+    head = lines[0]
+    try:
+        names, scene = tuple(str(name) for name in head["inputs"]), str(head.get("scene", ""))
+        found = cls(names, float(head["dt"]), scene, dict(head.get("parameters", {})), float(head["time"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it anew") from None
+    for number, line in enumerate(lines[1:], start=2):
+        step = line.get("step")
+        if not isinstance(step, int) or isinstance(step, bool) or step < found.steps:
+            raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it anew")
+        found.steps = step
+        for name, value in dict(line.get("set", {})).items():
+            found.note(step, name, _checked(element, number, name, value, names))
+    return found
+
+
+def _parsed(element: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        table = json.loads(line)
+    except ValueError as error:
+        raise validate.fail(element, f"line {number} is broken ({error})", "record it anew") from None
+    if not isinstance(table, dict):
+        raise validate.fail(element, f"line {number} is no table", "record it anew")
+    return table
+
+
+def _checked(element: str, number: int, name: str, value: Any, names: Sequence[str]) -> Value | None:
+    if name not in names:
+        raise validate.fail(element, f"line {number} sets {name!r}, which line 1 does not list", "record it anew")
+    if value is None:
+        return None
+    values = value if isinstance(value, list) and value else [value]
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values):
+        raise validate.fail(element, f"line {number} sets {name!r} to {value!r}, no finite number", "correct it")
+    return tuple(float(x) for x in values) if isinstance(value, list) else float(value)

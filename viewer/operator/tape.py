@@ -1,0 +1,84 @@
+"""An operator recording at work: being made, or being played."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+from gpusim.recording.files import check_output_file
+from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.recording import SUFFIX, OperatorRecording, Value
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+class Taker:
+    """Makes a recording.
+
+    Attributes:
+        step: number of the next step, from the beginning of the recording.
+        path: where it is written.
+
+    Raises:
+        ModelError: the file cannot be written there.
+    """
+
+    def __init__(self, recording: OperatorRecording, path: str | os.PathLike[str]) -> None:
+        self.path: Path = check_output_file(path, (SUFFIX,), "operator recording")
+        self.step = 0
+        self._recording = recording
+
+    def note(self, name: str, value: Value | None) -> None:
+        """Keep a change before the next step."""
+        self._recording.note(self.step, name, value)
+
+    def finish(self) -> OperatorRecording:
+        """Write the file."""
+        self._recording.steps = self.step
+        self._recording.save(self.path)
+        return self._recording
+
+
+class Player:
+    """Plays a recording.
+
+    Attributes:
+        step: number of the next step.
+
+    Raises:
+        ModelError: the simulation has other inputs, another step or another time.
+    """
+
+    def __init__(self, recording: OperatorRecording, sim: Simulation, inputs: Mapping[str, Input]) -> None:
+        element = "operator recording"
+        for name in recording.inputs:
+            if name not in inputs:
+                mend = "replay it with the scene it was made with"
+                raise validate.fail(element, str(unknown_name("input", name, inputs)), mend)
+        if recording.dt != sim.config.dt:
+            rule = f"it was made with steps of {recording.dt:g} s, and the simulation has {sim.config.dt:g} s"
+            raise validate.fail(element, rule, f"simulate with --dt {recording.dt:g}")
+        if abs(recording.time - sim.time) > 0.5 * recording.dt:
+            rule = f"it begins at {recording.time:g} s, and the simulation is at {sim.time:g} s"
+            raise validate.fail(element, rule, "reset the simulation first")
+        self.step = 0
+        self._recording = recording
+        self._steps = sorted({*recording.changes, recording.steps})
+
+    @property
+    def finished(self) -> bool:
+        """Whether the next step lies behind the end."""
+        return self.step >= self._recording.steps
+
+    def wait(self) -> int:
+        """Steps until after which something changes."""
+        return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
+
+    def due(self) -> dict[str, Value | None]:
+        """What is set before the next step."""
+        return self._recording.changes.get(self.step, {})

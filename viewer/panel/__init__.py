@@ -1,0 +1,28 @@
+"""The operator panel: sliders, switches, gauges and scopes, made from a scene; with imgui, over the scene.
+
+Importing it loads neither imgui nor OpenGL; that happens with the first panel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.layout import Area
+
+if TYPE_CHECKING:
+    from gpusim.viewer.panel.offscreen import PanelOffscreen
+    from gpusim.viewer.panel.panel import Panel
+
+__all__ = ["Area", "Desk", "Panel", "PanelOffscreen"]
+
+_HOMES = {"Panel": "gpusim.viewer.panel.panel", "PanelOffscreen": "gpusim.viewer.panel.offscreen"}
+
+
+def __getattr__(name: str) -> Any:
+    # late, so that programs without imgui-bundle can ask for the rest
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

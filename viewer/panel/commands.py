@@ -1,0 +1,121 @@
+"""A slider or a switch for every input of the operator."""
+
+from __future__ import annotations
+
+from gpusim.viewer.operator import Input, Operator
+from gpusim.viewer.panel import look, widgets
+from gpusim.viewer.panel.bundle import imgui
+from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.history import number
+
+_RIGHT_BUTTON = 1
+
+
+def draw(desk: Desk, operator: Operator) -> None:
+    """All inputs, in order; a person's touch goes to the operator."""
+    shown = [item for item in operator.inputs.values() if not item.idle]
+    if not shown:
+        imgui.text_disabled("no commands")
+        return
+    imgui.begin_disabled(operator.stopped)
+    for item in shown:
+        imgui.push_id(item.name)
+        _head(operator, item)
+        if item.switch:
+            _switch(operator, item)
+        else:
+            _slider(operator, item)
+        widgets.mark(desk.places, f"command {item.name}")
+        imgui.pop_id()
+    imgui.end_disabled()
+
+
+def _head(operator: Operator, item: Input) -> None:
+    """Name, value and unit; who set it, as color."""
+    value, source = operator.value(item.name), operator.source(item.name)
+    span = item.upper - item.lower
+    text = number(value, span, "+" if item.lower < 0.0 else "")
+    text = ("on" if value > 0.5 * (item.lower + item.upper) else "off") if item.switch else text
+    text += f" {item.unit}" if item.unit != "-" else ""
+    edge = imgui.get_cursor_pos().x + widgets.wide()
+    room = widgets.wide() - imgui.calc_text_size(text).x - imgui.get_font_size()
+    imgui.align_text_to_frame_padding()
+    imgui.text(widgets.clipped(item.name, room))
+    imgui.set_item_tooltip(_hint(operator, item, source))
+    _who(operator, item, source, room)
+    if item.switch:
+        edge -= 2.3 * imgui.get_font_size()
+    widgets.right_text(text, look.SOURCES.get(source, look.FAINT) if source else look.TEXT, edge)
+
+
+def _who(operator: Operator, item: Input, source: str, room: float) -> None:
+    """Who set it, where there is room."""
+    f = imgui.get_font_size()
+    who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
+    left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)
+    if who and imgui.calc_text_size(who).x < left:
+        imgui.same_line()
+        imgui.text_colored(look.SOURCES.get(source, look.FAINT), who)
+
+
+def _hint(operator: Operator, item: Input, source: str) -> str:
+    nobody = "schedule of the scene" if operator.scheduled() else "nobody"
+    lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or nobody}"]
+    for binding in operator.mapping.bindings:
+        if binding.command == item.name:
+            parts = [" / ".join(binding.keys), binding.axis or binding.button]
+            lines.append("moved by: " + ", ".join(part for part in parts if part))
+    if source and not item.switch:
+        lines.append("right button: let go")
+    return "\n".join(lines).replace("%", "%%")
+
+
+def _slider(operator: Operator, item: Input) -> None:
+    """Thin, without text, with a mark at zero; the right mouse button gives the input back."""
+    source = operator.source(item.name)
+    f = imgui.get_font_size()
+    imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
+    grab = look.SOURCES.get(source, look.FAINT)
+    imgui.push_style_color(imgui.Col_.slider_grab, look.color(grab))
+    imgui.push_font(None, 0.8 * f)
+    imgui.set_next_item_width(-1.0)
+    flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
+    moved, value = imgui.slider_float("##value", operator.value(item.name), item.lower, item.upper, "", flags)
+    imgui.pop_font()
+    imgui.pop_style_color()
+    imgui.pop_style_var()
+    _zero_mark(item)
+    if moved:
+        operator.set(item.name, value)
+    if imgui.is_item_clicked(_RIGHT_BUTTON):
+        operator.release(item.name)
+
+
+def _zero_mark(item: Input) -> None:
+    if not item.lower < 0.0 < item.upper:
+        return
+    low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
+    # imgui keeps the grab inside the frame, by a margin of 2 and half of its width
+    inset = 2.0 + 0.5 * imgui.get_style().grab_min_size
+    share = -item.lower / (item.upper - item.lower)
+    x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5
+    draw = imgui.get_window_draw_list()
+    draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), look.color(look.FAINT))
+
+
+def _switch(operator: Operator, item: Input) -> None:
+    """On or off, in the line of the name."""
+    f = imgui.get_font_size()
+    on = operator.value(item.name) > 0.5 * (item.lower + item.upper)
+    imgui.same_line(imgui.get_cursor_pos().x + widgets.wide() - 1.8 * f)
+    width, height = 1.8 * f, 0.95 * f
+    pressed = imgui.invisible_button("##switch", (width, imgui.get_frame_height()))
+    low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
+    y = 0.5 * (low.y + high.y)
+    rgba = (look.SOURCES.get(operator.source(item.name), look.ACCENT) if on else look.FIELD_HELD) or look.ACCENT
+    draw = imgui.get_window_draw_list()
+    draw.add_rect_filled((low.x, y - 0.5 * height), (high.x, y + 0.5 * height), look.color(rgba), 0.5 * height)
+    x = high.x - 0.5 * height if on else low.x + 0.5 * height
+    draw.add_circle_filled((x, y), 0.36 * height, look.color(look.TEXT))
+    if pressed:
+        operator.set(item.name, item.lower if on else item.upper)

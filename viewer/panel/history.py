@@ -1,0 +1,163 @@
+"""The last seconds of the plotted signals, for gauges and scopes. No imgui."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.errors import unknown_name
+from gpusim.scene import Plot
+from gpusim.typing import Array
+from gpusim.viewer.panel.ranges import signal_range
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+SECONDS = 10.0
+"""How far back scopes show, s of simulated time."""
+_SAMPLES = 400
+_AXES = "xyzw"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One line of a scope.
+
+    Attributes:
+        label: for the legend.
+        signal: name of the signal.
+        component: which number of it.
+        scale: from the signal's unit to the scope's.
+        range: least and greatest value in the scope's unit, None where nothing tells.
+    """
+
+    label: str
+    signal: str
+    component: int
+    scale: float
+    range: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One diagram: title, unit, and its lines, which are the columns ``first`` and so on of the samples."""
+
+    title: str
+    unit: str
+    traces: tuple[Trace, ...]
+    first: int
+
+
+class History:
+    """Samples of what a scene plots, in one world.
+
+    Args:
+        sim: the simulation.
+        plots: of its scene.
+        world: which one.
+
+    Attributes:
+        scopes: what there is to show.
+
+    Raises:
+        UnknownNameError: a plot names a signal that there is not.
+    """
+
+    def __init__(self, sim: Simulation, plots: Sequence[Plot], world: int = 0) -> None:
+        self._sim, self._world = sim, world
+        self.scopes = _scopes(sim, plots)
+        columns = sum(len(scope.traces) for scope in self.scopes)
+        self._times = np.full(_SAMPLES, np.nan)
+        self._values = np.full((_SAMPLES, columns), np.nan)
+        self._count = 0
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._count = 0
+
+    def sample(self) -> None:
+        """Take the present values, if the time has gone on far enough; after a reset begin anew.
+
+        Costs a trial step of the simulation, so nobody calls it while nothing is shown.
+        """
+        if not self.scopes:
+            return
+        time = self._sim.time
+        last = self._times[-1] if self._count else -np.inf
+        if time < last:
+            self.clear()
+        elif time - last < SECONDS / _SAMPLES - 1e-9:
+            return
+        self._times[:-1], self._values[:-1] = self._times[1:], self._values[1:]
+        self._times[-1], self._values[-1] = time, self._read()
+        self._count = min(self._count + 1, _SAMPLES)
+
+    def _read(self) -> list[float]:
+        values: list[float] = []
+        for scope in self.scopes:
+            for trace in scope.traces:
+                array = np.asarray(self._sim.read(trace.signal, numpy=True)[self._world])
+                values.append(float(array.flat[trace.component]) * trace.scale)
+        return values
+
+    def course(self, scope: Scope) -> tuple[Array, Array]:
+        """Times (n,) in s and values (n, traces) of the last :data:`SECONDS`, oldest first."""
+        times = self._times[_SAMPLES - self._count :]
+        values = self._values[_SAMPLES - self._count :, scope.first : scope.first + len(scope.traces)]
+        recent = times >= times[-1] - SECONDS - 1e-9 if self._count else slice(0)
+        return times[recent], values[recent]
+
+
+def _scopes(sim: Simulation, plots: Sequence[Plot]) -> list[Scope]:
+    known = sim.signals()
+    scopes: list[Scope] = []
+    first = 0
+    for plot in plots:
+        traces: list[Trace] = []
+        for number, signal in enumerate(plot.signals):
+            if signal not in known:
+                raise unknown_name(f"signal of the plot {plot.title!r}", signal, known)
+            label = plot.labels[number] if plot.labels else _short(signal)
+            traces += _traces(sim, signal, label, plot.scale)
+        scopes.append(Scope(plot.title, plot.unit, tuple(traces), first))
+        first += len(traces)
+    return scopes
+
+
+def _traces(sim: Simulation, signal: str, label: str, scale: float) -> list[Trace]:
+    count = int(np.prod(sim.signals()[signal].shape, dtype=int))
+    if count == 1:
+        found = signal_range(sim.model, signal)
+        low, high = sorted(x * scale for x in found or (0.0, 0.0))
+        ends = None if found is None else (low, high)
+        return [Trace(label, signal, 0, scale, ends)]
+    names = _AXES if count <= len(_AXES) else [str(k) for k in range(count)]
+    return [Trace(f"{label} {names[k]}", signal, k, scale, None) for k in range(count)]
+
+
+def _short(signal: str) -> str:
+    """A signal's name without its kind: "lift pressure a" of "cylinder.lift.pressure_a"."""
+    _, _, rest = signal.partition(".")
+    return (rest or signal).replace(".", " ").replace("_", " ")
+
+
+def number(value: float, span: float, sign: str = "") -> str:
+    """A value in words, with as many decimals as tell values of this span well; "-" where it is not finite.
+
+    ``sign="+"`` gives positive values a sign as well.
+    """
+    if not np.isfinite(value):
+        return "-"
+    digits = decimals(span)
+    rounded = round(value, digits) + 0.0  # no "-0.00"
+    return f"{rounded:{sign}.{digits}f}"
+
+
+def decimals(span: float) -> int:
+    """How many decimals tell values of this span well."""
+    if not np.isfinite(span) or span <= 0.0:
+        return 2
+    return int(min(max(2 - np.floor(np.log10(span)), 0), 4))

@@ -1,0 +1,48 @@
+"""Where the panel's parts are, and what they leave to the scene. No imgui."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Area:
+    """A rectangle of the window, from its upper left corner, in the units of the cursor."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point is inside."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts in a window.
+
+    Attributes:
+        left: buttons, commands and lists.
+        right: scopes; without width where there are none.
+        bar: status line, below everything.
+        scene: what is left in the middle.
+    """
+
+    left: Area
+    right: Area
+    bar: Area
+    scene: Area
+
+
+def lay_out(width: float, height: float, column: float, bar: float, scopes: bool) -> Layout:
+    """Columns at both sides, the right one only for ``scopes``, and a line of height ``bar`` at the bottom."""
+    tall = max(height - bar, 1.0)
+    second = column if scopes else 0.0
+    return Layout(
+        Area(0.0, 0.0, column, tall),
+        Area(width - second, 0.0, second, tall),
+        Area(0.0, tall, width, height - tall),
+        Area(column, 0.0, max(width - column - second, 1.0), tall),
+    )

@@ -1,0 +1,117 @@
+"""Pictures with the panel, without a window."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from gpusim.scene import Camera
+from gpusim.typing import Array
+from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.context import OffscreenContext
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.offscreen import Offscreen
+from gpusim.viewer.panel.desk import Desk
+
+
+class PanelOffscreen:
+    """Draws a simulation with its panel into arrays: for tests and for pictures of the panel.
+
+    Args:
+        desk: what is shown.
+        width, height: of the pictures, points.
+        camera, quality: see :class:`Offscreen`.
+
+    Attributes:
+        panel: for synthetic input, see ``panel.events``.
+
+    Raises:
+        ViewerError: nothing can be drawn here, imgui-bundle is missing, or a recorded motion is played.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        width: int = 1280,
+        height: int = 720,
+        camera: PinholeCamera | Camera | str | None = None,
+        quality: str = "auto",
+    ) -> None:
+        if desk.live is None:
+            raise ViewerError("PanelOffscreen: the session plays a recorded motion; give one that simulates")
+        self.width, self.height = width, height
+        self._context: OffscreenContext | None = OffscreenContext()
+        from OpenGL import GL
+
+        from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.panel.panel import Panel
+
+        self.panel = Panel(desk)
+        self._target = Framebuffer(width, height, [GL.GL_RGBA8])
+        area = self.panel.scene_area(width, height)
+        self._corner = int(area.x), int(area.y)
+        size: dict[str, Any] = {"width": int(area.width), "height": int(area.height)}
+        self.scene = Offscreen(desk.live.sim, camera=camera, quality=quality, **size)
+
+    def image(self, seconds: float = 1.0 / 60.0) -> Array:
+        """The picture, uint8 (height, width, 3), sRGB, first row on top; acts on synthetic input.
+
+        Args:
+            seconds: since the last one, for the panel.
+        """
+        from OpenGL import GL
+
+        self._open()
+        self.scene.overlays = frozenset(self.panel.desk.shown)
+        picture = self.scene.image()
+        self._open().make_current()
+        self._put(picture)
+        self.act(seconds)
+        array: Array = self._target.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, "uint8", 3)
+        return array
+
+    def act(self, seconds: float = 1.0 / 60.0) -> None:
+        """Draw the panel alone, which acts on synthetic input; where nobody looks at the scene."""
+        self._open().make_current()
+        self._target.bind()
+        self.panel.frame(self.width, self.height, seconds)
+
+    def _open(self) -> OffscreenContext:
+        if self._context is None:
+            raise ViewerError("this picture maker is closed; make a new one")
+        return self._context
+
+    def _put(self, picture: Array) -> None:
+        """The scene into its place, under the panel."""
+        import numpy as np
+        from OpenGL import GL
+
+        x, y = self._corner
+        height, width = picture.shape[:2]
+        GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 1)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, self._target.colors[0].handle)
+        rows = np.ascontiguousarray(picture[::-1])
+        GL.glTexSubImage2D(
+            GL.GL_TEXTURE_2D, 0, x, self.height - y - height, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, rows
+        )
+        GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
+
+    def close(self) -> None:
+        """Give everything back; again does nothing."""
+        if self._context is None:
+            return
+        self.scene.close()
+        self._context.make_current()
+        self.panel.close()
+        self._target.close()
+        self._context.close()
+        self._context = None
+
+    def __enter__(self) -> PanelOffscreen:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,189 @@
+"""The operator panel: imgui over the scene, in a window or off screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.operator import Operator
+from gpusim.viewer.panel import commands, events, lists, look, running, scopes, status, widgets
+from gpusim.viewer.panel.bundle import imgui, make_renderer
+from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.layout import Area, Layout, lay_out
+from gpusim.viewer.panel.look import Sizes
+
+_FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
+
+_ROOMY = 40.0
+"""Height of the column, in letters, from which on the list of overlays is open at first."""
+_LEAST_WIDTH, _LEAST_HEIGHT = 30.0, 18.0
+"""A window that is smaller than so many letters has no room for the panel."""
+_FOR_SCOPES = 3.2
+"""Scopes need a window that is so many columns wide."""
+
+
+class Panel:
+    """Draws a desk, and turns a person's clicks into commands.
+
+    Needs an OpenGL context that is current, at construction, for :meth:`frame` and for :meth:`close`.
+
+    Args:
+        desk: what it is about.
+
+    Attributes:
+        desk: as given.
+        visible: whether it is shown; hidden, it costs nothing and leaves the whole window to the scene, as in a window
+            that is too small.
+
+    Raises:
+        ViewerError: imgui-bundle is not installed.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.visible = True
+        self._context: Any = imgui.create_context()
+        imgui.set_current_context(self._context)
+        io = imgui.get_io()
+        io.set_ini_filename(None)  # nothing is left behind in the person's folder
+        io.set_log_filename("")
+        io.fonts.add_font_from_file_ttf(str(look.font_file()), 13.0)
+        self._renderer = make_renderer()
+        self._sizes: Sizes | None = None
+        self._layout: Layout | None = None
+        self.events = events.Events(imgui, io)
+
+    # Places.
+
+    def layout(self, width: float, height: float) -> Layout:
+        """Where everything is in a window of this size, in the units of the cursor."""
+        sizes = Sizes.of(width, height)
+        history = self.desk.history()
+        scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
+        return lay_out(width, height, sizes.column, sizes.bar, scopes_fit)
+
+    def fits(self, width: float, height: float) -> bool:
+        """Whether a window of this size has room for the panel and for the scene."""
+        font = Sizes.of(width, height).font
+        return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
+
+    def scene_area(self, width: float, height: float) -> Area:
+        """What the panel leaves to the scene: all of it while the panel is hidden, or does not fit."""
+        whole = Area(0.0, 0.0, width, height)
+        return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
+
+    def covers(self, x: float, y: float) -> bool:
+        """Whether a point of the window belongs to the panel, as it was drawn last."""
+        return self._layout is not None and not self._layout.scene.holds(x, y)
+
+    @property
+    def wants_mouse(self) -> bool:
+        """Whether the mouse acts on the panel now: it is over it, holds one of its sliders, or a list is open."""
+        if self._layout is None:
+            return False
+        self._enter()
+        return bool(imgui.get_io().want_capture_mouse)
+
+    @property
+    def wants_keyboard(self) -> bool:
+        """Whether a person types into one of its fields."""
+        if self._layout is None:
+            return False
+        self._enter()
+        return bool(imgui.get_io().want_text_input)
+
+    def _enter(self) -> None:
+        if self._context is None:
+            raise ViewerError("this panel is closed; make a new one")
+        imgui.set_current_context(self._context)
+
+    # Frames.
+
+    def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:
+        """Draw into the framebuffer that is bound, and act on what was clicked since the last frame.
+
+        Args:
+            width, height: of the window, in the units of the cursor.
+            seconds: since the last frame.
+            scale: pixels for one unit of the cursor.
+        """
+        if not self.visible or not self.fits(width, height):
+            self._layout = None
+            return
+        self._enter()
+        history = self.desk.history()
+        if history is not None:
+            history.sample()
+        io = imgui.get_io()
+        io.display_size = imgui.ImVec2(width, height)
+        io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
+        io.delta_time = max(seconds, 1e-4)
+        sizes = Sizes.of(width, height)
+        if sizes != self._sizes:
+            look.apply(imgui.get_style(), sizes)
+            self._sizes = sizes
+        self._layout = self.layout(width, height)
+        self.desk.places.clear()
+        imgui.new_frame()
+        imgui.push_font(None, sizes.font)
+        self._draw(self._layout)
+        imgui.pop_font()
+        imgui.render()
+        self._renderer.render(imgui.get_draw_data())
+
+    def _draw(self, layout: Layout) -> None:
+        roomy = layout.left.height > _ROOMY * imgui.get_font_size()
+        self._part("left", layout.left, lambda: self._left(roomy), "no_scrollbar")
+        history = self.desk.history()
+        if history is not None and layout.right.width > 0.0:
+            self._part("right", layout.right, lambda: scopes.draw(history))
+        imgui.push_style_color(imgui.Col_.window_bg, look.color(look.BAR))
+        self._part("bar", layout.bar, lambda: status.draw(self.desk), "no_scrollbar")
+        imgui.pop_style_color()
+
+    def _part(self, name: str, area: Area, content: Any, *more: str) -> None:
+        imgui.set_next_window_pos((area.x, area.y))
+        imgui.set_next_window_size((area.width, area.height))
+        flags = 0
+        for flag in (*_FIXED, *more):
+            flags |= getattr(imgui.WindowFlags_, flag)
+        if name == "bar":  # it is one line high; center it
+            pad = 0.5 * (area.height - imgui.get_text_line_height())
+            imgui.push_style_var(imgui.StyleVar_.window_padding, (0.7 * imgui.get_font_size(), pad))
+        imgui.begin(name, None, flags)
+        if name == "bar":
+            imgui.pop_style_var()
+        content()
+        imgui.end()
+
+    def _left(self, roomy: bool) -> None:
+        """The stop and the time stay in sight, the rest scrolls."""
+        desk, operator = self.desk, self.desk.operator
+        if operator is not None:
+            running.emergency_stop(desk, operator)
+        running.time(desk)
+        imgui.separator()
+        imgui.begin_child("rest")
+        if operator is not None:
+            commands.draw(desk, operator)
+            imgui.separator()
+            running.recording(desk)
+        self._lists(desk, operator, roomy)
+        imgui.end_child()
+
+    def _lists(self, desk: Desk, operator: Operator | None, roomy: bool) -> None:
+        if desk.overlays and widgets.section(desk.places, "Overlays", opened=roomy):
+            lists.overlays(desk)
+        if operator is not None and widgets.section(desk.places, "Parameters"):
+            lists.parameters(desk)
+        if operator is not None and widgets.section(desk.places, "Keys"):
+            lists.keys(operator)
+
+    def close(self) -> None:
+        """Give everything back; again does nothing."""
+        if self._context is None:
+            return
+        self._enter()
+        self._renderer.shutdown()
+        imgui.destroy_context(self._context)
+        self._context = None

@@ -1,0 +1,126 @@
+"""Gauges, numbers and scopes of the plotted signals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.typing import Array
+from gpusim.viewer.panel import look, widgets
+from gpusim.viewer.panel.bundle import imgui
+from gpusim.viewer.panel.history import SECONDS, History, Scope, Trace, number
+
+_GRID = 2.0
+"""Seconds between two vertical lines."""
+_NOISE = 0.1
+"""A scope shows at least this share of a signal's range."""
+_LEAST, _MOST = 2.4, 7.0
+"""Height of a scope, in letters."""
+
+
+def draw(history: History) -> None:
+    """All scopes, one below the other; they share the height that there is."""
+    if not history.scopes:
+        imgui.text_disabled("the scene plots no signals")
+        return
+    f = imgui.get_font_size()
+    rows = sum(len(scope.traces) for scope in history.scopes)
+    line = imgui.get_text_line_height_with_spacing()
+    taken = len(history.scopes) * (line + 0.9 * f) + rows * (line + 0.15 * f)
+    free = (imgui.get_content_region_avail().y - taken) / len(history.scopes)
+    height = min(max(free, _LEAST * f), _MOST * f)
+    for place, scope in enumerate(history.scopes):
+        imgui.push_id(place)
+        times, values = history.course(scope)
+        widgets.heading(scope.title, scope.unit)
+        for k, trace in enumerate(scope.traces):
+            _row(trace, look.LINES[k % len(look.LINES)], values[:, k])
+        _scope(times, values, height, _widened(scope, values))
+        imgui.dummy((0.0, 0.12 * f))
+        imgui.pop_id()
+
+
+def _row(trace: Trace, rgba: look.Rgba, values: Array) -> None:
+    """Swatch, name, number, and a gauge below."""
+    f = imgui.get_font_size()
+    value = float(values[-1]) if len(values) else float("nan")
+    low, high = trace.range or _ends(values)
+    text = number(value, high - low)
+    x, width = imgui.get_cursor_pos().x, widgets.wide()
+    at = imgui.get_cursor_screen_pos()
+    imgui.set_cursor_pos_x(x + 0.8 * f)
+    imgui.text(widgets.clipped(trace.label, width - 1.6 * f - imgui.calc_text_size(text).x))
+    widgets.right_text(text, look.TEXT, x + width)
+    line = imgui.get_text_line_height()
+    draw_list = imgui.get_window_draw_list()
+    draw_list.add_rect_filled((at.x, at.y + 0.3 * line), (at.x + 0.5 * f, at.y + 0.72 * line), look.color(rgba), 2.0)
+    if np.isfinite(value) and high > low:
+        zero = min(max(0.0, low), high)
+        shares = ((zero - low) / (high - low), (value - low) / (high - low))
+        widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), shares, rgba)
+    imgui.dummy((0.0, 0.0))
+
+
+def _ends(values: Array) -> tuple[float, float]:
+    """Least and greatest finite value; a little apart where they coincide."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    if high - low < 1e-9 * max(1.0, abs(low), abs(high)):
+        apart = 0.5 * abs(low) or 0.5
+        return low - apart, high + apart
+    return low, high
+
+
+def _widened(scope: Scope, values: Array) -> tuple[float, float]:
+    """Ends of a scope: those of its lines, but not so near that noise fills it where the signals' range is known."""
+    low, high = _ends(values)
+    known = [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
+    short = _NOISE * max(known, default=0.0) - (high - low)
+    return (low - 0.5 * short, high + 0.5 * short) if short > 0.0 else (low, high)
+
+
+def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]) -> None:
+    """The lines of the last seconds, now at the right edge."""
+    f = imgui.get_font_size()
+    at, width = imgui.get_cursor_screen_pos(), widgets.wide()
+    imgui.dummy((width, height))
+    draw_list = imgui.get_window_draw_list()
+    right, bottom = at.x + width, at.y + height
+    draw_list.add_rect_filled((at.x, at.y), (right, bottom), look.color(look.BAR), 0.2 * f)
+    margin = 0.08 * (ends[1] - ends[0])
+    low, high = ends[0] - margin, ends[1] + margin
+    now = float(times[-1]) if len(times) else 0.0
+    start = now - SECONDS
+    for second in np.arange(np.ceil(start / _GRID) * _GRID, now, _GRID):
+        x = at.x + float(second - start) / SECONDS * width
+        draw_list.add_line((x, at.y), (x, bottom), look.color(look.LINE, 0.5))
+    if low < 0.0 < high:
+        y = bottom - (0.0 - low) / (high - low) * height
+        draw_list.add_line((at.x, y), (right, y), look.color(look.LINE))
+    if len(times) > 1:
+        draw_list.push_clip_rect((at.x, at.y), (right, bottom), True)
+        xs = at.x + (times - start) / SECONDS * width
+        ys = bottom - (values - low) / (high - low) * height
+        for k in reversed(range(values.shape[1])):
+            _polyline(xs, ys[:, k], look.color(look.LINES[k % len(look.LINES)]), max(1.2, 0.11 * f))
+        draw_list.pop_clip_rect()
+    if len(times) and height > 2.8 * f:
+        _ends_in_words(at.x + 0.25 * f, at.y, bottom, *ends)
+
+
+def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
+    finite = np.isfinite(ys)
+    points = np.stack([xs[finite], ys[finite]], axis=1).tolist()
+    if len(points) > 1:
+        imgui.get_window_draw_list().add_polyline(points, color, thickness, 0)
+
+
+def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float) -> None:
+    """Greatest and least value, small, in the corners."""
+    f = imgui.get_font_size()
+    imgui.push_font(None, 0.78 * f)
+    draw_list = imgui.get_window_draw_list()
+    draw_list.add_text((x, top + 0.08 * f), look.color(look.FAINT), number(high, high - low))
+    draw_list.add_text((x, bottom - 0.95 * f), look.color(look.FAINT), number(low, high - low))
+    imgui.pop_font()

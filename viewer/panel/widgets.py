@@ -1,0 +1,86 @@
+"""Small parts that the panel's sections share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.viewer.panel import look
+from gpusim.viewer.panel.bundle import imgui
+from gpusim.viewer.panel.layout import Area
+from gpusim.viewer.panel.look import Rgba
+
+Places = dict[str, Area]
+"""Where things were drawn in the last frame, by name, in the units of the cursor."""
+
+
+def wide() -> float:
+    """Width that is left in this line."""
+    return float(imgui.get_content_region_avail().x)
+
+
+def right_text(text: str, rgba: Rgba, edge: float) -> None:
+    """Text that ends at ``edge``, measured as the cursor is, in the line of the item before."""
+    imgui.same_line(edge - imgui.calc_text_size(text).x)
+    imgui.text_colored(rgba, text)
+
+
+def heading(text: str, note: str = "") -> None:
+    """A section's title, with a note at the right."""
+    edge = imgui.get_cursor_pos().x + wide()
+    imgui.text_colored(look.FAINT, clipped(text, wide() - imgui.calc_text_size(note).x))
+    if note:
+        right_text(note, look.FAINT, edge)
+
+
+def clipped(text: str, width: float) -> str:
+    """The text, without its middle where it is wider: labels that count differ at their ends."""
+    if imgui.calc_text_size(text).x <= width:
+        return text
+    head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]
+    while (head or tail) and imgui.calc_text_size(f"{head}…{tail}").x > width:
+        head, tail = (head[:-1], tail) if len(head) > len(tail) else (head, tail[1:])
+    return f"{head}…{tail}"
+
+
+def mark(places: Places, name: str) -> None:
+    """Remember where the last item is."""
+    low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
+    places[name] = Area(low.x, low.y, high.x - low.x, high.y - low.y)
+
+
+def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:
+    """A button, with a color of its own or the usual one."""
+    if rgba is None:
+        return bool(imgui.button(label, (width, height)))
+    for part, factor in (("button", 1.0), ("button_hovered", 1.14), ("button_active", 0.85)):
+        red, green, blue = (min(1.0, factor * c) for c in rgba[:3])
+        imgui.push_style_color(getattr(imgui.Col_, part), (red, green, blue, rgba[3]))
+    pressed = bool(imgui.button(label, (width, height)))
+    imgui.pop_style_color(3)
+    return pressed
+
+
+def row_width(count: int) -> float:
+    """Width of each of ``count`` buttons side by side."""
+    gap = imgui.get_style().item_spacing.x
+    return (wide() - (count - 1) * gap) / count
+
+
+def bar(x: float, y: float, width: float, height: float, shares: tuple[float, float], rgba: Rgba) -> None:
+    """A horizontal gauge on the window, filled between two shares of its width."""
+    draw: Any = imgui.get_window_draw_list()
+    low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
+    draw.add_rect_filled((x, y), (x + width, y + height), look.color(look.FIELD), 0.5 * height)
+    left, right = x + low * width, x + high * width
+    if right - left < height:  # a value of zero is seen too
+        middle = 0.5 * (left + right)
+        left, right = max(x, middle - 0.5 * height), min(x + width, middle + 0.5 * height)
+    draw.add_rect_filled((left, y), (right, y + height), look.color(rgba), 0.5 * height)
+
+
+def section(places: Places, title: str, *, opened: bool = False) -> bool:
+    """A part that folds; whether it is open."""
+    imgui.set_next_item_open(opened, imgui.Cond_.once)
+    is_open = bool(imgui.collapsing_header(title))
+    mark(places, title)
+    return is_open

@@ -1,0 +1,208 @@
+"""Mouse and keyboard: events become commands to the session and the camera. Knows nothing of glfw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpusim.typing import Array
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.window.picking import Hit
+from gpusim.viewer.window.pulling import Pull, why_not_pulled
+from gpusim.viewer.window.session import Session
+from gpusim.viewer.window.sight import Sight
+from gpusim.viewer.window.sources import Live
+
+_CLICK = 4.0
+"""A press that moves by less than this is a click, in units of the cursor."""
+_SCRUB = 1.0
+"""Seconds of a recording for Shift and an arrow."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a key does.
+
+    Attributes:
+        key: its name: a letter, "space", "right", "escape", "[", ...
+        shift: with the shift key.
+        description: one line for people.
+        action: called when it is pressed.
+        repeats: also while it is held.
+    """
+
+    key: str
+    shift: bool
+    description: str
+    action: Callable[[], None]
+    repeats: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people, e.g. "Shift+R"."""
+        return ("Shift+" if self.shift else "") + self.key.capitalize()
+
+
+class Controls:
+    """One person's mouse and keyboard.
+
+    Args:
+        session: gets the commands.
+        sight: is steered, and tells what lies under the cursor.
+
+    Attributes:
+        bindings: what the keys do, by name and shift; see :meth:`bind`.
+        help: whether the keys are listed in the window.
+        pull: the spring by which a body is pulled, None for none.
+    """
+
+    def __init__(self, session: Session, sight: Sight) -> None:
+        self.session, self.sight = session, sight
+        self.bindings: dict[tuple[str, bool], Binding] = {}
+        self.help = False
+        self.pull: Pull | None = None
+        self._pulled: Hit | None = None
+        self._held: str | None = None
+        self._moved = 0.0
+        self._x = self._y = 0.0
+        self._bind_all()
+        session.on_restart.append(self.let_go)
+
+    def _bind_all(self) -> None:
+        s = self.session
+        self.bind("space", "pause, go on", s.toggle_pause)
+        self.bind("right", "single step (recording: one frame on)", s.single_step, repeats=True)
+        self.bind("left", "recording: one frame back", lambda: s.single_step(-1), repeats=True)
+        self.bind("right", "recording: 1 s on", lambda: s.scrub(_SCRUB), shift=True, repeats=True)
+        self.bind("left", "recording: 1 s back", lambda: s.scrub(-_SCRUB), shift=True, repeats=True)
+        self.bind("[", "slower", s.slower)
+        self.bind("]", "faster", s.faster)
+        self.bind("r", "reset", self._reset)
+        self.bind("r", "restart with the same parameters", s.restart, shift=True)
+        self.bind("h", "camera home", lambda: self.sight.home())
+        self.bind("f", "follow the picked body, or no longer", self._toggle_follow)
+        self.bind("f1", "list the keys, or no longer", self._toggle_help)
+        self.bind("escape", "quit", s.quit)
+
+    def bind(
+        self, key: str, description: str, action: Callable[[], object], *, shift: bool = False, repeats: bool = False
+    ) -> None:
+        """Give a key a meaning.
+
+        Raises:
+            ViewerError: the key has one.
+        """
+        if (key, shift) in self.bindings:
+            taken = self.bindings[key, shift]
+            raise ViewerError(f"key {taken.name}: it means {taken.description!r} already; take another one")
+
+        def act() -> None:
+            action()
+
+        self.bindings[key, shift] = Binding(key, shift, description, act, repeats)
+
+    def key(self, name: str, shift: bool = False, repeated: bool = False) -> bool:
+        """A key was pressed; True if it means anything."""
+        binding = self.bindings.get((name, shift))
+        if binding is None or (repeated and not binding.repeats):
+            return binding is not None
+        binding.action()
+        return True
+
+    def press(self, button: str, x: float, y: float, *, shift: bool = False, ctrl: bool = False) -> None:
+        """A mouse button went down: "left", "middle" or "right"."""
+        self._x, self._y, self._moved = x, y, 0.0
+        if button == "left" and ctrl:
+            self._held = "pull" if self._grab(x, y) else None
+        elif button == "left" and not shift:
+            self._held = "orbit"
+        elif button in ("left", "middle"):
+            self._held = "pan"
+
+    def release(self, button: str, x: float, y: float) -> None:
+        """A mouse button went up."""
+        if button == "left" and self._held == "orbit" and self._moved < _CLICK:
+            self.sight.picked = self.sight.pick(x, y)
+        self._held = None
+        self.let_go()
+
+    def move(self, x: float, y: float) -> None:
+        """The cursor is at a point of the window, from its upper left corner."""
+        right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
+        self._moved += math.hypot(x - self._x, y - self._y)
+        self._x, self._y = x, y
+        if self._held == "orbit" and self._moved >= _CLICK:
+            self.sight.navigator.orbit(right, down)
+        elif self._held == "pan":
+            self.sight.navigator.pan(right, down)
+
+    def scroll(self, notches: float) -> None:
+        """The wheel was turned; above 0: away from the person."""
+        self.sight.navigator.zoom(notches)
+
+    @property
+    def cursor(self) -> tuple[float, float]:
+        """Where the cursor was last."""
+        return self._x, self._y
+
+    # Pulling.
+
+    def _grab(self, x: float, y: float) -> bool:
+        hit = self.sight.pick(x, y)
+        source = self.session.source
+        if hit is None:
+            return False
+        if not isinstance(source, Live):
+            self.session.note = "a recording cannot be pulled"
+            return False
+        if why := why_not_pulled(source.sim, hit.body):
+            self.session.note = why
+            return False
+        offset = self.sight.stage.offsets[hit.world]
+        self.pull = Pull(source.sim, self.sight.worlds[hit.world], hit.body, hit.point - offset)
+        self.sight.picked = self._pulled = hit
+        source.before_step = self.pull.apply
+        return True
+
+    def aim_pull(self) -> None:
+        """Bring the end of the spring under the cursor; for each frame, as the camera may move too."""
+        if self.pull is not None and self._pulled is not None:
+            offset = self.sight.stage.offsets[self._pulled.world]
+            self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
+
+    def pull_ends(self) -> tuple[Array, Array] | None:
+        """Ends of the spring as drawn, m: the grabbed point and the cursor; None while nothing is pulled."""
+        if self.pull is None or self._pulled is None:
+            return None
+        offset = self.sight.stage.offsets[self._pulled.world]
+        return self.pull.point() + offset, self.pull.target + offset
+
+    def let_go(self) -> None:
+        """End the pull, if there is one; the applied force is gone with it."""
+        if self.pull is None:
+            return
+        self.pull.release()
+        if isinstance(self.session.source, Live):
+            self.session.source.before_step = None
+        self.pull = self._pulled = None
+
+    # Keys.
+
+    def _toggle_help(self) -> None:
+        self.help = not self.help
+
+    def _reset(self) -> None:
+        self.let_go()
+        self.session.reset()
+
+    def _toggle_follow(self) -> None:
+        followed, picked = self.sight.followed, self.sight.picked
+        same = followed is not None and picked is not None and _place(followed) == _place(picked)
+        if picked is None and followed is None:
+            self.session.note = "click a body first, then F follows it"
+        self.sight.follow(None if same or picked is None else picked)
+
+
+def _place(hit: Hit) -> tuple[int, int]:
+    return hit.world, hit.body

@@ -1,0 +1,93 @@
+"""What is told about the body that was picked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.typing import Array
+from gpusim.viewer.window.sources import Live, Source
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A body at one moment.
+
+    Attributes:
+        label: its name.
+        world: number of its world.
+        position: origin of the body frame, world frame, m.
+        orientation: quaternion xyzw, body to world.
+        velocity: of the center of mass, m/s; None where it is not known (recordings).
+        angular_velocity: rad/s, world frame; None where it is not known.
+        mass: kg; None for a body that moves as it is told.
+    """
+
+    label: str
+    world: int
+    position: Array
+    orientation: Array
+    velocity: Array | None
+    angular_velocity: Array | None
+    mass: float | None
+
+    @classmethod
+    def read(cls, source: Source, world: int, body: int) -> Picked:
+        """From a source, now; costs a trial step of a simulation.
+
+        Args:
+            source: simulation or recording.
+            world: number of the source's world.
+            body: index.
+        """
+        spec = source.model.bodies[body]
+        if isinstance(source, Live):
+            names = ("position", "orientation", "linear_velocity", "angular_velocity")
+            place, turn, speed, spin = (
+                source.sim.read(f"body.{spec.label}.{name}", numpy=True)[world] for name in names
+            )
+            mass = None if spec.kinematic else float(source.sim.parameter("mass")[world, body])
+            return cls(spec.label, world, place, turn, speed, spin, mass)
+        poses = source.poses([world], None)
+        rotation = poses.rotation[0, body]
+        position = poses.position[0, body] - rotation @ spec.com
+        mass = None if spec.kinematic else float(source.model.parameters["mass"][0, body])
+        return cls(spec.label, world, position, quaternion_of(rotation), None, None, mass)
+
+    def lines(self) -> list[str]:
+        """For people, a line for each quantity."""
+        x, y, z = np.round(self.position, 9) + 0.0
+        turn = rotations.rotation_vector_from_quaternion(self.orientation)
+        angle = float(np.linalg.norm(turn))
+        axis = turn / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
+        axis = np.round(axis, 2) + 0.0  # no "-0.00"
+        told = [
+            f"{self.label}" + (f"  (world {self.world})" if self.world else ""),
+            f"at {x:.4g}, {y:.4g}, {z:.4g} m",
+            f"turned {math.degrees(angle):.1f}° about {axis[0]:.2f}, {axis[1]:.2f}, {axis[2]:.2f}",
+        ]
+        if self.velocity is not None and self.angular_velocity is not None:
+            speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
+            told.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
+        told.append("moves as it is told" if self.mass is None else f"mass {self.mass:.4g} kg")
+        return told
+
+
+def quaternion_of(matrix: Array) -> Array:
+    """Quaternion xyzw of a rotation matrix (3, 3)."""
+    x, y, z = matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
+    m = matrix
+    # largest eigenvector of a symmetric matrix: no cases by the largest diagonal entry (Bar-Itzhack 2000)
+    k = np.array(
+        [
+            [m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], x],
+            [m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1], y],
+            [m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], m[2, 2] - m[0, 0] - m[1, 1], z],
+            [x, y, z, m[0, 0] + m[1, 1] + m[2, 2]],
+        ]
+    )
+    quaternion: Array = np.linalg.eigh(k)[1][:, -1]
+    return quaternion if quaternion[3] >= 0.0 else -quaternion

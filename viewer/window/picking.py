@@ -1,0 +1,111 @@
+"""What a ray hits: instances of a stage, triangle by triangle, without OpenGL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+from gpusim.viewer.meshes import MeshSource
+from gpusim.viewer.see_through import SeeThrough
+from gpusim.viewer.stage import Stage
+
+_SEGMENTS = 24
+"""Round shapes are hit where a picture of so many segments shows them."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Where a ray meets a body.
+
+    Attributes:
+        body: its index.
+        world: place of its world among those that are drawn.
+        point: m, as drawn: with the offset of the world in the grid.
+        distance: from the eye, m.
+    """
+
+    body: int
+    world: int
+    point: Array
+    distance: float
+
+
+class Picker:
+    """Finds bodies of a stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._see_through = SeeThrough(stage)
+
+    def pick(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
+        """The body that a ray meets first; None where it meets none, or a thing of the world before.
+
+        Args:
+            transforms: (instances, 3, 4) of the frame.
+            eye: where the ray begins, m.
+            ray: its unit direction.
+        """
+        blocking = np.ones(len(self._stage), dtype=bool)
+        blocking[self._see_through.hiding(transforms, eye)] = False  # drawn as glass
+        nearest, found = np.inf, -1
+        for batch in self._stage.batches:
+            chosen = np.arange(batch.first, batch.first + batch.count)
+            chosen = chosen[blocking[chosen]]
+            for instance in chosen[_may_hit(batch.mesh, transforms[chosen], eye, ray)]:
+                distance = _distance(batch.mesh, transforms[instance], eye, ray)
+                if distance < nearest:
+                    nearest, found = distance, int(instance)
+        if found < 0 or self._stage.body[found] == WORLD:
+            return None
+        body, world = int(self._stage.body[found]), int(self._stage.world[found])
+        return Hit(body, world, eye + nearest * ray, float(nearest))
+
+
+@lru_cache(maxsize=512)
+def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
+    """Corners (triangles, 3, 3), the center of a ball about them, and its radius."""
+    made = mesh.make(_SEGMENTS)
+    low, high = made.bounds()
+    center = 0.5 * (low + high)
+    radius = float(np.linalg.norm(made.positions - center, axis=1).max())
+    return np.asarray(made.positions[made.triangles], dtype=float), center, radius
+
+
+def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Array:
+    """Whether a ray meets the balls about instances, (n,)."""
+    _, center, radius = _triangles(mesh)
+    to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
+    # at most the largest stretch, which the Frobenius norm bounds
+    reach = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
+    along = to_center @ ray
+    across = (to_center**2).sum(axis=1) - along**2
+    may: Array = (across < reach**2) & (along > -reach)
+    return may
+
+
+def _distance(mesh: MeshSource, transform: Array, eye: Array, ray: Array) -> float:
+    """Along the ray to the nearest triangle of an instance; inf for none.
+
+    Source: Möller and Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
+    """
+    corners, _, _ = _triangles(mesh)
+    try:
+        inverse = np.linalg.inv(transform[:, :3])
+    except np.linalg.LinAlgError:  # squeezed flat
+        return float("inf")
+    origin, direction = inverse @ (eye - transform[:, 3]), inverse @ ray
+    edge1, edge2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    p = np.cross(direction, edge2)
+    determinant = np.einsum("ij,ij->i", edge1, p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_corner = origin - corners[:, 0]
+        u = np.einsum("ij,ij->i", from_corner, p) / determinant
+        q = np.cross(from_corner, edge1)
+        v = (q @ direction) / determinant
+        t = np.einsum("ij,ij->i", edge2, q) / determinant
+        hit = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (t > 0.0)
+    return float(t[hit].min()) if hit.any() else float("inf")

@@ -1,0 +1,228 @@
+"""A window with an OpenGL context, by glfw. The one file that knows glfw, and which platform PyOpenGL takes for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gpusim.viewer.context import PACKAGES, VERSIONS, use_egl
+from gpusim.viewer.errors import ViewerError
+
+WITHOUT = "draw without a window: gpusim render"
+Listener = Callable[..., None]
+"""Called with the kind of an event ("key", "char", "button", "cursor", "scroll") and what glfw tells about it."""
+
+
+def require_glfw() -> Any:
+    """The module glfw.
+
+    Raises:
+        ViewerError: it is not installed, or its library is missing.
+    """
+    try:
+        import glfw
+    except (ImportError, OSError) as error:
+        raise ViewerError(f"a window needs glfw ({error}); install it: pip install glfw, or {WITHOUT}") from error
+    return glfw
+
+
+class Screen:
+    """A window and its OpenGL core context, which is current from here on.
+
+    Args:
+        title: of the window.
+        width, height: of its content, in the units of the screen.
+        listener: gets the events.
+        visible: False opens it hidden.
+
+    Attributes:
+        glfw: the module.
+        handle: glfw's window, for guests that talk to glfw themselves.
+        version: (major, minor) of the core profile.
+
+    Raises:
+        ViewerError: no glfw, no display, no OpenGL of at least 4.3, or no window.
+    """
+
+    def __init__(self, title: str, width: int, height: int, listener: Listener, visible: bool = True) -> None:
+        self.glfw = require_glfw()
+        self.glfw.ERROR_REPORTING = False  # told below, in a sentence
+        self._start()
+        self.handle: Any = None
+        try:
+            self.handle, self.version, api = self._create(title, width, height, visible)
+            self.glfw.make_context_current(self.handle)
+            _load_opengl(self.glfw, api)
+        except BaseException:
+            self.close()
+            raise
+        # frames have deadlines of their own; waiting for the screen on top of that would shift them
+        self.glfw.swap_interval(0)
+        self._attach(listener)
+
+    def _start(self) -> None:
+        if not self.glfw.init():
+            raise ViewerError(
+                f"no display: {self._reason()}; run it where there is a screen (on Linux: DISPLAY or WAYLAND_DISPLAY), "
+                f"or {WITHOUT}"
+            )
+
+    def _reason(self) -> str:
+        text = self.glfw.get_error()[1]
+        return text.decode(errors="replace") if isinstance(text, bytes) else "glfw gives no reason"
+
+    def _create(self, title: str, width: int, height: int, visible: bool) -> tuple[Any, tuple[int, int], int]:
+        """The window, its version of OpenGL and the way to the context: the first that works."""
+        glfw = self.glfw
+        code, reason = 0, ""
+        for api in _context_apis(glfw):
+            for version in VERSIONS:
+                _hint(glfw, api, version, visible)
+                handle = glfw.create_window(width, height, title, None, None)
+                code, text = glfw.get_error()
+                if handle and code == glfw.NO_ERROR:
+                    return handle, version, api
+                if handle:
+                    glfw.destroy_window(handle)
+                reason = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+        if code in (glfw.VERSION_UNAVAILABLE, glfw.API_UNAVAILABLE):
+            raise ViewerError(
+                f"cannot open a window: the driver offers no OpenGL 4.3 core profile ({reason}); update the driver, "
+                f"draw on the CPU with Mesa (LIBGL_ALWAYS_SOFTWARE=1; sudo apt install {PACKAGES}), or {WITHOUT}"
+            )
+        raise ViewerError(f"cannot open a window: {reason}; try another --size, or {WITHOUT}")
+
+    def _attach(self, listener: Listener) -> None:
+        glfw, handle = self.glfw, self.handle
+        glfw.set_key_callback(handle, lambda _, *what: listener("key", *what))
+        glfw.set_char_callback(handle, lambda _, *what: listener("char", *what))
+        glfw.set_mouse_button_callback(handle, lambda _, *what: listener("button", *what))
+        glfw.set_cursor_pos_callback(handle, lambda _, *what: listener("cursor", *what))
+        glfw.set_scroll_callback(handle, lambda _, *what: listener("scroll", *what))
+
+    # Each frame.
+
+    def make_current(self) -> None:
+        """All OpenGL calls of this thread go to this window from here on."""
+        self.glfw.make_context_current(self.handle)
+
+    def poll(self) -> None:
+        """Let the listener know what happened."""
+        self.glfw.poll_events()
+
+    def swap(self) -> None:
+        """Show what was drawn."""
+        self.glfw.swap_buffers(self.handle)
+
+    def closed(self) -> bool:
+        """Whether the person closed it."""
+        return bool(self.glfw.window_should_close(self.handle))
+
+    def size(self) -> tuple[int, int]:
+        """Width and height in the units of the cursor; 0 while it is minimized."""
+        width, height = self.glfw.get_window_size(self.handle)
+        return width, height
+
+    def pixels(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        width, height = self.glfw.get_framebuffer_size(self.handle)
+        return width, height
+
+    def cursor(self) -> tuple[float, float]:
+        """Where the cursor is, from the upper left corner."""
+        x, y = self.glfw.get_cursor_pos(self.handle)
+        return x, y
+
+    def set_title(self, title: str) -> None:
+        """Write into the frame of the window."""
+        self.glfw.set_window_title(self.handle, title)
+
+    def refresh_rate(self) -> float:
+        """Of the screen, 1/s; 0 where it is not known."""
+        monitor = self.glfw.get_primary_monitor()
+        mode = self.glfw.get_video_mode(monitor) if monitor else None
+        return float(mode.refresh_rate) if mode else 0.0
+
+    def key_name(self, key: int, scancode: int) -> str:
+        """Name of a key: letters as the keyboard's layout has them, brackets and all others by their place."""
+        glfw = self.glfw
+        if key in _named(glfw):
+            return _named(glfw)[key]
+        return (glfw.get_key_name(key, scancode) or (chr(key) if 32 < key < 127 else "")).lower()
+
+    def close(self) -> None:
+        """Close it; again does nothing."""
+        if self.handle is not None:
+            self.glfw.destroy_window(self.handle)
+            self.handle = None
+        self.glfw.terminate()
+
+
+def _context_apis(glfw: Any) -> list[int]:
+    """Ways to an OpenGL context, best first.
+
+    On Linux EGL serves windows and pictures without one in the same program; PyOpenGL knows only one way in a process.
+    """
+    native, egl = glfw.NATIVE_CONTEXT_API, glfw.EGL_CONTEXT_API
+    if not sys.platform.startswith("linux"):
+        return [native, egl]
+    platform = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
+    return {"EGLPlatform": [egl], "GLXPlatform": [native]}.get(platform, [egl, native])
+
+
+def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
+    """What the next window shall be."""
+    glfw.default_window_hints()
+    hints = {
+        glfw.CLIENT_API: glfw.OPENGL_API,
+        glfw.CONTEXT_CREATION_API: api,
+        glfw.CONTEXT_VERSION_MAJOR: version[0],
+        glfw.CONTEXT_VERSION_MINOR: version[1],
+        glfw.OPENGL_PROFILE: glfw.OPENGL_CORE_PROFILE,
+        glfw.OPENGL_FORWARD_COMPAT: True,
+        glfw.VISIBLE: visible,
+        # the scene is drawn into a framebuffer with depths and samples of its own
+        glfw.DEPTH_BITS: 0,
+        glfw.STENCIL_BITS: 0,
+    }
+    for hint, value in hints.items():
+        glfw.window_hint(hint, value)
+
+
+def _load_opengl(glfw: Any, api: int) -> None:
+    """Import OpenGL for the context that is current."""
+    if api == glfw.EGL_CONTEXT_API:
+        use_egl()
+        return
+    if sys.platform.startswith("linux") and "OpenGL.platform" not in sys.modules:
+        os.environ["PYOPENGL_PLATFORM"] = "glx"
+    try:
+        import OpenGL
+
+        if not os.environ.get("GPUSIM_GL_DEBUG"):
+            OpenGL.ERROR_CHECKING = False  # a check after each call costs more than the call
+        from OpenGL import GL  # noqa: F401
+    except (ImportError, AttributeError, OSError) as error:
+        raise ViewerError(f"cannot draw: OpenGL cannot be loaded ({error}); install a graphics driver") from error
+
+
+def _named(glfw: Any) -> dict[int, str]:
+    return {
+        glfw.KEY_SPACE: "space",
+        glfw.KEY_RIGHT: "right",
+        glfw.KEY_LEFT: "left",
+        glfw.KEY_UP: "up",
+        glfw.KEY_DOWN: "down",
+        glfw.KEY_ESCAPE: "escape",
+        glfw.KEY_LEFT_BRACKET: "[",
+        glfw.KEY_RIGHT_BRACKET: "]",
+        glfw.KEY_ENTER: "enter",
+        glfw.KEY_TAB: "tab",
+        glfw.KEY_BACKSPACE: "backspace",
+        glfw.KEY_DELETE: "delete",
+        glfw.KEY_HOME: "home",
+        glfw.KEY_END: "end",
+        **{glfw.KEY_F1 + k: f"f{k + 1}" for k in range(12)},
+    }

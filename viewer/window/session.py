@@ -1,0 +1,199 @@
+"""A session: a source that runs against the clock, and the commands to it. Knows nothing of windows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gpusim.errors import GpusimError
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.stage import Poses
+from gpusim.viewer.window.sources import Source
+
+SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+"""Simulated per real time, in steps of the keys."""
+BEHIND = 0.1
+"""Seconds of real time by which the source may lag before the time is dropped."""
+_STALL = 0.5
+"""A frame that comes later than this after the last one (the window was dragged, the computer slept) is a stall."""
+_BUDGET = (1.0 / 30.0, 0.08)
+"""Least and greatest bound of the work of a source in one frame, s: the mouse must not wait for it."""
+_SHOWN = 1.0
+"""How long a lag stays in sight, s."""
+_RECENT = 120
+
+Rebuild = Callable[[Mapping[str, Any]], Source]
+"""Makes the source anew with changed parameters of its scene."""
+
+
+class Session:
+    """Runs a source in real time, slower or faster.
+
+    Args:
+        source: what runs.
+        speed: simulated per real time, 0.1 to 4.
+        paused: whether it waits for a command first.
+        rebuild: makes the source anew with other parameters; None where that is not possible.
+
+    Attributes:
+        source: what runs now; :meth:`restart` exchanges it.
+        generation: how many sources there were before.
+        paused, speed: as set.
+        finished: the user wants to leave.
+        note: one line for the user, about the last command.
+        dropped: real time that was dropped because the source lagged, s.
+        on_restart: called before the source is exchanged.
+
+    Raises:
+        ViewerError: the speed is out of range.
+    """
+
+    def __init__(
+        self, source: Source, *, speed: float = 1.0, paused: bool = False, rebuild: Rebuild | None = None
+    ) -> None:
+        if not SPEEDS[0] <= speed <= SPEEDS[-1]:
+            raise ViewerError(f"speed {speed:g} is not between {SPEEDS[0]:g} and {SPEEDS[-1]:g}; give e.g. 0.5")
+        self.source, self.speed, self.paused = source, speed, paused
+        self.generation = 0
+        self.finished = False
+        self.note = ""
+        self.dropped = 0.0
+        self.on_restart: list[Callable[[], None]] = []
+        self._rebuild = rebuild
+        self._target = source.time
+        self._deadline: float | None = None
+        self._dropped_at = float("-inf")
+        self._course: deque[tuple[float, float]] = deque(maxlen=_RECENT)
+
+    # Time.
+
+    def frame(self, deadline: float) -> None:
+        """Bring the source to where it must be at a deadline (s on the clock of the frames)."""
+        elapsed = 0.0 if self._deadline is None else deadline - self._deadline
+        self._deadline = deadline
+        if self.paused:
+            return
+        if elapsed > _STALL:
+            self._drop(elapsed - BEHIND)
+            elapsed = BEHIND
+        self._target += self.speed * elapsed
+        # where pictures take long, so may the steps between them
+        budget = min(max(elapsed, _BUDGET[0]), _BUDGET[1])
+        reached = self.source.run_to(self._target, budget, self.speed < 1.0)
+        lag = (self._target - reached) / self.speed
+        length = self.source.length
+        if length is not None and self._target >= length:
+            self.pause(f"end, {length:.2f} s")
+            self._resume_from(self.source.time)
+        elif lag > BEHIND:
+            self._drop(lag)
+            self._target = reached
+        self._course.append((deadline, reached))
+        if why := self.source.failure():
+            self.pause(why)
+
+    def skip(self) -> None:
+        """Let no time pass until the next frame: the one before did work that belongs to none."""
+        self._deadline = None
+
+    def _drop(self, seconds: float) -> None:
+        self.dropped += seconds
+        self._dropped_at = self._deadline or 0.0
+
+    @property
+    def behind(self) -> bool:
+        """Whether time was dropped within the last second."""
+        return self._deadline is not None and self._deadline - self._dropped_at < _SHOWN
+
+    @property
+    def time(self) -> float:
+        """Time that is shown, s."""
+        return min(self._target, self.source.time) if self.speed < 1.0 else self.source.time
+
+    def real_time_factor(self) -> float:
+        """Simulated over real time of late; 0 while it is paused."""
+        if self.paused or len(self._course) < 2:
+            return 0.0
+        (wall0, time0), (wall1, time1) = self._course[0], self._course[-1]
+        return (time1 - time0) / (wall1 - wall0)
+
+    def poses(self, worlds: Sequence[int]) -> Poses:
+        """Poses to draw; between two steps in slow motion, so that it is smooth."""
+        return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
+
+    def _resume_from(self, time: float) -> None:
+        """Go on from here; what was measured before says nothing about what follows."""
+        self._target = time
+        self._course.clear()
+
+    # Commands.
+
+    def pause(self, note: str = "") -> None:
+        """Stop the time."""
+        self.paused = True
+        self._course.clear()
+        self.note = note
+
+    def toggle_pause(self) -> None:
+        """Stop or go on; at the end of a recording, from its start."""
+        if not self.paused:
+            self.pause()
+            return
+        if why := self.source.failure():
+            self.note = why
+            return
+        length = self.source.length
+        if length is not None and self.source.time >= length:
+            self.source.reset()
+        self.paused, self.note = False, ""
+        self._resume_from(self.source.time)
+
+    def single_step(self, count: int = 1) -> None:
+        """Pause, and go ``count`` steps (of a recording: frames; below 0: back)."""
+        self.pause()
+        self.source.single_step(count)
+        self._resume_from(self.source.time)
+
+    def scrub(self, seconds: float) -> None:
+        """Jump in a recording; a simulation stays where it is."""
+        self.source.jump(seconds)
+        self._resume_from(self.source.time)
+
+    def slower(self) -> None:
+        """To the next lower speed."""
+        self._set_speed(max((s for s in SPEEDS if s < self.speed - 1e-9), default=SPEEDS[0]))
+
+    def faster(self) -> None:
+        """To the next higher speed."""
+        self._set_speed(min((s for s in SPEEDS if s > self.speed + 1e-9), default=SPEEDS[-1]))
+
+    def _set_speed(self, speed: float) -> None:
+        self.speed, self.note = speed, ""
+        self._resume_from(self.source.time)
+
+    def reset(self) -> None:
+        """Back to the start; it goes on, or stays paused, as before."""
+        self.source.reset()
+        self.note = ""
+        self._resume_from(self.source.time)
+
+    def restart(self, changes: Mapping[str, Any] | None = None) -> None:
+        """Make the source anew, with other parameters of its scene; what they do not allow is told in ``note``."""
+        if self._rebuild is None:
+            self.note = "this cannot be restarted; open it anew"
+            return
+        try:
+            source = self._rebuild(changes or {})
+        except GpusimError as error:
+            self.note = str(error)
+            return
+        for tell in self.on_restart:
+            tell()
+        self.source, self.note = source, "restarted"
+        self.generation += 1
+        self._resume_from(source.time)
+
+    def quit(self) -> None:
+        """Leave after this frame."""
+        self.finished = True

@@ -1,0 +1,81 @@
+"""What the window itself writes over the scene: the spring of the mouse, the picked body, the state of the time."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from gpusim.viewer.overlays.base import Frame
+from gpusim.viewer.overlays.canvas import RIMMED, Canvas
+from gpusim.viewer.overlays.panels import Row, add_notes, add_panel
+from gpusim.viewer.window.controls import Controls
+from gpusim.viewer.window.picked import Picked
+from gpusim.viewer.window.session import Session
+
+_SPRING = (0.86, 0.10, 0.42)
+_MARK = (1.0, 1.0, 1.0)
+_READ_EVERY = 0.1
+"""Reading a body's velocities costs a trial step of all worlds, s."""
+
+
+class Sketches:
+    """Draws over each frame of a window.
+
+    Args:
+        session: whose state is told.
+        controls: what is pulled and picked.
+    """
+
+    def __init__(self, session: Session, controls: Controls) -> None:
+        self._session, self._controls = session, controls
+        self._lines: list[str] = []
+        self._read_at = float("-inf")
+        self._of: tuple[object, ...] = ()
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """Onto the canvas of the overlays."""
+        self._draw_pull(canvas)
+        self._draw_picked(canvas)
+        if self._controls.help:
+            rows = [Row(binding.description, binding.name) for binding in self._controls.bindings.values()]
+            add_panel(canvas, "Keys", rows)
+        add_notes(canvas, self.notes())
+
+    def _draw_pull(self, canvas: Canvas) -> None:
+        ends = self._controls.pull_ends()
+        if ends is None:
+            return
+        point, target = (np.reshape(end, (1, 3)) for end in ends)
+        canvas.lines(point, target, _SPRING, 3.6, top=True, style=RIMMED)
+        canvas.disks(np.concatenate([point, target]), _SPRING, np.array([9.0, 6.0]), top=True)
+
+    def _draw_picked(self, canvas: Canvas) -> None:
+        sight, hit = self._controls.sight, self._controls.sight.picked
+        if hit is None:
+            return
+        self._read(hit.world, hit.body)
+        add_panel(canvas, "", [Row(text) for text in self._lines], right=True)
+        canvas.disks(sight.center(hit).reshape(1, 3), _MARK, 9.0, top=True)
+
+    def _read(self, world: int, body: int) -> None:
+        session, now = self._session, time.perf_counter()
+        of = (session.generation, world, body)
+        if of == self._of and now - self._read_at < _READ_EVERY:
+            return
+        self._of, self._read_at = of, now
+        self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
+
+    def notes(self) -> list[str]:
+        """What differs from plain running: paused, slow, behind, and the last word about a command."""
+        session = self._session
+        told = []
+        if session.behind:
+            told.append(f"behind: {session.real_time_factor():.2f}x real time, {session.dropped:.1f} s dropped")
+        if session.paused:
+            told.append(f"paused at {session.time:.3f} s")
+        if session.speed != 1.0:
+            told.append(f"speed {session.speed:g}x")
+        if session.note:
+            told.append(session.note)
+        return told

@@ -1,0 +1,315 @@
+"""The window's loop: events, time, picture, each at its deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gpusim.scene import Camera
+from gpusim.viewer.overlays import Timings, overlays
+from gpusim.viewer.panel.layout import Area
+from gpusim.viewer.window.controls import Controls
+from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
+from gpusim.viewer.window.screen import Screen
+from gpusim.viewer.window.session import Session
+from gpusim.viewer.window.sight import Sight
+from gpusim.viewer.window.sketches import Sketches
+from gpusim.viewer.window.sources import Live
+
+if TYPE_CHECKING:
+    from gpusim.viewer.renderer import View
+    from gpusim.viewer.window.surface import Surface
+
+_BUTTONS = ("left", "right", "middle")  # glfw's numbers
+_TITLE_EVERY = 0.25
+_SHIFT, _CTRL = 1, 2  # glfw's bits
+Room = Callable[[float, float], Area]
+"""What is left to the scene of a window of some width and height, in the units of the cursor."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a guest is told about the frame that it draws on.
+
+    Attributes:
+        session: what runs.
+        view: how the scene was drawn.
+        width, height: of the window, pixels.
+        seconds: since the frame before.
+    """
+
+    session: Session
+    view: View
+    width: int
+    height: int
+    seconds: float
+
+
+class Guest(Protocol):
+    """Something with a surface of its own in the window, such as a panel; it is asked before the scene is."""
+
+    def event(self, kind: str, *details: Any) -> bool:
+        """An event as in :data:`screen.Listener`; True: taken, nobody else gets it."""
+
+    def draw(self, shown: Shown) -> None:
+        """Draw over the scene, into the window's framebuffer, which is bound."""
+
+    def close(self) -> None:
+        """Give everything back; the context is current."""
+
+
+class Window:
+    """A session on the screen.
+
+    Args:
+        session: what runs.
+        title: first words of the window's title.
+        width, height: of the window, in the units of the screen.
+        quality: name of the tier, or "auto".
+        max_worlds: how many worlds are drawn.
+        camera: of the scene; None for one that shows everything.
+        overlays: names of those that are on at first.
+        visible: False opens it hidden.
+
+    Attributes:
+        screen: glfw's window.
+        controls: mouse and keyboard.
+        sight: what is looked at.
+        overlays: names of those that are on.
+        pacer: deadlines.
+
+    Raises:
+        ViewerError: no window can be opened; see :class:`Screen`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        title: str = "gpusim",
+        width: int = 960,
+        height: int = 540,
+        quality: str = "auto",
+        max_worlds: int = 16,
+        camera: Camera | None = None,
+        overlays: Sequence[str] = (),
+        visible: bool = True,
+    ) -> None:
+        self.session, self.title = session, title
+        self._quality, self._max_worlds, self._camera = quality, max_worlds, camera
+        self.overlays = set(overlays)
+        self._guests: list[Guest] = []
+        self._room: Room = lambda width, height: Area(0.0, 0.0, width, height)
+        self.screen = Screen(title, width, height, self.event, visible)
+        self._surface: Surface | None = None
+        try:
+            self.sight = self._look()
+            self._surface = self._make_surface()
+        except BaseException:
+            self.close()
+            raise
+        self.controls = Controls(session, self.sight)
+        self._sketches = Sketches(session, self.controls)
+        self._bind_overlays()
+        self._generation = session.generation
+        rate = self.screen.refresh_rate()
+        self.pacer = Pacer(rate if 24.0 <= rate <= 240.0 else RATE)
+        self._first = self._last = time.perf_counter()
+        self._titled = float("-inf")
+        self._work = 0.0
+
+    def _look(self) -> Sight:
+        source = self.session.source
+        worlds = list(range(min(source.num_worlds, self._max_worlds)))
+        area = self._area()
+        size = int(area.width), int(area.height)
+        return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera)
+
+    def _area(self) -> Area:
+        """Where the scene is in the window, in the units of the cursor."""
+        return self._room(*self.screen.size())
+
+    def _pixels(self) -> tuple[int, int, int, int]:
+        """Lower left corner, width and height of the scene in the window, pixels."""
+        area, (width, height) = self._area(), self.screen.pixels()
+        scale = width / max(self.screen.size()[0], 1)
+        x, below = round(scale * area.x), height - round(scale * (area.y + area.height))
+        return x, below, max(round(scale * area.width), 1), max(round(scale * area.height), 1)
+
+    def _make_surface(self) -> Surface:
+        from gpusim.viewer.window.surface import Surface  # needs OpenGL, which the screen has chosen
+
+        return Surface(self.sight, self._quality, *self._pixels()[2:])
+
+    def _bind_overlays(self) -> None:
+        for overlay in overlays():
+            self.controls.bind(overlay.key, overlay.description, partial(self.toggle, overlay.name))
+
+    def toggle(self, overlay: str) -> None:
+        """Turn an overlay on or off."""
+        self.overlays ^= {overlay}
+
+    def add_guest(self, guest: Guest) -> None:
+        """Let something draw on top and have the events first; the last one added comes first."""
+        self._guests.append(guest)
+
+    def share(self, room: Room) -> None:
+        """Leave a part of the window to a guest; the scene takes what ``room`` gives it, and is seen from home."""
+        self._room = room
+        area = self._area()
+        self.sight.width, self.sight.height = int(area.width), int(area.height)
+        self.sight.home()
+
+    # Events.
+
+    def event(self, kind: str, *details: Any) -> None:
+        """Something that glfw tells; tests call it as glfw does."""
+        up = kind == "button" and details[1] == self.screen.glfw.RELEASE
+        taken = any(guest.event(kind, *details) for guest in reversed(self._guests))
+        # a button that went down on the scene goes up there too, wherever the cursor is by then
+        if not taken or up:
+            self._act(kind, details)
+
+    def _act(self, kind: str, details: Sequence[Any]) -> None:
+        glfw = self.screen.glfw
+        if kind == "cursor":
+            area = self._area()
+            self.controls.move(details[0] - area.x, details[1] - area.y)
+        elif kind == "scroll":
+            self.controls.scroll(details[1])
+        elif kind == "button" and details[0] < len(_BUTTONS):
+            number, action, bits = details
+            at = self.controls.cursor
+            if action == glfw.PRESS:
+                self.controls.press(_BUTTONS[number], *at, shift=bool(bits & _SHIFT), ctrl=bool(bits & _CTRL))
+            else:
+                self.controls.release(_BUTTONS[number], *at)
+        elif kind == "key" and details[2] != glfw.RELEASE:
+            key, scancode, action, bits = details
+            name = self.screen.key_name(key, scancode)
+            self.controls.key(name, bool(bits & _SHIFT), repeated=action == glfw.REPEAT)
+
+    # Frames.
+
+    def run(self, duration: float | None = None) -> Jitter:
+        """Show frames until the person leaves.
+
+        Args:
+            duration: or until so many seconds have passed.
+
+        Returns:
+            How well the deadlines were met.
+
+        Raises:
+            SimulationError: the simulation failed.
+        """
+        self.frame(time.perf_counter())  # the first one compiles and loads; it is no measure of the others
+        self._begin()
+        self._first = time.perf_counter()
+        while not self.done():
+            deadline = self.pacer.wait()
+            if duration is not None and deadline - self._first >= duration:
+                break
+            self.frame(deadline)
+        return self.pacer.overall()
+
+    def done(self) -> bool:
+        """Whether the person has left."""
+        return self.session.finished or self.screen.closed()
+
+    def frame(self, deadline: float) -> None:
+        """One frame: events, then the state at the deadline (s on the clock), then its picture."""
+        began = time.perf_counter()
+        self.screen.make_current()  # pictures without a window may have been drawn in between
+        self.screen.poll()
+        self.controls.aim_pull()
+        self.session.frame(deadline)
+        if self._generation != self.session.generation:
+            self._start_over()
+        self.sight.show(self.session.poses(self.sight.worlds))
+        width, height = self.screen.pixels()
+        if width and height:
+            self._draw(width, height, deadline)
+        self._last = deadline
+        self._tell(deadline)
+        self._work = time.perf_counter() - began
+
+    def _draw(self, width: int, height: int, deadline: float) -> None:
+        assert self._surface is not None
+        area, (x, y, *size) = self._area(), self._pixels()
+        self.sight.width, self.sight.height = max(int(area.width), 1), max(int(area.height), 1)
+        self._surface.resize(*size)
+        source = self.session.source
+        sim = source.sim if isinstance(source, Live) else None
+        view = self._surface.draw(self.overlays, sim, self._timings(), [self._sketches.draw])
+        self._surface.show(x, y)
+        for guest in self._guests:
+            guest.draw(Shown(self.session, view, width, height, deadline - self._last))
+        self.screen.swap()
+
+    def _timings(self) -> Timings:
+        source = self.session.source
+        step = source.cost if isinstance(source, Live) else None
+        return Timings(self.session.real_time_factor() or None, step, self._work)
+
+    def _start_over(self) -> None:
+        """The session has another source: another stage, seen from the same place."""
+        self._generation = self.session.generation
+        before = self.sight
+        if self._surface is not None:
+            self._surface.close()
+        self.sight = self._look()
+        self.sight.navigator = before.navigator
+        self.sight.navigator.follow(None)
+        self._surface = self._make_surface()
+        self.controls.sight = self.sight
+        self._begin()
+
+    def _begin(self) -> None:
+        """Count frames and time from here."""
+        self.session.skip()
+        self.pacer.restart()
+
+    def _tell(self, deadline: float) -> None:
+        """Write the figures into the title, now and then."""
+        if deadline - self._titled < _TITLE_EVERY:
+            return
+        self._titled = deadline
+        session, jitter = self.session, self.pacer.recent()
+        state = "paused" if session.paused else f"{session.real_time_factor():.2f}x real time"
+        if session.behind:
+            state += ", behind"
+        self.screen.set_title(
+            f"{self.title}   {session.time:.2f} s   {state}   {self.pacer.frame_rate():.0f} frames/s   "
+            f"jitter {1e3 * jitter.rms:.1f} ms (worst {1e3 * jitter.worst:.1f})"
+        )
+
+    def picture(self) -> Any:
+        """The last picture of the scene, uint8 (height, width, 3)."""
+        assert self._surface is not None
+        self.screen.make_current()
+        return self._surface.picture()
+
+    def close(self) -> None:
+        """Close the window; again does nothing."""
+        if self.screen.handle is None:
+            return
+        self.screen.make_current()
+        for guest in self._guests:
+            guest.close()
+        if self._surface is not None:
+            self._surface.close()
+            self._surface = None
+        self.screen.close()
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
