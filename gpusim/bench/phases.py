@@ -7,13 +7,17 @@ import time
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
+
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.backends.staged import Launch, Program
 from gpusim.errors import ModelError
 
-# Kernels of the stage collide that are told apart: where shapes touch, and which manifolds go side by side.
-_NARROW = ("meet_pair",)
-_COLOR = ("clear_colors", "color_pairs", "list_colors", "list_overflow")
+# Kernels of the stage collide that are told apart: where shapes touch, which manifolds go side by side, their records.
+_COLLIDE = {
+    "meet_pair": "narrow", "load_pair": "end", "clear_colors": "color", "color_pairs": "color", "list_colors": "color",
+    "list_overflow": "color",
+}  # fmt: skip
 # Parts of the program in the order in which they run as one segment.
 _BEFORE = ("prepare", "actuate", "kick", "start_solve")
 _AFTER = ("split_impulses", "commit", "drift", "settle", "positions")
@@ -25,10 +29,23 @@ def can_profile(sim: Any) -> bool:
     return isinstance(sim.backend, NativeBackend) and sim.backend.staged
 
 
+def staged_twin(sim: Any) -> Any:
+    """A simulation in the same state that can be timed: fused launch does the same in one call."""
+    from gpusim.simulation import Simulation
+
+    twin = Simulation(
+        sim.model, sim.num_worlds, "native", sim.dtype, sim.config, threads=sim.backend.threads, launch="staged"
+    )
+    twin.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
+    twin.changed()
+    return twin
+
+
 def profile(sim: Any, steps: int = 10) -> tuple[dict[str, float], dict[str, float]]:
     """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    The stage "end" loads, checks and stores the state; what Python and ctypes spend between the kernels is "calls".
+    The stage "end" loads, checks and stores the state and the records of manifolds; what Python and ctypes spend
+    between the kernels is "calls".
 
     Raises:
         ModelError: the simulation does not run on the native backend in staged launch.
@@ -100,5 +117,5 @@ def stage_names(program: Program, segment: list[Launch]) -> list[str]:
 
 def _stage(part: str, phase: str) -> str:
     if part == "collide":
-        return "narrow" if phase in _NARROW else "color" if phase in _COLOR else "broad"
+        return _COLLIDE.get(phase, "broad")
     return _NAMES.get(part, part)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.backends.native_backend import NativeBackend
 from gpusim.bench import phases, piles
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
@@ -157,8 +158,9 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 def _add_pile_figures(sim: Simulation, record: Record) -> None:
     record.extra = piles.figures(sim, record.step_us)
-    if phases.can_profile(sim):
-        record.stages, record.kernels = phases.profile(sim)
+    if isinstance(sim.backend, NativeBackend):
+        timed = sim if phases.can_profile(sim) else phases.staged_twin(sim)
+        record.stages, record.kernels = phases.profile(timed)
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
