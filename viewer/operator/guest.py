@@ -36,4 +36,4 @@ class OperatorGuest:
 
     def close(self) -> None:
         """Write what is recorded."""
-        self.operator.close()
+        self.operator.stop_recording()

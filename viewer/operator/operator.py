@@ -169,15 +169,20 @@ class Operator:
     def release(self, name: str) -> None:
         """Give an input back to the scene's schedule, or to its first value where it has none."""
         if not self.stopped:
+            self.stop_replay("replay ended")
             self._channels.release(name)
 
     # Emergency stop.
 
     def emergency_stop(self, source: str = PANEL) -> None:
         """Latch: every input goes to its safe value and stays there until :meth:`release_stop`."""
-        self.stop_replay("emergency stop")
-        if not self.stopped:
-            self.note = f"emergency stop ({source})"
+        if self.stopped:  # a held key must not measure anew where position servos are to stay
+            return
+        self.stop_replay()
+        self.note = f"emergency stop ({source})"
+        self._latch()
+
+    def _latch(self) -> None:
         self.stopped = True
         self.devices.disarm()
         for name, channel in self._channels.items():
@@ -267,7 +272,7 @@ class Operator:
     def _play(self, player: Player) -> None:
         for name, value in player.due().items():
             if value is None:
-                self.release(name)
+                self._channels.release(name)
             else:
                 self._channels.take(name, value, REPLAY)
         if player.finished:
@@ -279,7 +284,7 @@ class Operator:
         self.stop_replay("")
         self._channels.reset()
         if self.stopped:
-            self.emergency_stop()
+            self._latch()
 
     # Recording and replay.
 
@@ -341,7 +346,3 @@ class Operator:
         if self._player is not None:
             self._player = None
             self.note = why
-
-    def close(self) -> None:
-        """Write what is recorded."""
-        self.stop_recording()

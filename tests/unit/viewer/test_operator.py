@@ -485,6 +485,10 @@ def test_servos_stop_where_each_world_is() -> None:
     operator.emergency_stop()
     step(operator)
     assert np.allclose(sim.control["s0"], [0.0, 0.9], atol=1e-9)
+    sim.write("joint.hinge0.position", 0.3)
+    operator.emergency_stop()  # again, or a key that repeats: it stays where it was latched
+    step(operator)
+    assert np.allclose(sim.control["s0"], [0.0, 0.9], atol=1e-9)
 
 
 def test_the_stop_survives_a_restart() -> None:

@@ -144,7 +144,7 @@ def test_the_file_is_lines_of_json(tmp_path: Path) -> None:
     operator.record(file)
     run(operator, 10, {5: lambda: operator.release("lift")})
     assert not file.exists()
-    operator.close()
+    operator.stop_recording()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert lines[0]["format"] == "gpusim operator recording" and lines[0]["scene"] == "hydraulic_lift"
     assert lines[1:] == [
