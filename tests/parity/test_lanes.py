@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import native_backend
+from gpusim.backends import compile_native, native_backend
 from gpusim.backends.contact_tables import by_place
 from gpusim.backends.native_backend import NativeBackend
 
@@ -59,6 +59,15 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = found.backend.slab_array("color_size")
     assert sizes[:, 5].all(), "no overflow"
     assert (sizes[:, :5] % lanes).any(), "all lists fill their vectors"
+
+
+def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled for one without long vectors."""
+    expected = run("float32", 1, {}, monkeypatch, "fused").state.variables()
+    monkeypatch.setattr(compile_native, "_vector_flags", lambda: ())
+    found = run("float32", 8, {"GPUSIM_ANY_PROCESSOR": "1"}, monkeypatch, "fused").state.variables()
+    for name, array in found.items():
+        assert array.tobytes() == expected[name].tobytes(), name
 
 
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
