@@ -108,6 +108,8 @@ def kernel_variants() -> Iterator[Variant]:
                 # Contacts take ten times as long to compile; two builds of them hold every kernel in both number types.
                 first = (main, direct, np.dtype(stored)) in (("fused.cu", True, single), ("staged.cu", False, single))
                 yield replace(variant, everywhere=not shapes or first)
+    # Signals of models that run staged come from a fused build with their records side by side.
+    yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield make_variant(main, single, single, True)
