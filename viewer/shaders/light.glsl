@@ -76,7 +76,8 @@ float lit(vec3 position, vec3 normal) {
     lifted += to_light * min(max(footprint.x, max(footprint.y, footprint.z)), 8.0 * shadow_texel);
     vec3 place = (to_shadow * vec4(lifted, 1.0)).xyz;
     vec2 edge = abs(place.xy - 0.5);
-    if (max(edge.x, edge.y) > 0.499 || place.z > 1.0) return 1.0;
+    if (max(edge.x, edge.y) > 0.499) return 1.0;
+    place.z = min(place.z, 0.99999); // long shadows fall behind all that throws them
 #if SHADOW_RINGS > 0
     return shadow_disk(place);
 #else
