@@ -92,7 +92,7 @@ class Offscreen:
         self._renderer = Renderer(self.stage, self.quality)
         self._layer: OverlayLayer = OverlayLayer(self._renderer)
         size = (self.width, self.height)
-        samples = min(self.quality.samples, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
+        samples = min(self.quality.samples_for(len(self.stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         self._target = Framebuffer(*size, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, samples)
         self._resolved = Framebuffer(*size, [GL.GL_RGBA8])
         self._sensed: Framebuffer | None = None

@@ -24,6 +24,7 @@ class Quality:
         fine_shine: mirrored sky and the full gloss term.
         triangles: about how many a frame may have; round shapes get fewer segments above.
         segments: around a circle, at most.
+        smoothed: how many things at most have smooth edges; of more each pixel takes one sample.
     """
 
     name: str
@@ -36,14 +37,19 @@ class Quality:
     fine_shine: bool
     triangles: int
     segments: int
+    smoothed: int
+
+    def samples_for(self, things: int) -> int:
+        """Samples of each pixel in a picture of so many things."""
+        return self.samples if things <= self.smoothed else 1
 
 
 TIERS = {
     tier.name: tier
     for tier in (
-        Quality("high", 8, 4096, 9, 3, 10.0, 32, True, 8_000_000, 96),
-        Quality("medium", 4, 2048, 9, 1, 4.0, 20, True, 2_000_000, 48),
-        Quality("software", 4, 1024, 4, 0, 0.0, 14, False, 30_000, 32),
+        Quality("high", 8, 4096, 9, 3, 10.0, 32, True, 8_000_000, 96, 1_000_000),
+        Quality("medium", 4, 2048, 9, 1, 4.0, 20, True, 2_000_000, 48, 1_000_000),
+        Quality("software", 4, 1024, 4, 0, 0.0, 14, False, 30_000, 32, 400),
     )
 }
 

@@ -39,7 +39,8 @@ class Surface:
         self.quality = choose_quality(quality, renderer_name())
         self._renderer = Renderer(sight.stage, self.quality)
         self._layer = OverlayLayer(self._renderer)
-        self._samples = min(self.quality.samples, int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
+        most = int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))
+        self._samples = min(self.quality.samples_for(len(sight.stage)), most)
         self._make_targets(width, height)
 
     def _make_targets(self, width: int, height: int) -> None:
