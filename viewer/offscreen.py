@@ -131,7 +131,7 @@ class Offscreen:
         self.camera = self._pinhole(camera)
 
     def follow(self, label: str | None) -> None:
-        """Let the camera go along with a body of the first world that is drawn, from where it is now; None: no longer.
+        """Keep a body of the first world drawn in the middle, seen from where the camera is now; None: no longer.
 
         Raises:
             UnknownNameError: no such body.
@@ -140,7 +140,7 @@ class Offscreen:
             self._followed = None
             return
         body = self.stage.model.index("body", label)
-        self._followed = body, self._current_poses().position[0, body].copy()
+        self._followed = body, np.array(self.camera.target, dtype=np.float64)
 
     def pose(self, position: Array, orientation: Array) -> None:
         """Draw a model in these poses.
