@@ -23,7 +23,7 @@ from gpusim.viewer.stage import Poses, Stage
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
     from gpusim.viewer.gl import Framebuffer
-    from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
+    from gpusim.viewer.overlays.layer import Sketch
     from gpusim.viewer.renderer import View
 
 LARGEST = 8192
@@ -81,20 +81,11 @@ class Offscreen:
         self.worlds = _chosen_worlds(1 if self._moving is None else self._moving.num_worlds, max_worlds, worlds)
         model = source if isinstance(source, Model) else source.model
         self._context: OffscreenContext | None = OffscreenContext()
-        from OpenGL import GL
-
-        from gpusim.viewer.gl import Framebuffer
-        from gpusim.viewer.overlays.layer import OverlayLayer
-        from gpusim.viewer.renderer import Renderer
+        from gpusim.viewer.painting import Painting
 
         self.quality = choose_quality(quality, self._context.renderer_name)
         self.stage = Stage(model, len(self.worlds))
-        self._renderer = Renderer(self.stage, self.quality)
-        self._layer: OverlayLayer = OverlayLayer(self._renderer)
-        size = (self.width, self.height)
-        samples = min(self.quality.samples_for(len(self.stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
-        self._target = Framebuffer(*size, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, samples)
-        self._resolved = Framebuffer(*size, [GL.GL_RGBA8])
+        self._painting = Painting(self.stage, self.quality, self.width, self.height)
         self._sensed: Framebuffer | None = None
         self._poses = Poses.from_model(model)
         self._followed: tuple[int, Array] | None = None
@@ -164,16 +155,11 @@ class Offscreen:
 
     def image(self) -> Array:
         """The picture, uint8 (height, width, 3), sRGB, first row on top."""
-        from OpenGL import GL
-
         self._open().make_current()
         view = self._view()
-        self._renderer.draw(view, self._target)
-        if self.overlays or self.sketches:
-            frame = Frame(self.stage, view.poses, view.camera, self._sim, self.worlds, self.timings)
-            self._layer.draw(self.overlays, frame, view, self._target, self.sketches)
-        self._target.copy_to(self._resolved)
-        return self._resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
+        frame = Frame(self.stage, view.poses, view.camera, self._sim, self.worlds, self.timings)
+        self._painting.draw(view, frame, self.overlays, self.sketches)
+        return self._painting.image()
 
     def depth(self) -> Array:
         """Distances along the view axis, float32 (height, width), m; inf where nothing is.
@@ -199,7 +185,7 @@ class Offscreen:
         if self._sensed is None:
             colors = [GL.GL_R32F, GL.GL_R32I]
             self._sensed = Framebuffer(self.width, self.height, colors, GL.GL_DEPTH_COMPONENT32F)
-        self._renderer.draw_sensors(self._view(), self._sensed)
+        self._painting.renderer.draw_sensors(self._view(), self._sensed)
         return self._sensed
 
     def _view(self) -> View:
@@ -207,7 +193,7 @@ class Offscreen:
         if self._followed is not None:
             body, start = self._followed
             camera = camera.moved(poses.position[0, body] - start)
-        return self._renderer.view(camera, poses, self.width / self.height)
+        return self._painting.renderer.view(camera, poses, self.width / self.height)
 
     def _current_poses(self) -> Poses:
         if self._moving is not None:
@@ -228,7 +214,7 @@ class Offscreen:
         if self._context is None:
             return
         self._context.make_current()
-        for thing in (self._target, self._resolved, self._sensed, self._layer, self._renderer):
+        for thing in (self._sensed, self._painting):
             if thing is not None:
                 thing.close()
         self._context.close()

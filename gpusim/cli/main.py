@@ -60,6 +60,25 @@ class Quality(str, Enum):
     software = "software"
 
 
+# What several commands take.
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+]
+DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")]
+BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")]
+NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
+MaxWorldsOption = Annotated[int, typer.Option(help="Draw at most so many worlds.")]
+QualityOption = Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
+FixedBaseOption = Annotated[
+    bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+]
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from gpusim import __version__
@@ -81,23 +100,18 @@ def _root(
 
 @app.command("run")
 def _run(
-    target: Annotated[
-        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
-    ] = None,
+    target: TargetArgument,
+    settings: SettingsOption = None,
     duration: Annotated[float | None, typer.Option(help="Time to simulate, s (default: the scene's).")] = None,
-    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
+    dt: DtOption = None,
     substeps: Annotated[int | None, typer.Option(help="Substeps in a step.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Greatest number of solver sweeps.")] = None,
-    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
     joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
-    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
+    num_worlds: NumWorldsOption = 1,
+    seed: SeedOption = None,
     signals: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
@@ -108,9 +122,7 @@ def _run(
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
-    fixed_base: Annotated[
-        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
-    ] = False,
+    fixed_base: FixedBaseOption = False,
 ) -> None:
     """Simulate a scene or a robot; show a summary, record signals, draw plots."""
     from gpusim.cli.options import RunOptions
@@ -140,9 +152,7 @@ def _run(
 
 @app.command("render")
 def _render(
-    target: Annotated[
-        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
-    ],
+    target: TargetArgument,
     out: Annotated[Path, typer.Option(metavar="X.PNG|X.MP4", help="Write a picture or a film to this file.")],
     time: Annotated[float, typer.Option(help="Simulate up to here first, s.")] = 0.0,
     duration: Annotated[float | None, typer.Option(help="Length of a film, s (default: the scene's).")] = None,
@@ -156,7 +166,7 @@ def _render(
     ] = None,
     follow: Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")] = None,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
-    quality: Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")] = Quality.auto,
+    quality: QualityOption = Quality.auto,
     overlay: Annotated[
         list[str] | None,
         typer.Option(
@@ -164,19 +174,14 @@ def _render(
             help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
-    ] = None,
-    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
-    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
-    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
+    settings: SettingsOption = None,
+    dt: DtOption = None,
+    backend: BackendOption = Backend.auto,
+    num_worlds: NumWorldsOption = 1,
     world: Annotated[int | None, typer.Option(help="Draw this world alone.")] = None,
-    max_worlds: Annotated[int, typer.Option(help="Draw at most so many worlds.")] = 16,
-    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
-    fixed_base: Annotated[
-        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
-    ] = False,
+    max_worlds: MaxWorldsOption = 16,
+    seed: SeedOption = None,
+    fixed_base: FixedBaseOption = False,
 ) -> None:
     """Draw a picture or a film of a scene or a robot; needs no screen."""
     from gpusim.cli.options import RunOptions
@@ -218,17 +223,14 @@ def _view(
             help="A scene ('gpusim list' shows them), a robot's .urdf file, or a motion that --record wrote.",
         ),
     ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
-    ] = None,
-    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
-    dt: Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")] = None,
+    settings: SettingsOption = None,
+    backend: BackendOption = Backend.auto,
+    dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
-    num_worlds: Annotated[int, typer.Option(help="Copies of the scene, side by side.")] = 1,
-    max_worlds: Annotated[int, typer.Option(help="Draw at most so many worlds.")] = 16,
+    num_worlds: NumWorldsOption = 1,
+    max_worlds: MaxWorldsOption = 16,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Of the window.")] = "960x540",
-    quality: Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")] = Quality.auto,
+    quality: QualityOption = Quality.auto,
     paused: Annotated[bool, typer.Option("--paused", help="Wait for the space bar.")] = False,
     duration: Annotated[float | None, typer.Option(help="Close after so many seconds.")] = None,
     record: Annotated[
@@ -239,10 +241,8 @@ def _view(
         str,
         typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, or a .toml or .json file."),
     ] = "auto",
-    seed: Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")] = None,
-    fixed_base: Annotated[
-        bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
-    ] = False,
+    seed: SeedOption = None,
+    fixed_base: FixedBaseOption = False,
 ) -> None:
     """Show a scene, a robot or a recorded motion in a window.
 
@@ -296,7 +296,7 @@ def _bench(
     workloads: Annotated[
         list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads; all if left out.")
     ] = None,
-    backend: Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")] = Backend.auto,
+    backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float32,
     threads: Annotated[int | None, typer.Option(help="Threads of the native backend (default: all cores).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Short, noisy and with fewer worlds.")] = False,

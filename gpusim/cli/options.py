@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from gpusim.cli.exit_codes import OptionError
 from gpusim.recording.files import check_output_file
 from gpusim.recording.plots import check_plot_file
 
+LARGEST_PICTURE = 8192
+"""Points along an edge."""
 _MODEL_FILES = (".urdf",)
 _NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".json", ".yaml", ".yml", ".txt", ".zip")
 
@@ -131,3 +134,18 @@ def _positive(option: str, value: float | None, example: str) -> None:
 def _at_least(option: str, value: int | None, least: int) -> None:
     if value is not None and value < least:
         raise OptionError(f"{option} must be at least {least}, got {value}; give e.g. {option} {max(least, 1)}")
+
+
+def picture_size(text: str, least: int, example: str) -> tuple[int, int]:
+    """Width and height of a picture or a window, points, from ``WIDTHxHEIGHT``.
+
+    Raises:
+        OptionError: not that, or less than ``least`` or more than LARGEST_PICTURE.
+    """
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text.strip().lower())
+    width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+    if not (least <= min(width, height) and max(width, height) <= LARGEST_PICTURE):
+        raise OptionError(
+            f"--size {text!r} must be WIDTHxHEIGHT, {least} to {LARGEST_PICTURE} each; give e.g. {example}"
+        )
+    return width, height

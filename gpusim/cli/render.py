@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
-from gpusim.cli.options import RunOptions, check
+from gpusim.cli.options import RunOptions, check, picture_size
 from gpusim.cli.recorded import check_recording, scene_of
 from gpusim.cli.run import load_target, make_simulation, raise_failure
 from gpusim.errors import unknown_name
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from gpusim.viewer.offscreen import Offscreen
 
 _SCENE_VIEW = "scene"
-_LARGEST = 8192
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,7 @@ class RenderOptions:
         Raises:
             OptionError: not WIDTHxHEIGHT, or too large.
         """
-        match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", self.size.strip().lower())
-        width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
-        if not (1 <= width <= _LARGEST and 1 <= height <= _LARGEST):
-            raise OptionError(f"--size {self.size!r} must be WIDTHxHEIGHT, 1 to {_LARGEST} each; give e.g. 640x360")
+        width, height = picture_size(self.size, 1, "640x360")
         if self.is_film and (width % 2 or height % 2):
             raise OptionError(f"--size {self.size!r}: films need an even width and height; give e.g. 640x360")
         return width, height

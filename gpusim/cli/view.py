@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
-from gpusim.cli.options import RunOptions, check
+from gpusim.cli.options import RunOptions, check, picture_size
 from gpusim.cli.recorded import check_recording, recorded_parameters, recorded_target, scene_of
 from gpusim.cli.run import load_target, make_simulation, raise_failure
 from gpusim.recording.files import check_output_file
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.pacing import Jitter
     from gpusim.viewer.window.sources import Live
 
-_LEAST, _LARGEST = 64, 8192
+_LEAST = 64
 
 
 @dataclass(frozen=True)
@@ -56,13 +55,7 @@ class ViewOptions:
         Raises:
             OptionError: not WIDTHxHEIGHT, or too small or large.
         """
-        match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", self.size.strip().lower())
-        width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
-        if not (_LEAST <= min(width, height) and max(width, height) <= _LARGEST):
-            raise OptionError(
-                f"--size {self.size!r} must be WIDTHxHEIGHT, {_LEAST} to {_LARGEST} each; give e.g. 1280x720"
-            )
-        return width, height
+        return picture_size(self.size, _LEAST, "1280x720")
 
     @property
     def is_recording(self) -> bool:

@@ -13,7 +13,8 @@ from gpusim.viewer.pictures import Film, load_picture
 from tests.unit.viewer.drawing import require_egl
 
 needs_films = pytest.mark.skipif(
-    importlib.util.find_spec("imageio_ffmpeg") is None, reason="imageio-ffmpeg (the extra 'video') is not installed"
+    importlib.util.find_spec("imageio_ffmpeg") is None,
+    reason='imageio-ffmpeg is not installed; pip install "gpusim[video]"',
 )
 
 
@@ -180,7 +181,10 @@ def test_a_recording_of_signals_cannot_be_drawn(cli, tmp_path, monkeypatch) -> N
     assert "--dt is for simulations" in cli("render", "run.npz", "--out", "a.png", "--dt", "0.1").output
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="root may write into any folder; the next test refuses it by other means",
+)
 def test_a_folder_without_write_permission(render, tmp_path) -> None:
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)

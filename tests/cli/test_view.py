@@ -124,7 +124,7 @@ def test_many_worlds_faster_and_paused(view) -> None:
     assert "spinning_top: 0.000 s" in result.output and "b.npz: 1 frames" in result.output
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT and SIGKILL to break a process off with")
 @pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_recording_that_is_broken_off_is_playable(view, tmp_path, how: signal.Signals, code: int) -> None:
     process = started("double_pendulum", "--record", "a.npz", "--duration", "60", folder=tmp_path)

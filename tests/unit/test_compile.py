@@ -50,7 +50,9 @@ def _nvrtc() -> Nvrtc | None:
 
 
 COMPILER = _compiler()
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler to build with")
+needs_compiler = pytest.mark.skipif(
+    COMPILER is None, reason="no C++ compiler on the path and none in CXX; install g++ or clang++"
+)
 needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="NVRTC is not installed; pip install nvidia-cuda-nvrtc-cu12")
 needs_shell = pytest.mark.skipif(os.name != "posix", reason="the stand-in compiler is a shell script")
 

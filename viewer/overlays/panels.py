@@ -69,19 +69,6 @@ def add_notes(canvas: Canvas, lines: Sequence[str]) -> None:
         add_panel(canvas, "", [Row(text) for text in lines], low=True)
 
 
-def add_tag(canvas: Canvas, box: Box, lines: Sequence[str]) -> None:
-    """Lines of text on a sheet of their own."""
-    canvas.rectangle(box, _SHEET)
-    for k, text in enumerate(lines):
-        canvas.text(box.x + 3, box.y + 2 + canvas.atlas.ascent + k * canvas.atlas.line_height, text)
-
-
-def tag_size(canvas: Canvas, lines: Sequence[str]) -> tuple[int, int]:
-    """Width and height that :func:`add_tag` needs, pixels."""
-    width = max((canvas.atlas.width(text) for text in lines), default=0)
-    return width + 6, len(lines) * canvas.atlas.line_height + 3
-
-
 def _spot_width(canvas: Canvas) -> int:
     return canvas.atlas.ascent
 

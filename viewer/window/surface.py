@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Framebuffer
 from gpusim.viewer.overlays.base import Frame, Timings
-from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
+from gpusim.viewer.overlays.layer import Sketch
+from gpusim.viewer.painting import Painting
 from gpusim.viewer.quality import choose_quality
-from gpusim.viewer.renderer import Renderer, View
+from gpusim.viewer.renderer import View
 from gpusim.viewer.window.sight import Sight
 
 if TYPE_CHECKING:
@@ -37,23 +36,21 @@ class Surface:
     def __init__(self, sight: Sight, quality: str, width: int, height: int) -> None:
         self.sight = sight
         self.quality = choose_quality(quality, renderer_name())
-        self._renderer = Renderer(sight.stage, self.quality)
-        self._layer = OverlayLayer(self._renderer)
-        most = int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES))
-        self._samples = min(self.quality.samples_for(len(sight.stage)), most)
-        self._make_targets(width, height)
+        self._painting = Painting(sight.stage, self.quality, width, height)
 
-    def _make_targets(self, width: int, height: int) -> None:
-        self.width, self.height = width, height
-        self._target = Framebuffer(width, height, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, self._samples)
-        self._resolved = Framebuffer(width, height, [GL.GL_RGBA8])
+    @property
+    def width(self) -> int:
+        """Of the picture, pixels."""
+        return self._painting.width
+
+    @property
+    def height(self) -> int:
+        """Of the picture, pixels."""
+        return self._painting.height
 
     def resize(self, width: int, height: int) -> None:
         """Draw pictures of another size from here on, pixels."""
-        if (width, height) != (self.width, self.height):
-            self._target.close()
-            self._resolved.close()
-            self._make_targets(width, height)
+        self._painting.resize(width, height)
 
     def draw(
         self, overlays: Iterable[str], sim: Simulation | None, timings: Timings, sketches: Iterable[Sketch] = ()
@@ -67,11 +64,9 @@ class Surface:
             sketches: more to be drawn over the scene.
         """
         sight = self.sight
-        view = self._renderer.view(sight.camera(), sight.poses, self.width / self.height)
-        self._renderer.draw(view, self._target)
+        view = self._painting.renderer.view(sight.camera(), sight.poses, self.width / self.height)
         frame = Frame(sight.stage, sight.poses, view.camera, sim, sight.worlds, timings)
-        self._layer.draw(overlays, frame, view, self._target, sketches)
-        self._target.copy_to(self._resolved)
+        self._painting.draw(view, frame, overlays, sketches)
         return view
 
     def show(self, x: int = 0, y: int = 0) -> None:
@@ -80,7 +75,7 @@ class Surface:
         Args:
             x, y: of the picture's lower left corner in the window, pixels.
         """
-        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self._resolved.handle)
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self._painting.resolved.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, 0)
         size = (0, 0, self.width, self.height)
         place = (x, y, x + self.width, y + self.height)
@@ -90,9 +85,8 @@ class Surface:
 
     def picture(self) -> Array:
         """The last picture, uint8 (height, width, 3), without what guests drew on top."""
-        return self._resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
+        return self._painting.image()
 
     def close(self) -> None:
         """Give the GPU's memory back."""
-        for thing in (self._target, self._resolved, self._layer, self._renderer):
-            thing.close()
+        self._painting.close()

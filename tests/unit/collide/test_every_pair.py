@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import gpusim.backends
 from gpusim import Contacts, ModelBuilder, ModelError, Simulation
 from gpusim.contact.constants import FLIGHT
 from gpusim.reference.collide import boxes, convex, height_field, planes, smooth, spheres
@@ -36,11 +35,7 @@ SETTLED = 60
 """Steps: half a second."""
 GAP_ERROR = 1e-7
 """m; of all pairs, superellipsoids on flat faces are the worst (3e-8), most others are right to 1e-12."""
-WHY_NOT_NATIVE = gpusim.backends.why_not("native")
-BACKENDS = [
-    pytest.param("native", marks=pytest.mark.skipif(bool(WHY_NOT_NATIVE), reason=f"no native: {WHY_NOT_NATIVE}")),
-    "numpy",
-]
+BACKENDS = [pytest.param("native", marks=pytest.mark.native), "numpy"]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 

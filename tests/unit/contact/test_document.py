@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import gpusim.backends
 from gpusim import ContactLaw, ModelError, SolverConfig
 from gpusim.contact.law import SOCKETS
 from gpusim.geometry.shapes import shape_kinds
@@ -30,7 +29,7 @@ def rows() -> list[list[str]]:
     return [[cell.strip(" `").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-@pytest.mark.skipif(bool(gpusim.backends.why_not("native")), reason="minutes without a C++ compiler")
+@pytest.mark.native  # NumPy takes minutes
 def test_examples_run(capsys) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):

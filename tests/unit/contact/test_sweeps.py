@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.backends import why_not
 
-each_backend = pytest.mark.parametrize(
-    "backend",
-    [
-        "numpy",
-        pytest.param("native", marks=pytest.mark.skipif(bool(why_not("native")), reason="no native backend")),
-    ],
-)
+each_backend = pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 
 
 def robot() -> ModelBuilder:

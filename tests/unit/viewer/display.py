@@ -29,7 +29,7 @@ def display_variables() -> dict[str, str]:
     """The environment of a program that opens windows there; skips the test, with the reason, where there is none."""
     pytest.importorskip("glfw")
     if shutil.which("Xvfb") is None:
-        pytest.skip("Xvfb is not installed")
+        pytest.skip("no screen for windows: Xvfb is not installed; apt install xvfb")
     name = _display()
     if not name:
         pytest.skip("Xvfb does not start")

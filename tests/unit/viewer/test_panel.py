@@ -29,7 +29,9 @@ from tests.unit.viewer.drawing import compare, require_egl
 
 PANEL = Path(__file__).parents[3] / "viewer" / "panel"
 SIZE = {"width": 640, "height": 360, "quality": "software"}
-needs_imgui = pytest.mark.skipif(find_spec("imgui_bundle") is None, reason="imgui-bundle is not installed")
+needs_imgui = pytest.mark.skipif(
+    find_spec("imgui_bundle") is None, reason='imgui-bundle is not installed; pip install "gpusim[panel]"'
+)
 
 
 def desk_of(name: str, tmp_path: Path | None = None, dt: float = 0.01) -> Desk:

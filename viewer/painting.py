@@ -1,0 +1,70 @@
+"""A picture of a stage in the current OpenGL context: off screen and in windows alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from OpenGL import GL
+
+from gpusim.typing import Array
+from gpusim.viewer.gl import Framebuffer
+from gpusim.viewer.overlays.base import Frame
+from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
+from gpusim.viewer.quality import Quality
+from gpusim.viewer.renderer import Renderer, View
+from gpusim.viewer.stage import Stage
+
+
+class Painting:
+    """Scene and overlays, drawn with several samples a point and resolved into one. Needs the context for every call.
+
+    Args:
+        stage: what is drawn.
+        quality: the tier.
+        width, height: of the picture, points.
+
+    Attributes:
+        renderer: draws the scene.
+        resolved: the finished picture.
+    """
+
+    def __init__(self, stage: Stage, quality: Quality, width: int, height: int) -> None:
+        self.renderer = Renderer(stage, quality)
+        self._layer = OverlayLayer(self.renderer)
+        self._samples = min(quality.samples_for(len(stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
+        self._make_targets(width, height)
+
+    def _make_targets(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        self._target = Framebuffer(width, height, [GL.GL_RGBA8], GL.GL_DEPTH_COMPONENT32F, self._samples)
+        self.resolved = Framebuffer(width, height, [GL.GL_RGBA8])
+
+    def resize(self, width: int, height: int) -> None:
+        """Draw pictures of another size from here on, points."""
+        if (width, height) != (self.width, self.height):
+            self._target.close()
+            self.resolved.close()
+            self._make_targets(width, height)
+
+    def draw(self, view: View, frame: Frame, overlays: Iterable[str], sketches: Iterable[Sketch] = ()) -> None:
+        """Draw one picture.
+
+        Args:
+            view: what the camera sees.
+            frame: what the overlays show.
+            overlays: names of those that are on.
+            sketches: more to be drawn over the scene.
+        """
+        self.renderer.draw(view, self._target)
+        self._layer.draw(overlays, frame, view, self._target, sketches)
+        self._target.copy_to(self.resolved)
+
+    def image(self) -> Array:
+        """The last picture, uint8 (height, width, 3), sRGB, first row on top."""
+        return self.resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
+
+    def close(self) -> None:
+        """Give the GPU's memory back."""
+        for thing in (self._target, self.resolved, self._layer, self.renderer):
+            thing.close()
