@@ -18,11 +18,11 @@ EXACT = ("pair_count", "pair_shapes", "pair_points", "contact_feature", "pairs_m
 CLOSE = ("pair_normal", "contact_anchor", "pair_guess")
 
 
-def make(backend: str, bodies: int, dtype: str, **config: object) -> Simulation:
+def make(backend: str, bodies: int, dtype: str, worlds: int = WORLDS, **config: object) -> Simulation:
     """A moving pile."""
     sim = Simulation(
         pile(bodies).finalize(),
-        WORLDS,
+        worlds,
         backend=backend,
         dtype=dtype,
         config=SolverConfig(dt=DT, **config),  # type: ignore[arg-type]
@@ -72,6 +72,26 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
         np.testing.assert_array_equal(mine["contact_age"][touching] + 1, theirs["contact_age"][touching])
     assert theirs["contact_age"].max() == STEPS
     assert theirs["pair_points"].max() >= 2
+
+
+def test_pairs_stay_right_between_searches_of_the_grid() -> None:
+    """What the grid found serves until a shape leaves its wide box; then, or where one was put elsewhere, it is searched."""
+    reference, native = (make(backend, 90, "float64", worlds=1) for backend in ("numpy", "native"))
+    assert isinstance(reference.backend, NumpyBackend)
+    searched = []
+    for step in range(16):
+        if step == 8:
+            native.write("body.body3.position", native.read("body.body80.position") + [0.0, 0.0, 0.05])
+        for name, array in reference.state.arrays.items():
+            array[:] = native.state.arrays[name]
+        reference.backend.collide(DT)
+        native.step()
+        searched.append(int(native.backend.slab_array("searching")[0]))
+        mine, theirs = reference.state.arrays, native.read_state()
+        np.testing.assert_array_equal(mine["pair_count"], theirs["pair_count"])
+        listed, _ = in_use(theirs)
+        np.testing.assert_array_equal(mine["pair_shapes"][listed], theirs["pair_shapes"][listed])
+    assert 0 in searched and 1 in searched
 
 
 def test_matched_points_take_over_what_the_kernels_left() -> None:
