@@ -13,7 +13,7 @@ template <> struct PartLane<double> {
     static MEMBER double number(const real* from) { return double(*from); }
     static MEMBER void set(double& x, int, double value) { x = value; }
 };
-#if !(ITEM_LANES == 1)
+#if ITEM_LANES > 1
 typedef real Part __attribute__((vector_size(DOUBLE_LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
 template <> struct PartLane<WideDouble> {
     typedef Raw<double>::type Values;

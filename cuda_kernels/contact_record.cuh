@@ -29,16 +29,17 @@ GPUSIM_FN double* anchor_at(const World& w, int place) {
 }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_NUMBERS * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
-template <class R> GPUSIM_FN int lane_body(R r, int side, int lane) { return int(lane_of(r[AT_BODIES + side], lane)); }
 // Whether a lane holds a record, and its manifold.
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
+// Lists fill their lanes from the first on.
+GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
 // Numbers by body, ``count`` each, of one side of every lane.
 template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
-    const T* own = from + stride * lane_body(r, side, 0);
+    const T* own = from + stride * int(r[AT_BODIES + side]);
     for (int k = 0; k < count; ++k) out[k] = real(own[k]);
 }
-#if !(ITEM_LANES == 1)
+#if ITEM_LANES > 1
 template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
     int body[LANES];
     whole_numbers(r[AT_BODIES + side], body);
@@ -51,7 +52,7 @@ template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int s
 
 // (Velocity, rate) of the bodies of one side.
 GPUSIM_FN void gather_twist(Lane r, int side, const real* velocity, real* out) { gather(r, side, velocity, 6, 6, out); }
-#if !(ITEM_LANES == 1)
+#if ITEM_LANES > 1
 GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) {
     int body[LANES];
     whole_numbers(r[AT_BODIES + side], body);

@@ -159,9 +159,8 @@ template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
 }
 // Item: records. Geometry, masses, and where sweeps start.
 GPUSIM_PHASE void prepare_pair(const World& w, int item) {
-    if (item >= record_items(w)) return;
+    if (!has_records(w, item)) return;
     const int place = item * ITEM_LANES;
-    if (!is_filled(w, place)) return;
     Item r = item_at(w, place);
     place_record(w, place, r);
     load_mobility(w, r);
@@ -285,7 +284,7 @@ GPUSIM_FN void aim_lane(const World& w, int place) {
 // Item: records.
 GPUSIM_PHASE void aim_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
-    if (item >= record_items(w) || !is_filled(w, place)) return;
+    if (!has_records(w, item)) return;
     Item r = item_at(w, place);
     Aim<NUMBER(Item)> aim;
     NUMBER(Item) a[6], b[6];
@@ -323,7 +322,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
 GPUSIM_PHASE void slip_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     if (item == 0) *w.substep() += 1;
-    if (item >= record_items(w) || !is_filled(w, place)) return;
+    if (!has_records(w, item)) return;
     Item r = item_at(w, place);
     NUMBER(Item) twist[6];
     relative_twist(r, w.twist(), twist);

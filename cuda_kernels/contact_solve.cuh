@@ -148,7 +148,7 @@ template <class R> GPUSIM_FN auto has_whole(R r) {
     return (r[AT_LAW] == real(LAW_CONTENSOU)) | (r[AT_SPINNING] > real(0)) | (r[AT_ROLLING] > real(0));
 }
 GPUSIM_FN void sweep_wholes(const World& w, int place, Lane r, Sweep<real>& s) { sweep_whole(w, w.color_member()[place], r, s); }
-#if !(ITEM_LANES == 1)
+#if ITEM_LANES > 1
 GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) {
     const Wide own = choose(has_whole(r), Wide::of(real(1)), Wide{});
     for (int l = 0; l < LANES; ++l) {
@@ -196,7 +196,7 @@ GPUSIM_FN void add_twist(Lane r, int side, const real* change, real* velocity) {
     const int body = int(r[AT_MOVED + side]);
     for (int k = 0; body >= 0 && k < 6; ++k) velocity[6 * body + k] += change[k];
 }
-#if !(ITEM_LANES == 1)
+#if ITEM_LANES > 1
 GPUSIM_FN void add_twist(Wide* r, int side, const Wide* change, real* velocity) {
     int body[LANES];
     whole_numbers(r[AT_MOVED + side], body);
@@ -258,7 +258,7 @@ GPUSIM_PHASE void choose_share(const World& w, int) {
 GPUSIM_PHASE void go_on_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
-    if (item >= record_items(w) || !is_filled(w, place)) return;
+    if (!has_records(w, item)) return;
     const real share = *w.course_share();
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k) {
@@ -296,7 +296,7 @@ GPUSIM_PHASE void start_course_sum(const World& w, int) {
 }
 GPUSIM_PHASE void start_course_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
-    if (item >= record_items(w) || !is_filled(w, place)) return;
+    if (!has_records(w, item)) return;
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k)
         for (int j = 0; j < 3; ++j) point_record(r, k)[AT_COURSE + j] = NUMBER(Item){};
@@ -359,7 +359,7 @@ GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w,
 GPUSIM_PHASE void settle_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
-    if (item >= record_items(w) || !is_filled(w, place)) return;
+    if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k) {

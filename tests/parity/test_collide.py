@@ -75,7 +75,7 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
 
 
 def test_pairs_stay_right_between_searches_of_the_grid() -> None:
-    """What the grid found serves until a shape leaves its wide box; then, or where one was put elsewhere, it is searched."""
+    """What the grid found serves until a shape leaves its wide box or is put elsewhere."""
     reference, native = (make(backend, 90, "float64", worlds=1) for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)
     searched = []
