@@ -15,12 +15,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -33,6 +34,8 @@ SUFFIX, PART = ".npz", ".part"
 RATE = 60.0
 """Frames per second of simulated time unless told otherwise."""
 _LONGEST_HEADER = 1 << 24
+_ZIP = b"PK"
+"""First bytes of an archive."""
 
 
 @dataclass(frozen=True)
@@ -237,12 +240,26 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
     file = Path(path)
     if not file.is_file() and part_of(file).is_file():
         file = part_of(file)
+    if file.is_dir():
+        raise ModelError(f"recording {str(path)!r} is a folder; name the file in it")
     if not file.is_file():
         raise ModelError(f"recording {str(path)!r} does not exist; check the path")
-    motion = _load_part(file) if file.name.lower().endswith(PART) else _load_finished(file)
+    try:
+        motion = _load_part(file) if file.name.lower().endswith(PART) else _load_finished(file)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelError(f"recording {str(file)!r} cannot be read ({reason}); check its permissions") from error
     if not len(motion):
         raise ModelError(f"recording {str(file)!r} was broken off before its first frame; record it again")
+    if not (np.all(np.isfinite(motion.time)) and np.all(np.diff(motion.time) > 0.0)):
+        raise ModelError(f"recording {str(file)!r} is damaged: its times do not grow; record it again")
     return motion
+
+
+def _no_recording(file: Path, what: str) -> ModelError:
+    return ModelError(
+        f"{str(file)!r} is no recording of gpusim: {what}; give a file that 'gpusim view SCENE --record' has written"
+    )
 
 
 def _load_part(file: Path) -> Motion:
@@ -260,32 +277,61 @@ def _load_part(file: Path) -> Motion:
 
 
 def _load_finished(file: Path) -> Motion:
+    if not file.stat().st_size:
+        raise _no_recording(file, "it is empty")
+    if not is_zipfile(file):
+        with open(file, "rb") as stream:
+            cut = stream.read(len(_ZIP)) == _ZIP
+        raise _no_recording(file, "it was cut off" if cut else "it is no archive of arrays (NPZ)")
     try:
         with np.load(file, allow_pickle=False) as archive:
             if "header" not in archive.files:
-                raise ModelError(
-                    f"recording {str(file)!r} holds signals but not the poses of bodies, so it cannot be drawn; "
-                    "record a motion with 'gpusim view SCENE --record FILE.npz', or render the scene itself"
-                )
+                raise _without_poses(file, archive.files)
             header = _header(str(archive["header"]).encode(), file)
             arrays = {name: archive[name] for name in ("time", "center_of_mass", "orientation")}
-    except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
+    except KeyError as error:
+        raise _no_recording(file, f"it lacks the array {error}") from error
+    except (ValueError, EOFError, RuntimeError, BadZipFile, zlib.error) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"recording {str(file)!r} cannot be read ({error}); record it again") from error
-    shape = (len(arrays["time"]), len(header.worlds), len(header.bodies))
-    if arrays["center_of_mass"].shape != (*shape, 3) or arrays["orientation"].shape != (*shape, 4):
+        raise ModelError(f"recording {str(file)!r} is damaged; record it again") from error
+    worlds, bodies = len(header.worlds), len(header.bodies)
+    frames = arrays["time"].shape
+    shapes = {"center_of_mass": (*frames, worlds, bodies, 3), "orientation": (*frames, worlds, bodies, 4)}
+    fits = len(frames) == 1 and all(arrays[name].shape == shape for name, shape in shapes.items())
+    if not fits or any(array.dtype.kind != "f" for array in arrays.values()):
         raise ModelError(f"recording {str(file)!r}: its arrays do not fit its header; record it again")
     return Motion(header, **arrays)
+
+
+def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
+    """Why an archive without a header cannot be drawn: most often it is one of ``gpusim run --out``."""
+    if "time" not in names:
+        return _no_recording(file, "it holds other arrays")
+    return ModelError(
+        f"recording {str(file)!r} holds signals but not the poses of bodies, so it cannot be drawn; "
+        "record a motion with 'gpusim view SCENE --record FILE.npz', or render the scene itself"
+    )
 
 
 def _header(text: bytes, file: Path) -> MotionHeader:
     try:
         values = json.loads(text)
-        if values["format"] != FORMAT:
-            raise ValueError(f"format {values['format']!r}")
-        return MotionHeader(**values)
+        found = values["format"]
     except (ValueError, TypeError, KeyError) as error:
+        raise _no_recording(file, "it does not begin like one") from error
+    if found != FORMAT:
         raise ModelError(
-            f"recording {str(file)!r} is no motion of this version of gpusim ({error}); record it again"
-        ) from error
+            f"recording {str(file)!r} has the format {found!r}, and this version of gpusim reads {FORMAT!r}; "
+            "play it with the version that made it"
+        )
+    try:
+        header = MotionHeader(**values)
+        sound = isinstance(header.target, str) and isinstance(header.parameters, Mapping)
+        sound = sound and all(isinstance(label, str) for label in header.bodies)
+        sound = sound and all(isinstance(world, int) for world in header.worlds)
+    except TypeError:
+        sound = False
+    if not sound:
+        raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again")
+    return header

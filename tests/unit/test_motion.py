@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -153,13 +154,48 @@ def test_a_model_with_other_bodies_is_refused(tmp_path: Path) -> None:
         MotionPlayer(load_motion(tmp_path / "a.npz"), b.finalize())
 
 
+HEADER = {
+    "target": "pile", "parameters": {}, "bodies": ["a"], "worlds": [0], "rate": 60.0, "fixed_base": False,
+    "format": "gpusim motion 1",
+}  # fmt: skip
+
+
+def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
+    """What a sound file of one body holds, but for some changes to its header."""
+    return {
+        "header": np.array(json.dumps({**HEADER, **changes})),
+        "time": 0.1 * np.arange(frames),
+        "center_of_mass": np.zeros((frames, 1, 1, 3)),
+        "orientation": np.zeros((frames, 1, 1, 4)),
+    }
+
+
 @pytest.mark.parametrize(
     "content, told",
     [
         (None, "does not exist"),
-        (b"no zip file", "cannot be read"),
+        (b"", "no recording of gpusim: it is empty"),
+        (b"no zip file", "no recording of gpusim: it is no archive"),
+        (np.random.default_rng(1).bytes(4096), "no recording of gpusim: it is no archive"),
+        (pickle.dumps({"a": [1, 2]}), "no recording of gpusim: it is no archive"),
+        (b'{"a": 1}', "no recording of gpusim: it is no archive"),
+        (b"PK\x03\x04 and nothing more", "no recording of gpusim: it was cut off"),
         ({"time": [0.0]}, "holds signals but not the poses"),
-        ({"header": np.array("{}"), "time": [0.0]}, "no motion of this version"),
+        ({"a": [0.0]}, "no recording of gpusim: it holds other arrays"),
+        ({"header": np.array("{}"), "time": [0.0]}, "no recording of gpusim: it does not begin like one"),
+        ({"header": np.array([{}]), "time": [0.0]}, "is damaged"),
+        ({"header": arrays()["header"]}, "it lacks the array"),
+        (arrays(format="gpusim motion 2"), "has the format 'gpusim motion 2'"),
+        (arrays(bodies=7), "its header is broken"),
+        (arrays(worlds=["a"]), "its header is broken"),
+        (arrays(parameters=[]), "its header is broken"),
+        (arrays(strange=1), "its header is broken"),
+        (arrays(bodies=["a", "b"]), "do not fit its header"),
+        (arrays() | {"time": np.array(0.0)}, "do not fit its header"),
+        (arrays() | {"time": np.array(["a", "b"])}, "do not fit its header"),
+        (arrays() | {"time": np.array([0.1, 0.0])}, "its times do not grow"),
+        (arrays() | {"time": np.array([0.0, np.nan])}, "its times do not grow"),
+        (arrays(0), "before its first frame"),
     ],
 )
 def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
@@ -168,14 +204,33 @@ def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
         path.write_bytes(content)
     elif isinstance(content, dict):
         np.savez(path, **content)
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=told) as found:
         load_motion(path)
+    assert "a.npz" in str(found.value) and "pickle" not in str(found.value)
+
+
+def test_a_sound_file_is_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **arrays())
+    assert len(load_motion(tmp_path / "a.npz")) == 2
+
+
+def test_an_array_in_a_file_of_its_own(tmp_path: Path) -> None:
+    with open(tmp_path / "a.npz", "wb") as stream:
+        np.save(stream, np.zeros(3))
+    with pytest.raises(ModelError, match="no recording of gpusim: it is no archive"):
+        load_motion(tmp_path / "a.npz")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.npz").mkdir()
+    with pytest.raises(ModelError, match="is a folder"):
+        load_motion(tmp_path / "a.npz")
 
 
 def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "a.npz.part"
     path.write_bytes(b"something else")
-    with pytest.raises(ModelError, match="no motion of this version"):
+    with pytest.raises(ModelError, match="no recording of gpusim"):
         load_motion(path)
 
 
