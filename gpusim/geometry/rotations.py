@@ -11,52 +11,12 @@ import numpy as np
 from gpusim.typing import Array
 
 
-def _quaternion_to_matrix_table() -> Array:
-    """Linear map from the 16 products q_i q_j (xyzw) to the 9 entries of R, so that one matmul does it."""
-    table = np.zeros((4, 4, 3, 3))
-    x, y, z, w = range(4)
-    for (i, j), terms in {
-        (0, 0): ((x, x, 1), (y, y, -1), (z, z, -1), (w, w, 1)),
-        (1, 1): ((x, x, -1), (y, y, 1), (z, z, -1), (w, w, 1)),
-        (2, 2): ((x, x, -1), (y, y, -1), (z, z, 1), (w, w, 1)),
-        (0, 1): ((x, y, 2), (z, w, -2)),
-        (1, 0): ((x, y, 2), (z, w, 2)),
-        (0, 2): ((x, z, 2), (y, w, 2)),
-        (2, 0): ((x, z, 2), (y, w, -2)),
-        (1, 2): ((y, z, 2), (x, w, -2)),
-        (2, 1): ((y, z, 2), (x, w, 2)),
-    }.items():
-        for a, b, factor in terms:
-            table[a, b, i, j] = factor
-    return table.reshape(16, 9)
-
-
-_QUATERNION_TO_MATRIX = _quaternion_to_matrix_table()
-
 # v @ _SKEW is the flattened matrix [v]x with [v]x u = v x u.
 _SKEW = np.zeros((3, 9))
 for _k, _i, _j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
     _SKEW[_k, 3 * _j + _i] = 1.0
     _SKEW[_k, 3 * _i + _j] = -1.0
 _SKEWS: dict[object, Array] = {np.dtype(np.float64): _SKEW, np.dtype(np.float32): _SKEW.astype(np.float32)}
-
-
-def _quaternion_product_table() -> Array:
-    """Linear map from the 16 products a_i b_j to the four components of a * b (Hamilton product, xyzw)."""
-    table = np.zeros((4, 4, 4))
-    x, y, z, w = range(4)
-    for i in (x, y, z):
-        table[w, i, i] = 1.0
-        table[i, w, i] = 1.0
-        table[i, i, w] = -1.0
-    for i, j, k in ((x, y, z), (y, z, x), (z, x, y)):
-        table[i, j, k] = 1.0
-        table[j, i, k] = -1.0
-    table[w, w, w] = 1.0
-    return table.reshape(16, 4)
-
-
-_QUATERNION_PRODUCT = _quaternion_product_table()
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
@@ -87,18 +47,35 @@ def cross(a: Array, b: Array) -> Array:
     return matvec(skew(a), b)
 
 
+# Products and sums are written out: one matmul over all quaternions would sum in an order that depends on their number.
+
+
 def matrix_from_quaternion(q: Array) -> Array:
     """Rotation matrices (..., 3, 3) of unit quaternions (..., 4), body to world."""
-    products = (q[..., :, None] * q[..., None, :]).reshape(q.shape[:-1] + (16,))
-    matrix: Array = np.matmul(products, _QUATERNION_TO_MATRIX).reshape(q.shape[:-1] + (3, 3))
+    x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    xx, yy, zz, ww = x * x, y * y, z * z, w * w
+    xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
+    matrix = np.empty(q.shape[:-1] + (3, 3), dtype=q.dtype)
+    matrix[..., 0, 0], matrix[..., 1, 1], matrix[..., 2, 2] = xx - yy - zz + ww, yy - xx - zz + ww, zz - xx - yy + ww
+    matrix[..., 0, 1], matrix[..., 1, 0] = 2.0 * (xy - zw), 2.0 * (xy + zw)
+    matrix[..., 0, 2], matrix[..., 2, 0] = 2.0 * (xz + yw), 2.0 * (xz - yw)
+    matrix[..., 1, 2], matrix[..., 2, 1] = 2.0 * (yz - xw), 2.0 * (yz + xw)
     return matrix
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
     """Hamilton product a * b of quaternions (..., 4): the rotation b followed by a."""
-    products = a[..., :, None] * b[..., None, :]
-    product: Array = np.matmul(products.reshape(products.shape[:-2] + (16,)), _QUATERNION_PRODUCT)
-    return product
+    ax, ay, az, aw = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bx, by, bz, bw = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    return np.stack(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by + ay * bw + az * bx - ax * bz,
+            aw * bz + az * bw + ax * by - ay * bx,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=-1,
+    )
 
 
 def quaternion_conjugate(q: Array) -> Array:
