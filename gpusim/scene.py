@@ -122,15 +122,18 @@ def load_scene(name: str, **parameters: Any) -> Scene:
         UnknownNameError: no such scene or parameter; the message names the known ones.
         ModelError: a value that does not fit its parameter.
     """
-    build = _build_function(name)
-    hints = typing.get_type_hints(build)
-    known = list(inspect.signature(build).parameters)
-    values = {}
-    for key, value in parameters.items():
-        if key not in known:
-            raise unknown_name(f"parameter of scene {name!r}", key, known)
-        values[key] = convert(value, hints[key], f"scene {name!r}: parameter {key!r}")
-    return build(**values)
+    return _build_function(name)(**_converted(name, parameters))
+
+
+def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
+    """All parameters of scene ``name`` as :func:`load_scene` builds it from the given ones: those left out by default.
+
+    Raises:
+        UnknownNameError: no such scene or parameter.
+        ModelError: a value that does not fit its parameter.
+    """
+    defaults = {parameter.name: parameter.default for parameter in scene_parameters(name)}
+    return defaults | _converted(name, parameters)
 
 
 def scene_parameters(name: str) -> list[ParameterInfo]:
@@ -146,6 +149,17 @@ def scene_parameters(name: str) -> list[ParameterInfo]:
         ParameterInfo(p.name, _type_words(hints[p.name]), p.default, docs.get(p.name, ""))
         for p in inspect.signature(build).parameters.values()
     ]
+
+
+def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    hints = typing.get_type_hints(build := _build_function(name))
+    known = list(inspect.signature(build).parameters)
+    values = {}
+    for key, value in parameters.items():
+        if key not in known:
+            raise unknown_name(f"parameter of scene {name!r}", key, known)
+        values[key] = convert(value, hints[key], f"scene {name!r}: parameter {key!r}")
+    return values
 
 
 def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:

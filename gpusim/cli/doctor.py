@@ -15,6 +15,7 @@ from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
 from gpusim.cli.mends import mend_backend
 from gpusim.cli.probes import Finding, probe_computer
+from gpusim.cli.viewer_probes import probe_viewer
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ def doctor() -> int:
     console.print(Text(f"gpusim {__version__} on {platform.platform()}"))
     computer = probe_computer()
     _print_findings(console, "Computer", computer)
+    viewer = probe_viewer()
+    _print_findings(console, "Viewer", viewer)
     backends = [try_backend(name) for name in BACKENDS]
     _print_findings(console, "Backends", backends)
-    _print_mends(console, [*backends, *computer])
+    _print_mends(console, [*backends, *computer, *viewer])
     working = [finding.name for finding in backends if finding.good]
     if not working:
         console.print("No backend works: mend what is missing above.")

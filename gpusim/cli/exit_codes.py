@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -43,10 +44,37 @@ def sentence(error: BaseException) -> str:
     elif hasattr(error, "format_message"):  # a usage error of typer's parser
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "gpusim"
-        text = f"{error.format_message().rstrip('.')}; see '{command} --help'"
+        text = f"{_plain(error.format_message().rstrip('.'), _given(error))}; see '{command} --help'"
     else:
         text = str(error)
     return " ".join(text.split())
+
+
+def _plain(text: str, given: str) -> str:
+    """What the parser says, in our words; what is not known stays as it is.
+
+    Its texts differ from release to release, and some are those of a library below it.
+    """
+    match = re.fullmatch(r"Invalid value for '?([^':]+)'?[^:]*: (?:Value error, )?(.*)", text, flags=re.DOTALL)
+    if match is None:
+        return text
+    name, what = match.groups()
+    choice = re.fullmatch(r"'(.*)' is not one of (.*)", what)
+    if choice is not None:
+        return f"{name} {choice.group(1)!r} is not one of {choice.group(2).replace(chr(39), '')}"
+    kind = re.match(r"Input should be (a valid \w+)", what)
+    if kind is not None:
+        return f"{name} must be {kind.group(1)}{given}"
+    return f"{name}: {what}"
+
+
+def _given(error: BaseException) -> str:
+    """What was given for an option, as far as the parser tells."""
+    problems = getattr(error.__cause__, "errors", None)
+    try:
+        return f", got {problems()[0]['input']!r}" if callable(problems) else ""
+    except (LookupError, TypeError):
+        return ""
 
 
 class CommandGroup(TyperGroup):

@@ -1,30 +1,28 @@
-"""The loop of ``gpusim run``: steps, commands, samples, progress bar."""
+"""The loop of ``gpusim run`` and ``gpusim render``: steps, commands, samples, progress."""
 
 from __future__ import annotations
 
-import math
-import sys
-import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from gpusim.cli.console import error_console, notes_instead_of_warnings
+from gpusim.cli import progress
+from gpusim.cli.console import notes_instead_of_warnings
 from gpusim.errors import SimulationError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from gpusim.scene import Scene
     from gpusim.simulation import Simulation
+    from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
 """How often in a run energy, drift and health are read: often enough to catch them, seldom enough to cost nothing."""
 
-_REDRAW = 0.1
-"""Seconds of wall time between two redraws of the progress bar."""
+_CALL = 0.2
+"""Wall time that one call of the simulation takes at about most, s."""
+_MANY = 1 << 62
 
 
 class Sampler(Protocol):
@@ -58,7 +56,16 @@ class Outcome:
     failure: SimulationError | None = None
 
 
-def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Sampler | None, every: int = 1) -> Outcome:
+def simulate(
+    sim: Simulation,
+    scene: Scene,
+    steps: int,
+    recorder: Sampler | None,
+    every: int = 1,
+    *,
+    operator: Operator | None = None,
+    told: Callable[[], str] | None = None,
+) -> Outcome:
     """Run ``steps`` steps of ``sim`` under the schedule of ``scene``; sample before the first, during, after the last.
 
     Args:
@@ -67,25 +74,34 @@ def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Sampler | None
         steps: how many steps.
         recorder: takes the samples; None for none.
         every: steps from one sample to the next.
+        operator: sets the commands before each step, in place of the schedule; None for none.
+        told: what is reached besides the time, in words, for whoever follows the progress.
 
     A failure of the simulation and Ctrl-C end the run and are told in the outcome, so that what was recorded until
     then is not lost.
     """
     outcome = Outcome(energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)
-    # nothing may be skipped that happens between two steps: commands, samples, looks at the health
-    chunk = 1 if scene.schedule else math.gcd(stride, every if recorder is not None else 0)
+    begun = _time(sim)
+    pace = _Pace()
+
+    def reached(done: int) -> str:
+        simulated = f"{begun + done * sim.config.dt:.6g} s simulated"
+        return f"{simulated}, {told()}" if told is not None else simulated
+
     if recorder is not None:
         recorder.sample()
-    start = time.perf_counter()
+    start = progress.clock()
     try:
-        with _progress() as progress, notes_instead_of_warnings():
-            bar = _Bar(progress, scene.name, steps)
+        with progress.reported(scene.name, steps, reached) as report, notes_instead_of_warnings():
             while outcome.steps < steps:
-                if scene.schedule:
-                    scene.schedule(sim, _time(sim))
-                count = min(chunk, steps - outcome.steps)
-                sim.step(count)
+                # nothing may be skipped that happens between two steps: commands, samples, looks at the health
+                done = outcome.steps
+                count = min(pace.steps, steps - done, _until(done, stride), _free_steps(scene, operator))
+                if recorder is not None:
+                    count = min(count, _until(done, every))
+                _command(sim, scene, operator, count)
+                pace.step(sim, count)
                 outcome.steps += count
                 if recorder is not None and (outcome.steps % every == 0 or outcome.steps == steps):
                     recorder.sample()
@@ -93,15 +109,59 @@ def simulate(sim: Simulation, scene: Scene, steps: int, recorder: Sampler | None
                     outcome.drift = max(outcome.drift, _drift(sim))
                     if not np.any(sim.health()):
                         break
-                bar.update(outcome.steps)
+                report.update(outcome.steps)
     except SimulationError as error:
         outcome.failure = error
     except KeyboardInterrupt:
         outcome.interrupted = True
-    outcome.wall = time.perf_counter() - start
+    outcome.wall = progress.clock() - start
     outcome.simulated = _time(sim)
     outcome.energy_end = _energy(sim)
     return outcome
+
+
+def _until(done: int, every: int) -> int:
+    """Steps until their number is a multiple of ``every``."""
+    return every - done % every
+
+
+def _free_steps(scene: Scene, operator: Operator | None) -> int:
+    """How many steps may be done at once before the next command is due."""
+    if operator is not None:
+        return operator.free_steps()
+    return 1 if scene.schedule is not None else _MANY
+
+
+def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: int) -> None:
+    """Command the next ``count`` steps."""
+    if operator is not None:
+        operator.before_steps(_time(sim), count)
+    elif scene.schedule is not None:
+        scene.schedule(sim, _time(sim))
+
+
+class _Pace:
+    """Bounds the steps of one call, so that Ctrl-C and the progress need not wait for it.
+
+    Attributes:
+        steps: how many to do at once, at most.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 1
+
+    def step(self, sim: Simulation, count: int) -> None:
+        """Do ``count`` steps, and learn from the time that they take."""
+        began = progress.clock()
+        sim.step(count)
+        if count < self.steps:  # something else bounds it
+            return
+        _time(sim)  # waits for a GPU, which has only been told until then
+        wall = progress.clock() - began
+        if wall < 0.5 * _CALL:
+            self.steps = 2 * count
+        elif wall > 2.0 * _CALL:
+            self.steps = max(1, count // 2)
 
 
 def _time(sim: Simulation) -> float:
@@ -117,34 +177,3 @@ def _energy(sim: Simulation) -> float:
 def _drift(sim: Simulation) -> float:
     drift = np.asarray(sim.read("sim.joint_drift", numpy=True))
     return float(np.max(drift, initial=0.0))
-
-
-def _progress() -> AbstractContextManager[Progress | None]:
-    """A progress bar on stderr; none where nobody watches (pipes, log files)."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-        console=error_console(),
-        transient=True,
-    )
-
-
-class _Bar:
-    """Progress of one run; redraws seldom, because a redraw costs as much as many steps."""
-
-    def __init__(self, progress: Progress | None, name: str, steps: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task(name, total=steps) if progress else None
-        self._next = time.perf_counter()
-
-    def update(self, done: int) -> None:
-        if self._progress is None or self._task is None or time.perf_counter() < self._next:
-            return
-        self._progress.update(self._task, completed=done)
-        self._next = time.perf_counter() + _REDRAW

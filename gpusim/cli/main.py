@@ -64,6 +64,13 @@ class Quality(str, Enum):
 TargetArgument = Annotated[
     str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
 ]
+DrawnArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENE|FILE|RECORDING",
+        help="A scene ('gpusim list' shows them), a robot's .urdf file, or a motion that 'gpusim view --record' wrote.",
+    ),
+]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
@@ -72,10 +79,32 @@ DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the
 BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")]
 NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
 MaxWorldsOption = Annotated[int, typer.Option(help="Draw at most so many worlds.")]
+WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X,Y,Z,TX,TY,TZ|VIEW",
+        help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
+    ),
+]
+FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]
+OverlayOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
+    ),
+]
 QualityOption = Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
 FixedBaseOption = Annotated[
     bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+]
+ReplayOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="OPERATOR.JSONL", help="Do again what an operator did: a recording of the panel or of Python."
+    ),
 ]
 
 
@@ -123,6 +152,7 @@ def _run(
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
     fixed_base: FixedBaseOption = False,
+    replay: ReplayOption = None,
 ) -> None:
     """Simulate a scene or a robot; show a summary, record signals, draw plots."""
     from gpusim.cli.options import RunOptions
@@ -146,45 +176,36 @@ def _run(
             out=out,
             plot=plot,
             fixed_base=fixed_base,
+            replay=replay,
         )
     )
 
 
 @app.command("render")
 def _render(
-    target: TargetArgument,
+    target: DrawnArgument,
     out: Annotated[Path, typer.Option(metavar="X.PNG|X.MP4", help="Write a picture or a film to this file.")],
     time: Annotated[float, typer.Option(help="Simulate up to here first, s.")] = 0.0,
     duration: Annotated[float | None, typer.Option(help="Length of a film, s (default: the scene's).")] = None,
     fps: Annotated[float, typer.Option(help="Frames per second of a film.")] = 30.0,
-    camera: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X,Y,Z,TX,TY,TZ|VIEW",
-            help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
-        ),
-    ] = None,
-    follow: Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")] = None,
+    camera: CameraOption = None,
+    follow: FollowOption = None,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
     quality: QualityOption = Quality.auto,
-    overlay: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[,NAME]",
-            help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
-        ),
-    ] = None,
+    overlay: OverlayOption = None,
     settings: SettingsOption = None,
     dt: DtOption = None,
     backend: BackendOption = Backend.auto,
     num_worlds: NumWorldsOption = 1,
-    world: Annotated[int | None, typer.Option(help="Draw this world alone.")] = None,
+    world: WorldOption = None,
     max_worlds: MaxWorldsOption = 16,
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
+    replay: ReplayOption = None,
 ) -> None:
-    """Draw a picture or a film of a scene or a robot; needs no screen."""
+    """Draw a picture or a film of a scene, a robot or a recorded motion; needs no screen."""
     from gpusim.cli.options import RunOptions
+    from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.render import RenderOptions, render
 
     run = RunOptions(
@@ -196,6 +217,7 @@ def _render(
         num_worlds=num_worlds,
         seed=seed,
         fixed_base=fixed_base,
+        replay=replay,
     )
     render(
         RenderOptions(
@@ -203,31 +225,31 @@ def _render(
             out=out,
             time=time,
             fps=fps,
-            camera=camera,
-            follow=follow,
-            size=size,
-            quality=quality.value,
-            world=world,
-            max_worlds=max_worlds,
-            overlays=tuple(overlay or ()),
+            picture=PictureOptions(
+                camera=camera,
+                follow=follow,
+                overlays=tuple(overlay or ()),
+                world=world,
+                max_worlds=max_worlds,
+                size=size,
+                quality=quality.value,
+            ),
         )
     )
 
 
 @app.command("view")
 def _view(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENE|FILE|RECORDING",
-            help="A scene ('gpusim list' shows them), a robot's .urdf file, or a motion that --record wrote.",
-        ),
-    ],
+    target: DrawnArgument,
     settings: SettingsOption = None,
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
+    camera: CameraOption = None,
+    follow: FollowOption = None,
+    overlay: OverlayOption = None,
     num_worlds: NumWorldsOption = 1,
+    world: WorldOption = None,
     max_worlds: MaxWorldsOption = 16,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Of the window.")] = "960x540",
     quality: QualityOption = Quality.auto,
@@ -243,6 +265,7 @@ def _view(
     ] = "auto",
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
+    replay: ReplayOption = None,
 ) -> None:
     """Show a scene, a robot or a recorded motion in a window.
 
@@ -251,6 +274,7 @@ def _view(
     stop, Shift+E releases it, Tab hides the panel, Esc quits.
     """
     from gpusim.cli.options import RunOptions
+    from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.view import ViewOptions, view
 
     run = RunOptions(
@@ -261,14 +285,21 @@ def _view(
         num_worlds=num_worlds,
         seed=seed,
         fixed_base=fixed_base,
+        replay=replay,
     )
     view(
         ViewOptions(
             run=run,
+            picture=PictureOptions(
+                camera=camera,
+                follow=follow,
+                overlays=tuple(overlay or ()),
+                world=world,
+                max_worlds=max_worlds,
+                size=size,
+                quality=quality.value,
+            ),
             speed=speed,
-            max_worlds=max_worlds,
-            quality=quality.value,
-            size=size,
             paused=paused,
             duration=duration,
             record=record,

@@ -17,13 +17,25 @@ _NVIDIA = "0x10de"
 _DRIVER_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 # Package managers in the order in which they are looked for: command, and names of a package where they differ.
 _MANAGERS: dict[str, tuple[str, dict[str, str]]] = {
-    "apt": ("sudo apt install", {"compiler": "g++", "openmp": "libgomp1", "egl": "libegl1"}),
-    "dnf": ("sudo dnf install", {"compiler": "gcc-c++", "openmp": "libgomp", "egl": "mesa-libEGL"}),
-    "pacman": ("sudo pacman -S", {"compiler": "gcc", "openmp": "gcc-libs", "egl": "libglvnd"}),
-    "zypper": ("sudo zypper install", {"compiler": "gcc-c++", "openmp": "libgomp1", "egl": "Mesa-libEGL1"}),
-    "apk": ("sudo apk add", {"compiler": "g++", "openmp": "libgomp", "egl": "mesa-egl"}),
-    "brew": ("brew install", {"compiler": "gcc", "openmp": "libomp", "egl": ""}),
-    "winget": ("winget install", {"compiler": "MartinStorsjo.LLVM-MinGW.UCRT", "openmp": "", "egl": ""}),
+    "apt": (
+        "sudo apt install",
+        {"compiler": "g++", "openmp": "libgomp1", "egl": "libegl1", "opengl": "libegl1 libgl1 libgl1-mesa-dri"},
+    ),
+    "dnf": (
+        "sudo dnf install",
+        {"compiler": "gcc-c++", "openmp": "libgomp", "egl": "mesa-libEGL", "opengl": "mesa-libEGL mesa-dri-drivers"},
+    ),
+    "pacman": ("sudo pacman -S", {"compiler": "gcc", "openmp": "gcc-libs", "egl": "libglvnd", "opengl": "mesa"}),
+    "zypper": (
+        "sudo zypper install",
+        {"compiler": "gcc-c++", "openmp": "libgomp1", "egl": "Mesa-libEGL1", "opengl": "Mesa Mesa-libEGL1"},
+    ),
+    "apk": (
+        "sudo apk add",
+        {"compiler": "g++", "openmp": "libgomp", "egl": "mesa-egl", "opengl": "mesa-egl mesa-gl mesa-dri-gallium"},
+    ),
+    "brew": ("brew install", {"compiler": "gcc", "openmp": "libomp", "egl": "", "opengl": ""}),
+    "winget": ("winget install", {"compiler": "MartinStorsjo.LLVM-MinGW.UCRT", "openmp": "", "egl": "", "opengl": ""}),
 }
 
 
@@ -31,7 +43,7 @@ def install(part: str) -> str:
     """The command that installs a system package; empty if this system's package manager is not known.
 
     Args:
-        part: "compiler", "openmp" or "egl".
+        part: "compiler", "openmp", "egl" or "opengl".
     """
     if part == "compiler" and sys.platform == "darwin":
         return "xcode-select --install"

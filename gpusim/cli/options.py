@@ -16,6 +16,7 @@ from gpusim.recording.plots import check_plot_file
 LARGEST_PICTURE = 8192
 """Points along an edge."""
 _MODEL_FILES = (".urdf",)
+_RECORDINGS = ".npz"
 _NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".json", ".yaml", ".yml", ".txt", ".zip")
 
 
@@ -39,6 +40,7 @@ class RunOptions:
     out: Path | None = None
     plot: Path | None = None
     fixed_base: bool = False
+    replay: Path | None = None
 
     def is_file(self) -> bool:
         """Whether the target names a robot file rather than a scene.
@@ -49,10 +51,16 @@ class RunOptions:
         suffix = Path(self.target).suffix.lower()
         if suffix in _MODEL_FILES:
             return True
-        if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target:
+        if suffix == _RECORDINGS:
+            raise OptionError(
+                f"SCENE|FILE {self.target!r} is a recording, which cannot be simulated; "
+                "play it with 'gpusim view', or draw it with 'gpusim render'"
+            )
+        if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target or Path(self.target).is_file():
             raise OptionError(
                 f"SCENE|FILE {self.target!r} is neither a scene nor a file that can be read; "
-                f"give a scene of 'gpusim list' or a file that ends in {' or '.join(_MODEL_FILES)}"
+                f"give a scene of 'gpusim list', a robot that ends in {' or '.join(_MODEL_FILES)}, "
+                f"or, to be viewed or rendered, a recording that ends in {_RECORDINGS}"
             )
         return False
 
@@ -99,7 +107,7 @@ def check(options: RunOptions) -> None:
         OptionError: an option breaks a rule; the message names the option, the rule and the mend.
         ModelError: an output file cannot be written.
     """
-    _positive("--duration", options.duration, "4")
+    check_duration(options.duration)
     _positive("--dt", options.dt, "0.001")
     _at_least("--substeps", options.substeps, 1)
     _at_least("--iterations", options.iterations, 1)
@@ -114,11 +122,22 @@ def check(options: RunOptions) -> None:
         check_plot_file(options.plot, "--plot")
 
 
+def check_duration(seconds: float | None) -> None:
+    """Check ``--duration``; None: not given.
+
+    Raises:
+        OptionError: not a finite number above 0.
+    """
+    _positive("--duration", seconds, "4")
+
+
 def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
     if options.is_file():
         if parameters:
             names = ", ".join(map(repr, parameters))
             raise OptionError(f"--set: a robot file has no parameters ({names} given); drop the option")
+        if Path(options.target).is_dir():
+            raise OptionError(f"FILE {options.target!r} is a folder; name the file in it")
         if not Path(options.target).is_file():
             raise OptionError(f"FILE {options.target!r} does not exist; check the path")
     elif options.fixed_base:

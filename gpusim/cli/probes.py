@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib
 import platform
 import shutil
@@ -59,7 +58,6 @@ def probe_computer() -> list[Finding]:
         probe_driver(),
         probe_cupy(),
         probe_nvrtc(),
-        probe_egl(),
         probe_urdf(),
     ]
 
@@ -152,16 +150,6 @@ def probe_nvrtc() -> Finding:
         return Finding("NVRTC", True, load_nvrtc().name)
     except CompileError as error:
         return Finding("NVRTC", False, f"for the cuda backend; {error}", mend_cuda())
-
-
-def probe_egl() -> Finding:
-    """The EGL library, with which the viewer draws where there is no screen."""
-    name = ctypes.util.find_library("EGL") or "libEGL.so.1"
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return Finding("EGL", False, "for drawing without a screen", install("egl"))
-    return Finding("EGL", True, name)
 
 
 def probe_urdf() -> Finding:

@@ -10,9 +10,9 @@ from typing import Any
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
 from gpusim.cli.run import load_target
-from gpusim.errors import ModelError
+from gpusim.errors import GpusimError, ModelError
 from gpusim.recording.motion import Motion
-from gpusim.scene import Scene, scene_parameters
+from gpusim.scene import Scene, scene_parameters, scene_values
 
 
 def recorded_parameters(options: RunOptions) -> dict[str, Any]:
@@ -57,8 +57,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
         path: of the recording; a robot file that has moved is looked for beside it.
 
     Raises:
-        ModelError: the motion names no scene, or its robot file is gone.
-        UnknownNameError: there is no such scene any more.
+        ModelError: the motion names no scene, its robot file is gone, or its scene has changed since.
     """
     header = motion.header
     if not header.target:
@@ -76,4 +75,15 @@ def scene_of(motion: Motion, path: str) -> Scene:
     settings = tuple(f"{name}={value}" for name, value in header.parameters.items())
     options = RunOptions(target=str(target), settings=settings, fixed_base=header.fixed_base)
     check(options)
+    if not options.is_file():
+        _check_parameters(options, path)
     return load_target(options)
+
+
+def _check_parameters(options: RunOptions, path: str) -> None:
+    try:
+        scene_values(options.target, **options.parameters())
+    except GpusimError as error:
+        raise ModelError(
+            f"recording {path!r} does not fit this version of gpusim ({error}); play it with the one that made it"
+        ) from error

@@ -5,93 +5,51 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusim.cli import progress
+from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
-from gpusim.cli.options import RunOptions, check, picture_size
+from gpusim.cli.options import RunOptions, check, check_duration
+from gpusim.cli.pictures import PictureOptions
 from gpusim.cli.recorded import check_recording, scene_of
-from gpusim.cli.run import load_target, make_simulation, raise_failure
-from gpusim.errors import unknown_name
+from gpusim.cli.replays import Replay, load_replay
+from gpusim.cli.run import check_backend, load_target, make_simulation, raise_failure
 from gpusim.recording.files import check_output_file
 from gpusim.recording.motion import is_motion_file, load_motion
 from gpusim.recording.player import MotionPlayer
-from gpusim.scene import Camera, Scene
-from gpusim.viewer.camera import VIEWS, PinholeCamera
-from gpusim.viewer.overlays import Timings, chosen_overlays
+from gpusim.scene import Scene
+from gpusim.viewer.overlays import Timings
 from gpusim.viewer.pictures import FILM, PICTURE, Film, require_film_writer, save_picture
+from gpusim.viewer.window.sight import home_camera
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.simulation import Simulation
     from gpusim.viewer.offscreen import Offscreen
 
-_SCENE_VIEW = "scene"
+_LEAST = 1
+"""Points along an edge."""
 
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """One ``gpusim render`` command line; what it shares with ``gpusim run`` is in ``run``."""
+    """One ``gpusim render`` command line; ``run`` it shares with ``gpusim run``, ``picture`` with ``gpusim view``."""
 
     run: RunOptions
     out: Path
+    picture: PictureOptions
     time: float = 0.0
     fps: float = 30.0
-    camera: str | None = None
-    follow: str | None = None
-    size: str = "640x360"
-    quality: str = "auto"
-    world: int | None = None
-    max_worlds: int = 16
-    overlays: tuple[str, ...] = ()
 
     @property
     def is_film(self) -> bool:
         """Whether many frames are asked for."""
         return self.out.suffix.lower() == FILM
-
-    def overlay_names(self) -> frozenset[str]:
-        """What is drawn over the scene, each option taken apart at its commas.
-
-        Raises:
-            UnknownNameError: no such overlay.
-        """
-        names = [name.strip() for option in self.overlays for name in option.split(",")]
-        return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
-
-    def points(self) -> tuple[int, int]:
-        """Width and height.
-
-        Raises:
-            OptionError: not WIDTHxHEIGHT, or too large.
-        """
-        width, height = picture_size(self.size, 1, "640x360")
-        if self.is_film and (width % 2 or height % 2):
-            raise OptionError(f"--size {self.size!r}: films need an even width and height; give e.g. 640x360")
-        return width, height
-
-    def eye(self) -> PinholeCamera | str:
-        """The camera, or the name of a view.
-
-        Raises:
-            OptionError, UnknownNameError: neither six numbers nor a view.
-        """
-        if self.camera is None:
-            return _SCENE_VIEW
-        if "," not in self.camera:
-            name = self.camera.strip().lower()
-            if name not in (_SCENE_VIEW, *VIEWS):
-                raise unknown_name("view in --camera:", name, [_SCENE_VIEW, *VIEWS])
-            return name
-        try:
-            x, y, z, tx, ty, tz = (float(part) for part in self.camera.split(","))
-        except ValueError:
-            raise OptionError(
-                f"--camera {self.camera!r} must be x,y,z,tx,ty,tz (eye and target, m) or a view; give e.g. 4,-6,3,0,0,1"
-            ) from None
-        return PinholeCamera((x, y, z), (tx, ty, tz))
 
 
 def render(options: RenderOptions) -> None:
@@ -105,14 +63,20 @@ def render(options: RenderOptions) -> None:
     if is_motion_file(options.run.target):
         _draw_recording(options)
         return
+    replay = load_replay(options.run)
+    check_backend(options.run)
     scene = load_target(options.run)
+    if replay is not None:
+        replay.check(options.run, scene)
     config = dataclasses.replace(scene.config, **options.run.config_changes())
     model = scene.builder.finalize()
-    # overlays show forces, which only a simulation has
-    if options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or options.overlay_names():
-        _simulate(options, scene, make_simulation(options.run, scene, config, model))
+    options.picture.check_body(model)
+    # overlays show forces, which only a simulation has; and only a simulation tells whether a replay fits it
+    needed = options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or replay is not None
+    if needed or options.picture.overlay_names():
+        _simulate(options, scene, make_simulation(options.run, scene, config, model), replay)
         return
-    with _painter(options, model) as painter:
+    with _painter(options, model, range(1)) as painter:
         _aim(options, scene, painter)
         save_picture(painter.image(), options.out)
         _tell(options, painter, "at 0 s")
@@ -123,33 +87,36 @@ def _check(options: RenderOptions) -> None:
     run = options.run
     if is_motion_file(run.target):
         check_recording(run, allowed=["duration"])
+        check_duration(run.duration)
     else:
         check(run)
+        options.picture.check_world(range(run.num_worlds))
     check_output_file(options.out, (PICTURE, FILM), "--out")
-    options.points()
-    options.eye()
-    options.overlay_names()
+    options.picture.check(_LEAST)
+    width, height = options.picture.points(_LEAST)
+    if options.is_film and (width % 2 or height % 2):
+        raise OptionError(
+            f"--size {options.picture.size!r}: films need an even width and height; give e.g. --size 640x360"
+        )
     if not (math.isfinite(options.time) and options.time >= 0.0):
         raise OptionError(f"--time must be a finite number of seconds, 0 or more, got {options.time:g}; give e.g. 1.5")
     if not (math.isfinite(options.fps) and 0.0 < options.fps <= 1000.0):
         raise OptionError(f"--fps must be above 0 and at most 1000, got {options.fps:g}; give e.g. 30")
-    if options.max_worlds < 1:
-        raise OptionError(f"--max-worlds must be at least 1, got {options.max_worlds}; give e.g. 16")
-    if options.world is not None and not 0 <= options.world < run.num_worlds:
-        raise OptionError(f"--world {options.world} is not among {run.num_worlds} worlds; they count from 0")
     if run.duration is not None and not options.is_film:
         raise OptionError("--duration is for films; give --time for a picture, or --out with a name that ends in .mp4")
     if options.is_film:
         require_film_writer()
 
 
-def _simulate(options: RenderOptions, scene: Scene, sim: Simulation) -> None:
+def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Replay | None) -> None:
     """Run up to the picture, or through the film."""
     dt = sim.config.dt
-    with _painter(options, sim) as painter:
+    seconds = _film_length(options, scene, replay) if options.is_film else 0.0
+    operator = replay.operator(sim, scene) if replay is not None else None
+    with _painter(options, sim, range(sim.num_worlds)) as painter:
         _aim(options, scene, painter)  # before the run, so that wrong names are told at once
-        outcome = simulate(sim, scene, round(options.time / dt), None)
-        if options.follow is None:
+        outcome = simulate(sim, scene, round(options.time / dt), None, operator=operator)
+        if options.picture.follow is None:
             _aim(options, scene, painter)
         good = outcome.failure is None and not outcome.interrupted
         painter.timings = _timings(outcome.simulated, outcome.steps, outcome.wall)
@@ -157,11 +124,25 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation) -> None:
             save_picture(painter.image(), options.out)
             _tell(options, painter, f"at {outcome.simulated:g} s")
         elif good:
-            duration = scene.duration if options.run.duration is None else options.run.duration
-            with _Camera(options, painter, sim, max(1, round(duration * options.fps))) as camera:
-                outcome = simulate(sim, scene, max(1, round(duration / dt)), camera)
-            _tell(options, painter, f"{camera.frames} frames up to {outcome.simulated:g} s")
+            with _Camera(options, painter, sim, max(1, round(seconds * options.fps))) as camera:
+                steps = max(1, round(seconds / dt))
+                outcome = simulate(sim, scene, steps, camera, operator=operator, told=camera.told)
+            _tell_film(options, painter, camera.frames, outcome.simulated)
     raise_failure(sim, outcome)
+
+
+def _film_length(options: RenderOptions, scene: Scene, replay: Replay | None) -> float:
+    """Simulated time that a film shows, s."""
+    if options.run.duration is not None:
+        return options.run.duration
+    if replay is None:
+        return scene.duration
+    if options.time >= replay.duration:
+        raise OptionError(
+            f"--time {options.time:g} is not before the end of the replay, {replay.duration:g} s; "
+            "give less, or --duration for a film of what follows"
+        )
+    return replay.duration - options.time
 
 
 def _draw_recording(options: RenderOptions) -> None:
@@ -169,50 +150,60 @@ def _draw_recording(options: RenderOptions) -> None:
     motion = load_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
+    options.picture.check_body(player.model)
     if options.time > player.duration:
-        raise OptionError(f"--time {options.time:g} is after the end of the recording, {player.duration:g} s")
+        raise OptionError(
+            f"--time {options.time:g} is after the end of the recording, {player.duration:g} s; give at most that"
+        )
     player.time = options.time
-    with _painter(options, player) as painter:
+    with _painter(options, player, motion.header.worlds) as painter:
         _aim(options, scene, painter)
         if not options.is_film:
             save_picture(painter.image(), options.out)
             _tell(options, painter, f"at {player.time:g} s")
             return
-        left = player.duration - player.time
-        seconds = left if options.run.duration is None else min(left, options.run.duration)
         with Film(options.out, painter.width, painter.height, options.fps) as film:
-            for frame in range(max(1, round(seconds * options.fps))):
-                player.time = options.time + frame / options.fps
-                film.add(painter.image())
-        _tell(options, painter, f"{film.frames} frames up to {player.time:g} s")
+            _film_recording(options, scene.name, player, painter, film)
+        _tell_film(options, painter, film.frames, player.time)
 
 
-def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer) -> Offscreen:
+def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, painter: Offscreen, film: Film) -> None:
+    """Film a recording from ``--time`` on."""
+    left, wanted = player.duration - options.time, options.run.duration
+    if wanted is not None and wanted < left:
+        frames = max(1, round(wanted * options.fps))
+    else:
+        # the last one shows the end, wherever that lies between two frames of the film
+        frames = math.ceil(left * options.fps - 1e-6) + 1
+        if wanted is not None and wanted > left + 1.0 / options.fps:
+            note(f"the recording ends {left:g} s after --time {options.time:g}; the film is no longer")
+    with progress.reported(name, frames, lambda done: f"{done} of {frames} frames") as report:
+        for frame in range(frames):
+            player.time = options.time + frame / options.fps
+            film.add(painter.image())
+            report.update(film.frames)
+
+
+def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]) -> Offscreen:
+    """Draws those worlds of a source, whose numbers are given, that the command line asks for."""
+    drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 
-    width, height = options.points()
-    worlds = None if options.world is None else [options.world]
+    width, height = options.picture.points(_LEAST)
     return Offscreen(
         source,
         width=width,
         height=height,
-        quality=options.quality,
-        max_worlds=options.max_worlds,
-        worlds=worlds,
-        overlays=options.overlay_names(),
+        quality=options.picture.quality,
+        worlds=drawn,
+        overlays=options.picture.overlay_names(),
     )
 
 
 def _aim(options: RenderOptions, scene: Scene, painter: Offscreen) -> None:
     """Point the camera at what is there now."""
-    eye = options.eye()
-    if eye != _SCENE_VIEW:
-        painter.look(eye)
-    else:
-        # a scene without a camera of its own, such as a robot file, has the default one
-        own = scene.camera != Camera() and len(painter.worlds) == 1
-        painter.look(scene.camera if own else "fit")
-    painter.follow(options.follow)
+    painter.look(home_camera(options.picture.camera_for(scene), len(painter.worlds)))
+    painter.follow(options.picture.follow)
 
 
 class _Camera:
@@ -231,6 +222,10 @@ class _Camera:
     def frames(self) -> int:
         """How many were taken."""
         return self._film.frames
+
+    def told(self) -> str:
+        """How far the film is, in words."""
+        return f"{self.frames} of {self._wanted} frames"
 
     def sample(self) -> None:
         """Take all frames that are due."""
@@ -254,6 +249,11 @@ class _Camera:
 def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
     """What the overlay "profile" shows after ``steps`` steps that took ``wall`` seconds."""
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
+
+
+def _tell_film(options: RenderOptions, painter: Offscreen, frames: int, end: float) -> None:
+    length = f"{frames} frames, {frames / options.fps:.6g} s at {options.fps:g} frames/s"
+    _tell(options, painter, f"{length}, up to {end:g} s")
 
 
 def _tell(options: RenderOptions, painter: Offscreen, what: str) -> None:

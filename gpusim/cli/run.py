@@ -35,11 +35,19 @@ def run(options: RunOptions) -> None:
         GpusimError: bad input, found before the first step; SimulationError and Interrupted only after everything
             that was recorded has been written.
     """
+    from gpusim.cli.replays import load_replay  # late: it needs this file
+
     check(options)
+    replay = load_replay(options)
     scene = load_target(options)
     config = dataclasses.replace(scene.config, **options.config_changes())
-    steps = _count_steps(options, scene.duration, config.dt)
+    duration = scene.duration
+    if replay is not None:
+        replay.check(options, scene)
+        duration = replay.duration
+    steps = _count_steps(options, duration, config.dt)
     sim = make_simulation(options, scene, config, scene.builder.finalize())
+    operator = replay.operator(sim, scene) if replay is not None else None
     plots = _plots(options, scene, sim)
     check_plots(plots, sim.signals())
     if options.plot is not None:
@@ -48,7 +56,7 @@ def run(options: RunOptions) -> None:
     every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
     recorder = _recorder(options, plots, sim, steps // every + 2)
 
-    outcome = simulate(sim, scene, steps, recorder, every)
+    outcome = simulate(sim, scene, steps, recorder, every, operator=operator)
 
     _write(options, scene, plots, recorder)
     show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
@@ -60,10 +68,17 @@ def load_target(options: RunOptions) -> Scene:
     if options.is_file():
         from gpusim.cli.robot import robot_scene
 
+        if options.seed is not None:
+            note(f"robot {options.target!r} draws no random numbers; --seed changes nothing")
         return robot_scene(options.target, hold=not options.fixed_base)
     parameters: dict[str, Any] = options.parameters()
+    known = [parameter.name for parameter in scene_parameters(options.target)]
+    for name in parameters:
+        if name not in known:
+            error = unknown_name("parameter", name, known)
+            raise OptionError(f"--set: {error}; 'gpusim list {options.target}' tells what each of this scene is")
     if options.seed is not None:
-        if "seed" not in {parameter.name for parameter in scene_parameters(options.target)}:
+        if "seed" not in known:
             note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")
         elif "seed" in parameters:
             raise OptionError("--seed and --set seed=... both give the seed; keep one of them")
@@ -77,6 +92,18 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
     if duration < 0.5 * dt:
         raise OptionError(f"--duration {duration:g} s is shorter than one step of {dt:g} s; give at least {dt:g}")
     return round(duration / dt)
+
+
+def check_backend(options: RunOptions) -> None:
+    """Find out whether the backend that was asked for works here, before anything is built.
+
+    Raises:
+        ModelError: it does not; the message names the mend.
+    """
+    if options.backend != "auto":  # which always finds one, and asks the GPU's libraries for it
+        from gpusim.backends import choose_backend
+
+        choose_backend(options.backend)
 
 
 def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
-from gpusim.cli.options import RunOptions, check, picture_size
+from gpusim.cli.options import RunOptions, check, check_duration
+from gpusim.cli.pictures import PictureOptions
 from gpusim.cli.recorded import check_recording, recorded_parameters, recorded_target, scene_of
-from gpusim.cli.run import load_target, make_simulation, raise_failure
+from gpusim.cli.replays import load_replay
+from gpusim.cli.run import check_backend, load_target, make_simulation, raise_failure
 from gpusim.recording.files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file, load_motion
 from gpusim.recording.player import MotionPlayer
@@ -23,6 +24,7 @@ from gpusim.scene import Scene, scene_parameters
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import Desk
+from gpusim.viewer.panel.desk import words
 from gpusim.viewer.panel.guest import add_operator
 from gpusim.viewer.window.screen import require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
@@ -32,30 +34,21 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.sources import Live
 
 _LEAST = 64
+"""Points along an edge."""
 
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """One ``gpusim view`` command line; what it shares with ``gpusim run`` is in ``run``."""
+    """One ``gpusim view`` command line; ``run`` it shares with ``gpusim run``, ``picture`` with ``gpusim render``."""
 
     run: RunOptions
+    picture: PictureOptions
     speed: float = 1.0
-    max_worlds: int = 16
-    quality: str = "auto"
-    size: str = "960x540"
     paused: bool = False
     duration: float | None = None
     record: Path | None = None
     panel: bool = True
     mapping: str = "auto"
-
-    def points(self) -> tuple[int, int]:
-        """Width and height.
-
-        Raises:
-            OptionError: not WIDTHxHEIGHT, or too small or large.
-        """
-        return picture_size(self.size, _LEAST, "1280x720")
 
     @property
     def is_recording(self) -> bool:
@@ -79,19 +72,15 @@ def view(options: ViewOptions) -> None:
 
 def _check(options: ViewOptions) -> None:
     """Everything that can be checked before anything is loaded."""
-    options.points()
+    options.picture.check(_LEAST)
     if not SPEEDS[0] <= options.speed <= SPEEDS[-1]:
         raise OptionError(f"--speed must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}, got {options.speed:g}; give e.g. 0.5")
-    if options.max_worlds < 1:
-        raise OptionError(f"--max-worlds must be at least 1, got {options.max_worlds}; give e.g. 16")
-    if options.duration is not None and not (math.isfinite(options.duration) and options.duration > 0.0):
-        raise OptionError(
-            f"--duration must be a finite number of seconds above 0, got {options.duration:g}; give e.g. 10"
-        )
+    check_duration(options.duration)
     if options.is_recording:
         check_recording(options.run, ["record"] if options.record is not None else [])
         return
     check(options.run)
+    options.picture.check_world(range(options.run.num_worlds))
     if options.record is not None:
         check_output_file(options.record, (SUFFIX,), "--record")
 
@@ -104,36 +93,47 @@ def _play(options: ViewOptions) -> None:
         note(f"{options.run.target}: was broken off after {motion.duration:.2f} s; this is what there is")
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
+    options.picture.check_body(player.model)
+    worlds = options.picture.drawn_worlds(motion.header.worlds)
     session = Session(Played(player), speed=options.speed, paused=options.paused)
-    _show(options, scene, session, Desk(session))
+    _show(options, scene, session, Desk(session), worlds)
 
 
 def _run(options: ViewOptions) -> None:
-    maker = _Maker(options)
+    run = options.run
+    replay = load_replay(run)
+    check_backend(run)
+    maker = _Maker(run)
     live = maker.make({})
+    if replay is not None:
+        replay.check(run, live.scene)
+    options.picture.check_body(live.model)
+    worlds = options.picture.drawn_worlds(range(live.num_worlds))
     operator = maker.operator = live.operator = Operator(
-        live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=options.run.parameters()
+        live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
     )
+    if replay is not None:
+        operator.replay(replay.recording)
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:
-            recorder = stack.enter_context(_recorder(options, live))
+            recorder = stack.enter_context(_recorder(options.record, run, live, worlds))
             stack.callback(lambda: print(f"{options.record}: {recorder.frames} frames"))
             live.record(recorder)
             session.on_restart.append(lambda: _end_recording(recorder, live))
         stack.enter_context(notes_instead_of_warnings())
-        run = options.run
         known = () if run.is_file() else scene_parameters(run.target)
-        _show(options, live.scene, session, Desk(session, operator, known, run.parameters()))
+        values = {name: words(value) for name, value in maker.parameters.items()}
+        _show(options, live.scene, session, Desk(session, operator, known, values), worlds)
     raise_failure(maker.live.sim, Outcome(simulated=session.time))
 
 
 class _Maker:
     """Makes the simulation of a command line, again with other parameters when it is restarted."""
 
-    def __init__(self, options: ViewOptions) -> None:
+    def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._parameters = options.run.parameters()
+        self.parameters: dict[str, Any] = recorded_parameters(options)
         self.live: Live
         self.operator: Operator | None = None
 
@@ -141,28 +141,29 @@ class _Maker:
         """With some parameters changed; they stay so."""
         from gpusim.viewer.window.sources import Live
 
-        wanted = {**self._parameters, **{name: str(value) for name, value in changes.items()}}
-        run = dataclasses.replace(self._options.run, settings=tuple(f"{k}={v}" for k, v in wanted.items()))
+        wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
+        settings = tuple(f"{name}={value}" for name, value in wanted.items())
+        seed = None if "seed" in wanted else self._options.seed
+        run = dataclasses.replace(self._options, settings=settings, seed=seed)
         check(run)
         scene = load_target(run)
         config = dataclasses.replace(scene.config, **run.config_changes())
         self.live = Live(make_simulation(run, scene, config, scene.builder.finalize()), scene)
-        self._parameters = wanted
+        self.parameters = wanted
         if self.operator is not None:
             self.operator.attach(self.live.sim, scene, wanted)
             self.live.operator = self.operator
         return self.live
 
 
-def _recorder(options: ViewOptions, live: Live) -> MotionRecorder:
-    assert options.record is not None
+def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) -> MotionRecorder:
     return MotionRecorder(
         live.sim,
-        options.record,
-        target=recorded_target(options.run),
-        parameters=recorded_parameters(options.run),
-        fixed_base=options.run.fixed_base,
-        worlds=range(min(live.num_worlds, options.max_worlds)),
+        path,
+        target=recorded_target(run),
+        parameters=recorded_parameters(run),
+        fixed_base=run.fixed_base,
+        worlds=worlds,
     )
 
 
@@ -172,23 +173,27 @@ def _end_recording(recorder: MotionRecorder, live: Live) -> None:
     recorder.close()
 
 
-def _show(options: ViewOptions, scene: Scene, session: Session, desk: Desk) -> None:
+def _show(options: ViewOptions, scene: Scene, session: Session, desk: Desk, worlds: Sequence[int]) -> None:
     from gpusim.viewer.window.window import Window
 
-    width, height = options.points()
+    picture = options.picture
+    width, height = picture.points(_LEAST)
     with Window(
         session,
         title=f"gpusim: {scene.name}",
         width=width,
         height=height,
-        quality=options.quality,
-        max_worlds=options.max_worlds,
-        camera=scene.camera,
+        quality=picture.quality,
+        worlds=worlds,
+        camera=picture.camera_for(scene),
+        overlays=sorted(picture.overlay_names()),
     ) as window:
         try:
             add_operator(window, desk, panel=options.panel)
         except ViewerError as error:  # everything else works without imgui
             note(str(error))
+        if picture.follow is not None:  # only now: the panel has given the scene its place
+            window.sight.follow_body(picture.follow)
         try:
             jitter = window.run(options.duration)
         except KeyboardInterrupt:

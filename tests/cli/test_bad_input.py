@@ -29,6 +29,7 @@ BAD_LINES = [
     # --set
     (f"run {SCENE} --set masss1=2", ["parameter", "masss1", "mass1"]),
     (f"run {SCENE} --set xyzzy=2", ["parameter", "xyzzy", "length1", "angle2", "damping"]),
+    (f"run {SCENE} --set xyzzy=2", ["--set", SCENE, f"'gpusim list {SCENE}' tells what each of this scene is"]),
     (f"run {SCENE} --set mass1", ["--set", "mass1", "name=value", "--set mass=100"]),
     (f"run {SCENE} --set =3", ["--set", "name=value"]),
     (f"run {SCENE} --set mass1=heavy", ["mass1", "a finite number", "heavy"]),
@@ -55,10 +56,18 @@ BAD_LINES = [
     (f"run {SCENE} --num-worlds many", ["--num-worlds", "integer"]),
     (f"run {SCENE} --seed -1", ["--seed", "at least 0"]),
     # words
-    (f"run {SCENE} --backend gpu", ["--backend", "gpu", "auto", "numpy", "native", "cuda"]),
-    (f"run {SCENE} --dtype float16", ["--dtype", "float32", "float64"]),
-    (f"run {SCENE} --joint-solver fast", ["--joint-solver", "direct", "colored"]),
-    (f"run {SCENE} --scheme euler", ["--scheme", "second_order", "papers"]),
+    (
+        f"run {SCENE} --backend gpu",
+        ["--backend 'gpu' is not one of auto, numpy, native, cuda; see 'gpusim run --help'"],
+    ),
+    (f"run {SCENE} --dtype float16", ["--dtype 'float16' is not one of float32, float64;"]),
+    (f"run {SCENE} --joint-solver fast", ["--joint-solver 'fast' is not one of direct, colored;"]),
+    (f"run {SCENE} --scheme euler", ["--scheme 'euler' is not one of second_order, papers;"]),
+    (f"run {SCENE} --substeps 1.5", ["--substeps must be a valid integer, got '1.5'"]),
+    ("bench --backend gpu", ["--backend 'gpu' is not one of"]),
+    # recordings
+    ("run a.npz", ["a.npz", "a recording", "gpusim view", "gpusim render"]),
+    (f"run {SCENE} --replay none.jsonl", ["none.jsonl", "No such file"]),
     # outputs
     (f"run {SCENE} --out run.txt", ["--out", "run.txt", ".npz", "run.npz"]),
     (f"run {SCENE} --out {{tmp}}/none/run.npz", ["--out", "none", "does not exist", "make it"]),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
 import gpusim
 from gpusim.cli import doctor as doctor_module
-from gpusim.cli import mends, probes
+from gpusim.cli import mends, probes, viewer_probes
 from gpusim.scene import list_scenes, scene_parameters
+from tests.unit.viewer.display import display_variables
+from tests.unit.viewer.drawing import require_egl
 
 
 def test_list_shows_every_scene_with_its_line(cli) -> None:
@@ -54,13 +58,20 @@ def test_doctor_finds_a_working_backend(cli) -> None:
     result = cli("doctor")
     assert result.exit_code == 0, result.output
     assert re.search(r"│ numpy +│ works +│ runs the stages in NumPy", result.stdout)
-    parts = "Python,numba,scipy,matplotlib,C++ compiler,OpenMP,cache folder,NVIDIA driver,cupy,NVRTC,EGL,native"
+    parts = "Python,numba,scipy,matplotlib,C++ compiler,OpenMP,cache folder,NVIDIA driver,cupy,NVRTC,native"
+    parts += ",PyOpenGL,glfw,imgui-bundle,imageio-ffmpeg,EGL,display,drawing"
     for name in parts.split(","):
         assert f"│ {name} " in result.stdout
     assert "the first that works of cuda, native, numpy" in result.stdout
 
 
-def test_doctor_without_any_backend_exits_with_1(cli, monkeypatch) -> None:
+@pytest.fixture
+def no_viewer(monkeypatch) -> None:
+    """Leaves the viewer out."""
+    monkeypatch.setattr(doctor_module, "probe_viewer", lambda: [])
+
+
+def test_doctor_without_any_backend_exits_with_1(cli, monkeypatch, no_viewer) -> None:
     def broken(*args: object, **kwargs: object) -> None:
         raise ImportError("numba needs an older numpy")
 
@@ -89,12 +100,81 @@ def test_doctor_names_a_package_that_is_missing() -> None:
     assert not finding.good and "pip install" in finding.mend
 
 
-def test_doctor_gives_one_command_for_what_is_missing(cli, monkeypatch) -> None:
+def test_doctor_gives_one_command_for_what_is_missing(cli, monkeypatch, no_viewer) -> None:
     findings = [probes.Finding(name, False, "gone", "sudo apt install g++") for name in ("compiler", "other")]
     monkeypatch.setattr(doctor_module, "probe_computer", lambda: findings)
     monkeypatch.setattr(doctor_module, "mend_backend", lambda name: "")
     result = cli("doctor")
     assert re.search(r"│ compiler, other +│ sudo apt install g\+\+ +│", result.stdout)
+
+
+def test_doctor_draws_a_picture() -> None:
+    require_egl()
+    finding = viewer_probes.probe_picture()
+    assert finding.good, finding.detail
+    assert re.fullmatch(r"off screen: OpenGL 4\.\d core, .+, quality \w+", finding.detail)
+
+
+def test_doctor_names_what_is_missing_to_draw(monkeypatch) -> None:
+    monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")
+    monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
+    monkeypatch.setattr(viewer_probes, "install", lambda part: f"install {part}")
+    finding = viewer_probes.probe_picture()
+    assert not finding.good and finding.mend == "install opengl"
+    assert "no OpenGL 4.3 core profile" in finding.detail or "EGL" in finding.detail
+
+
+@pytest.mark.parametrize(
+    "code, trouble",
+    [
+        ("print(1)", ""),
+        ("import os; os.kill(os.getpid(), 11)", "it crashes (SIGSEGV)"),
+        ("raise SystemExit(7)", "it ends with code 7"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("print('no card'); raise SystemExit(3)", "no card"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process that crashes with a code, not a signal")
+def test_a_driver_that_crashes_leaves_the_doctor_alive(code: str, trouble: str) -> None:
+    assert viewer_probes.run_child(code)[0] == trouble
+
+
+def test_a_driver_that_hangs_leaves_the_doctor_alive(monkeypatch) -> None:
+    monkeypatch.setattr(viewer_probes, "TIMEOUT", 0.2)
+    assert viewer_probes.run_child("import time; time.sleep(60)")[0] == "it hangs: nothing after 0.2 s"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has displays with names")
+def test_doctor_names_the_display(monkeypatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, "")
+    finding = viewer_probes.probe_display()
+    assert not finding.good and "neither DISPLAY nor WAYLAND_DISPLAY is set" in finding.detail
+    monkeypatch.setenv("DISPLAY", ":987")
+    pytest.importorskip("glfw")
+    finding = viewer_probes.probe_display()
+    assert not finding.good and finding.detail.startswith("DISPLAY=:987, ")
+
+
+def test_doctor_sees_a_display_that_is_there(monkeypatch) -> None:
+    variables = display_variables()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    finding = viewer_probes.probe_display()
+    assert finding.good and finding.detail.startswith(f"DISPLAY={variables['DISPLAY']}, 1280 x 800")
+
+
+@pytest.mark.parametrize(
+    "name, mend", [("imgui-bundle", 'pip install "gpusim[panel]"'), ("imageio-ffmpeg", 'pip install "gpusim[video]"')]
+)
+def test_doctor_names_the_command_for_a_viewer_package(monkeypatch, name: str, mend: str) -> None:
+    def missing(wanted: str) -> str:
+        raise PackageNotFoundError(wanted)
+
+    monkeypatch.setattr(viewer_probes, "version", missing)
+    findings = {finding.name: finding for finding in viewer_probes.probe_packages()}
+    assert findings[name].mend == mend and findings[name].detail.startswith("for ")
+    assert not any(finding.good for finding in findings.values())
 
 
 @pytest.mark.parametrize(

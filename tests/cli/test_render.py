@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpusim.viewer.pictures import Film, load_picture
+from tests.cli.recordings import record_motion
 from tests.unit.viewer.drawing import require_egl
 
 needs_films = pytest.mark.skipif(
@@ -102,7 +104,7 @@ def test_a_robot(render, draws, arm) -> None:
 def test_a_film_has_the_frames_that_its_length_asks_for(render, draws) -> None:
     result = render("double_pendulum", "--out", "a.mp4", "--dt", "0.01", "--duration", "0.5", "--fps", "20")
     assert result.exit_code == 0, result.output
-    assert "10 frames" in result.output
+    assert "10 frames, 0.5 s at 20 frames/s" in result.output
     assert frames_of(Path("a.mp4")) == 10
     assert os.listdir() == ["a.mp4"]
 
@@ -156,7 +158,22 @@ def test_a_failed_simulation_leaves_its_picture(render, draws, monkeypatch) -> N
         (("--out", "a.png", "--max-worlds", "0"), "--max-worlds"),
         (("--out", "a.png", "--world", "1"), "--world 1"),
         (("--out", "a.png", "--set", "lenght=1"), "unknown parameter"),
-        (("--out", "a.png", "--quality", "best"), "--quality"),
+        (("--out", "a.png", "--set", "lenght=1"), "did you mean 'length2', 'length1'"),
+        (("--out", "a.png", "--set", "lenght=1"), "'gpusim list double_pendulum' tells what each of this scene is"),
+        (("--out", "a.png", "--quality", "best"), "--quality 'best' is not one of auto, high, medium, software; see"),
+        (("--out", "a.png", "--time", "nan"), "--time must be a finite number"),
+        (("--out", "a.png", "--time", "soon"), "--time must be a valid number, got 'soon'"),
+        (("--out", "a.png", "--size", "0x0"), "WIDTHxHEIGHT"),
+        (("--out", "a.png", "--size", "99999x10"), "WIDTHxHEIGHT"),
+        (("--out", "a.png", "--size", "-5x10"), "WIDTHxHEIGHT"),
+        (("--out", "a.png", "--camera", "nan,0,0,0,0,1"), "not three finite numbers"),
+        (("--out", "a.png", "--camera", ""), "unknown view"),
+        (("--out", "a.png", "--world", "-1"), "--world -1"),
+        (("--out", "a.png", "--fps", "inf"), "--fps"),
+        (("--out", "a.png", "--num-worlds", "0"), "--num-worlds must be at least 1"),
+        (("--out", "a.png", "--replay", "none.jsonl"), "none.jsonl"),
+        (("--out", "."), ".png or .mp4"),
+        (("--out", "a.mp4", "--duration", "0"), "--duration must be a finite number"),
         (("--out", "a.png", "--overlay", "joints,lables"), "did you mean 'labels'"),
         ((), "--out"),
     ],
@@ -171,6 +188,111 @@ def test_bad_input_ends_with_one_sentence(render, options: tuple[str, ...], told
 def test_an_unknown_body_to_follow(render, draws) -> None:
     result = render("double_pendulum", "--out", "a.png", "--follow", "rod3")
     assert result.exit_code == 2 and "rod2" in result.output
+
+
+def test_a_backend_that_does_not_work_here_is_told_at_any_time(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpusim.backends.why_not", lambda name: "there is no GPU")
+    for time in ("0", "0.1"):
+        result = cli("render", "double_pendulum", "--out", "a.png", "--backend", "cuda", "--time", time)
+        assert result.exit_code == 2 and "backend 'cuda' does not work here: there is no GPU" in result.stderr
+    assert os.listdir() == []
+
+
+def test_worlds_that_are_not_drawn_are_told(render, draws) -> None:
+    common = ("spinning_top", "--out", "a.png", "--num-worlds", "5")
+    result = render(*common, "--max-worlds", "3")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "gpusim: drawing worlds 0 to 2 of 5; --max-worlds 5 draws all of them, --world N one alone\n"
+    )
+    assert "drawing world 0 of 5" in render(*common, "--max-worlds", "1").stderr
+    assert render(*common).stderr == "" and render(*common, "--world", "4").stderr == ""
+
+
+# Recordings.
+
+
+def test_worlds_of_a_recording_have_the_numbers_with_which_they_were_recorded(render, cli, draws) -> None:
+    record_motion("a.npz", 20, worlds=(0, 3, 5))
+    size, pictures = ("--size", "64x36", "--time", "0.2"), {}
+    for world in (0, 3, 5):
+        assert cli("render", "a.npz", "--out", "a.png", "--world", world, *size).exit_code == 0
+        pictures[world] = load_picture("a.png")
+    assert not np.array_equal(pictures[3], pictures[5]) and not np.array_equal(pictures[0], pictures[3])
+    result = cli("render", "a.npz", "--out", "a.png", "--world", "1", *size)
+    assert result.exit_code == 2 and "--world 1 was not recorded; there are 0, 3, 5" in result.stderr
+    result = cli("render", "a.npz", "--out", "a.png", "--max-worlds", "2", *size)
+    assert result.exit_code == 0 and "drawing worlds 0, 3 of 3" in result.stderr
+
+
+@needs_films
+def test_a_film_of_a_whole_recording_ends_with_its_last_frame(cli, draws, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record_motion("a.npz")  # 0.5 s
+    pictures = []
+    add = Film.add
+    monkeypatch.setattr(Film, "add", lambda film, picture: (pictures.append(picture), add(film, picture)))
+    size = ("--size", "64x36")
+    result = cli("render", "a.npz", "--out", "a.mp4", *size, "--fps", "16")
+    assert result.exit_code == 0 and result.stderr == ""
+    assert "a.mp4: 64x36, 9 frames, 0.5625 s at 16 frames/s, up to 0.5 s, drawn by " in result.stdout
+    assert frames_of(Path("a.mp4")) == 9
+    assert cli("render", "a.npz", "--out", "end.png", *size, "--time", "0.5").exit_code == 0
+    assert np.array_equal(pictures[-1], load_picture("end.png"))
+    # where the end lies between two frames of the film, it is shown in the next
+    assert "7 frames, 0.636364 s at 11 frames/s, up to 0.5 s" in cli(
+        "render", "a.npz", "--out", "a.mp4", *size, "--fps", "11"
+    ).stdout  # fmt: skip
+    assert np.array_equal(pictures[-1], load_picture("end.png"))
+
+
+@needs_films
+def test_a_film_that_is_shorter_than_asked_for_is_told(cli, draws, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record_motion("a.npz")
+    film = ("render", "a.npz", "--out", "a.mp4", "--size", "64x36", "--fps", "10")
+    result = cli(*film, "--duration", "100", "--time", "0.2")
+    assert result.exit_code == 0
+    assert result.stderr == "gpusim: the recording ends 0.3 s after --time 0.2; the film is no longer\n"
+    assert "4 frames, 0.4 s at 10 frames/s, up to 0.5 s" in result.stdout
+    result = cli(*film, "--duration", "0.3")
+    assert result.stderr == "" and "3 frames, 0.3 s at 10 frames/s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--time", "3"), "after the end of the recording, 0.05 s"),
+        (("--follow", "rod3"), "unknown body in --follow: 'rod3'; did you mean 'rod2', 'rod1'"),
+        (("--world", "1"), "--world 1"),
+        (("--max-worlds", "0"), "--max-worlds"),
+        (("--backend", "numpy"), "--backend is for simulations"),
+        (("--num-worlds", "2"), "--num-worlds is for simulations"),
+        (("--duration", "nan", "--out", "a.mp4"), "--duration must be a finite number"),
+        (("--duration", "-1", "--out", "a.mp4"), "--duration must be a finite number"),
+        (("--overlay", "contcts"), "did you mean 'contacts'"),
+    ],
+)
+def test_bad_options_for_recordings(cli, tmp_path, monkeypatch, options: tuple[str, ...], told: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    record_motion("a.npz", 5)
+    out = () if "--out" in options else ("--out", "a.png")
+    result = cli("render", "a.npz", *out, "--size", "64x36", *options)
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
+    assert told in result.stderr and os.listdir() == ["a.npz"]
+
+
+def test_a_recording_of_a_scene_that_has_changed(cli, tmp_path, monkeypatch) -> None:
+    from gpusim.recording.motion import load_motion, save_motion
+
+    monkeypatch.chdir(tmp_path)
+    record_motion("a.npz", 5)
+    motion = load_motion("a.npz")
+    header = dataclasses.replace(motion.header, parameters={"stiffness": "3"})
+    save_motion(dataclasses.replace(motion, header=header), "a.npz")
+    result = cli("render", "a.npz", "--out", "a.png")
+    assert result.exit_code == 2 and "recording 'a.npz' does not fit this version" in result.stderr
 
 
 def test_a_recording_of_signals_cannot_be_drawn(cli, tmp_path, monkeypatch) -> None:

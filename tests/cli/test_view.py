@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from gpusim.recording.motion import load_motion
+from gpusim.viewer.operator import OperatorRecording
 from gpusim.viewer.pictures import load_picture
+from tests.cli.recordings import record_motion
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
 
@@ -153,6 +155,138 @@ def test_a_simulation_that_fails_leaves_its_recording(view, monkeypatch) -> None
     result = view("double_pendulum", *SMALL, "--duration", "5", "--record", "a.npz")
     assert result.exit_code == 1 and "worlds collided" in result.output
     assert 3 <= len(load_motion("a.npz")) <= 5
+
+
+# What is in the picture.
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Windows that the command opens; each shows one frame."""
+    from gpusim.viewer.window.pacing import Jitter
+    from gpusim.viewer.window.window import Window
+
+    windows = []
+
+    def run(window, duration=None) -> Jitter:
+        windows.append(window)
+        window.frame(time.perf_counter())
+        return window.pacer.overall()
+
+    monkeypatch.setattr(Window, "run", run)
+    return windows
+
+
+PENDULUM = ("double_pendulum", *SMALL)
+
+
+def test_camera_of_the_command_line(view, seen) -> None:
+    assert view(*PENDULUM, "--camera", "3,-3,2,0.5,0,-0.5").exit_code == 0
+    camera = seen[-1].sight.camera()
+    assert camera.position == pytest.approx((3.0, -3.0, 2.0)) and camera.target == pytest.approx((0.5, 0.0, -0.5))
+    for name, axis in {"front": (0.0, 1.0, 0.0), "right": (-1.0, 0.0, 0.0), "top": (0.0, 0.0, -1.0)}.items():
+        assert view(*PENDULUM, "--camera", name).exit_code == 0
+        assert seen[-1].sight.camera().forward @ axis > 0.99
+    assert view(*PENDULUM).exit_code == 0
+    usual = seen[-1].sight.camera().position
+    assert view(*PENDULUM, "--camera", "scene").exit_code == 0
+    assert seen[-1].sight.camera().position == pytest.approx(usual)
+
+
+def test_overlays_of_the_command_line(view, seen) -> None:
+    assert view(*PENDULUM, "--overlay", "joints,labels", "--overlay", "mass").exit_code == 0
+    assert seen[-1].overlays == {"joints", "labels", "mass"}
+
+
+@pytest.mark.parametrize("panel", ["--panel", "--no-panel"])
+def test_following_a_body_of_the_command_line(view, seen, panel: str) -> None:
+    assert view(*PENDULUM, "--follow", "rod2", panel).exit_code == 0
+    sight = seen[-1].sight
+    assert sight.followed is not None and sight.followed.body == 1
+    assert sight.camera().target == pytest.approx(sight.center(sight.followed).tolist())
+
+
+def test_one_world_of_the_command_line(view, seen) -> None:
+    result = view(*PENDULUM, "--num-worlds", "4", "--world", "2", "--follow", "rod2", "--record", "a.npz")
+    assert result.exit_code == 0, result.output
+    assert seen[-1].sight.worlds == [2] and list(load_motion("a.npz").header.worlds) == [2]
+    result = view(*PENDULUM, "--num-worlds", "4", "--max-worlds", "2", "--no-panel")
+    assert "gpusim: drawing worlds 0 to 1 of 4; --max-worlds 4 draws all of them" in result.stderr
+    assert seen[-1].sight.worlds == [0, 1]
+
+
+def test_the_same_for_recordings_and_robots(view, seen, arm) -> None:
+    record_motion("a.npz", 5, worlds=(1, 4))
+    result = view("a.npz", "--size", "128x96", "--world", "4", "--camera", "front", "--overlay", "labels")
+    assert result.exit_code == 0, result.output
+    assert seen[-1].sight.worlds == [1] and seen[-1].overlays == {"labels"}
+    assert view(arm, *SMALL, "--camera", "top", "--follow", "upper", "--overlay", "mass").exit_code == 0
+    assert seen[-1].sight.followed.body == 0 and seen[-1].overlays == {"mass"}
+
+
+def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypatch) -> None:
+    from gpusim.viewer.window.window import Window
+
+    look = Window.run
+
+    def restart(window, duration=None):
+        jitter = look(window, duration)
+        window.session.restart({"count": 3})
+        assert window.session.note == "restarted"
+        window.session.source.operator.record("drive.jsonl")  # ends when the window closes
+        return jitter
+
+    monkeypatch.setattr(Window, "run", restart)
+    result = view("pile", "--seed", "7", "--set", "count=2", *SMALL, "--no-panel")
+    assert result.exit_code == 0, result.output
+    recorded = OperatorRecording.load("drive.jsonl").parameters
+    assert (int(recorded["seed"]), int(recorded["count"])) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--camera", "frnt"), "did you mean 'front'"),
+        (("--camera", "1,2"), "x,y,z,tx,ty,tz"),
+        (("--overlay", "lables"), "did you mean 'labels'"),
+        (("--follow", "rod3"), "unknown body in --follow: 'rod3'; did you mean"),
+        (("--world", "2", "--num-worlds", "2"), "--world 2 is not among 2 worlds"),
+        (("--backend", "gpu"), "--backend 'gpu' is not one of auto, numpy, native, cuda; see"),
+        (("--quality", "ultra"), "--quality 'ultra' is not one of auto, high, medium, software; see"),
+        (("--set", "lenght=1"), "'gpusim list double_pendulum' tells what each of this scene is"),
+        (("--replay", "none.jsonl"), "none.jsonl"),
+        (("--mapping", "none.toml"), "none.toml"),
+        (("--speed", "nan"), "--speed"),
+        (("--duration", "inf"), "--duration"),
+        (("--size", "0x0"), "WIDTHxHEIGHT"),
+        (("--record", "."), "--record"),
+    ],
+)
+def test_bad_options_are_told_before_a_window_opens(nowhere, options: tuple[str, ...], told: str) -> None:
+    result = nowhere("double_pendulum", *options)
+    assert result.exit_code == 2, result.output
+    assert told in result.stderr and len(result.output.strip().splitlines()) == 1, result.output
+
+
+@pytest.mark.parametrize(
+    "name, content, told",
+    [
+        ("empty.npz", b"", "'empty.npz' is no recording of gpusim: it is empty"),
+        ("bad.npz", b"\x80\x04K\x01.", "'bad.npz' is no recording of gpusim: it is no archive of arrays"),
+        ("a.json", b"{}", "neither a scene nor a file"),
+        ("readme", b"words", "neither a scene nor a file"),
+        ("robot.urdf", None, "is a folder"),
+        ("a.npz", None, "is a folder"),
+    ],
+)
+def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | None, told: str) -> None:
+    if content is None:
+        Path(name).mkdir()
+    else:
+        Path(name).write_bytes(content)
+    for result in (nowhere(name), cli("render", name, "--out", "a.png")):
+        assert result.exit_code == 2 and told in result.stderr, result.output
+        assert len(result.output.strip().splitlines()) == 1
 
 
 # Errors: one sentence, exit code 2, and nothing left behind.

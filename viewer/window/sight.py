@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpusim.model.model import Model
@@ -14,6 +16,19 @@ from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picking import Hit, Picker
 
 
+def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
+    """What is seen at first.
+
+    Args:
+        camera: wished; None for no wish. A scene's is for one world, and one that it has not set itself (robots) is
+            nobody's.
+        num_worlds: how many are drawn.
+    """
+    if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
+        return "fit"
+    return camera
+
+
 class Sight:
     """A stage and a camera that a person steers.
 
@@ -22,7 +37,7 @@ class Sight:
         worlds: numbers of the worlds that are drawn.
         poses: of these worlds.
         width, height: of the window, in the units of the cursor.
-        camera: of the scene; None for one that shows everything.
+        camera: of the scene, or another one, or the name of a view; None for one that shows everything.
 
     Attributes:
         stage: everything that is drawn.
@@ -35,15 +50,19 @@ class Sight:
     """
 
     def __init__(
-        self, model: Model, worlds: list[int], poses: Poses, width: int, height: int, camera: Camera | None = None
+        self,
+        model: Model,
+        worlds: list[int],
+        poses: Poses,
+        width: int,
+        height: int,
+        camera: PinholeCamera | Camera | str | None = None,
     ) -> None:
         self.stage = Stage(model, len(worlds))
         self.worlds, self.poses = worlds, poses
         self.width, self.height = width, height
         self.navigator = Navigator(self.stage.up)
-        # a scene without a camera of its own has the default one; its camera is for one world
-        own = camera is not None and camera != Camera() and len(worlds) == 1
-        self._home: Camera | str = camera if own and camera is not None else "fit"
+        self._home = home_camera(camera, len(worlds))
         self._picker = Picker(self.stage)
         self.picked: Hit | None = None
         self.followed: Hit | None = None
@@ -82,6 +101,28 @@ class Sight:
         if hit is not None:
             self.navigator.follow(self.center(hit))
 
+    def follow_body(self, label: str) -> None:
+        """Go along with a body of the first world that is drawn, in the middle of the picture, from here on.
+
+        Raises:
+            UnknownNameError: no such body.
+        """
+        hit = Hit(self.stage.model.index("body", label), 0, np.zeros(3), 0.0)
+        center, camera = self.center(hit), self.camera()
+        self.navigator.look(camera.moved(center - camera.target))
+        self.follow(hit)
+
+    def go_on_from(self, before: Sight) -> None:
+        """Be steered as another sight was, and go along with what it followed, if that is there."""
+        self.navigator = before.navigator
+        labels = self.stage.model.labels("body")
+        followed = before.followed
+        label = before.stage.model.bodies[followed.body].label if followed is not None else ""
+        if followed is not None and label in labels:
+            self.followed = replace(followed, body=labels.index(label))
+        else:
+            self.follow(None)
+
     def ray(self, x: float, y: float) -> Array:
         """Direction (3,) from the eye through a point of the window, from its upper left corner."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
@@ -89,7 +130,7 @@ class Sight:
     def pick(self, x: float, y: float) -> Hit | None:
         """What is seen at a point of the window."""
         transforms = self.stage.transforms(self.poses)
-        return self._picker.pick(transforms, np.array(self.camera().position), self.ray(x, y))
+        return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 
     def on_plane(self, x: float, y: float, point: Array) -> Array:
         """The point under the cursor in the plane through ``point`` that is parallel to the picture, m."""

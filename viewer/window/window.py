@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusim.scene import Camera
+from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
 from gpusim.viewer.panel.layout import Area
 from gpusim.viewer.window.controls import Controls
@@ -70,8 +71,9 @@ class Window:
         title: first words of the window's title.
         width, height: of the window, in the units of the screen.
         quality: name of the tier, or "auto".
-        max_worlds: how many worlds are drawn.
-        camera: of the scene; None for one that shows everything.
+        max_worlds: how many worlds are drawn, the first ones.
+        worlds: numbers of the worlds to draw instead.
+        camera: of the scene, or another one, or the name of a view; None for one that shows everything.
         overlays: names of those that are on at first.
         visible: False opens it hidden.
 
@@ -95,12 +97,14 @@ class Window:
         height: int = 540,
         quality: str = "auto",
         max_worlds: int = 16,
-        camera: Camera | None = None,
+        worlds: Sequence[int] | None = None,
+        camera: PinholeCamera | Camera | str | None = None,
         overlays: Sequence[str] = (),
         visible: bool = True,
     ) -> None:
         self.session, self.title = session, title
-        self._quality, self._max_worlds, self._camera = quality, max_worlds, camera
+        self._quality, self._camera = quality, camera
+        self._worlds, self._max_worlds = worlds, max_worlds
         self.overlays = set(overlays)
         self._guests: list[Guest] = []
         self._room: Room = lambda width, height: Area(0.0, 0.0, width, height)
@@ -124,7 +128,8 @@ class Window:
 
     def _look(self) -> Sight:
         source = self.session.source
-        worlds = list(range(min(source.num_worlds, self._max_worlds)))
+        first = range(min(source.num_worlds, self._max_worlds))
+        worlds = list(first if self._worlds is None else self._worlds)
         area = self._area()
         size = int(area.width), int(area.height)
         return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera)
@@ -263,8 +268,7 @@ class Window:
         if self._surface is not None:
             self._surface.close()
         self.sight = self._look()
-        self.sight.navigator = before.navigator
-        self.sight.navigator.follow(None)
+        self.sight.go_on_from(before)
         self._surface = self._make_surface()
         self.controls.sight = self.sight
         self._begin()

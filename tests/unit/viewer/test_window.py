@@ -15,6 +15,7 @@ from gpusim import Transform
 from gpusim.recording.motion import MotionRecorder, load_motion
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, load_scene
+from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
 from gpusim.viewer.window.window import Shown, Window
@@ -330,3 +331,50 @@ def test_a_scene_of_the_library_runs() -> None:
     with d.window:
         d.frames(5)
     assert 0.02 < d.session.time < 0.101  # NumPy on a busy computer may lag
+
+
+def test_chosen_worlds_and_cameras() -> None:
+    live = live_of(ball_scene(balls=2), 4)
+    live.sim.write("body.ball0.position", (0.0, 0.0, 3.0), world=2)
+    d = Desk(Session(live, paused=True), worlds=[2], camera="top")
+    try:
+        assert d.window.sight.worlds == [2] and d.window.sight.stage.num_worlds == 1
+        assert d.window.sight.poses.position[0, 0, 2] == pytest.approx(3.0)
+        assert d.window.sight.camera().forward[2] < -0.99
+        d.window.sight.picked = d.window.sight.pick(*d.place_of(0))
+        assert d.window.sight.picked is not None and d.window.sight.picked.body == 0
+    finally:
+        d.window.close()
+    camera = PinholeCamera((5.0, 1.0, 2.0), (0.0, 1.0, 1.0))
+    d = Desk(Session(live_of(ball_scene()), paused=True), camera=camera)
+    try:
+        assert d.window.sight.camera().position == pytest.approx(camera.position)
+        d.drag(0, (100, 100), (200, 120))
+        assert d.window.sight.camera().position != pytest.approx(camera.position, abs=0.1)
+        d.key(d.glfw.KEY_H)
+        assert d.window.sight.camera().position == pytest.approx(camera.position)
+    finally:
+        d.window.close()
+
+
+def test_a_body_that_is_followed_by_name_is_in_the_middle_and_stays_there_after_a_restart() -> None:
+    def rebuild(changes: Mapping[str, Any]) -> Live:
+        return live_of(ball_scene(balls=changes["balls"]))
+
+    d = Desk(Session(live_of(ball_scene(balls=3)), rebuild=rebuild))
+    sight = d.window.sight
+    with pytest.raises(gpusim.UnknownNameError, match="did you mean"):
+        sight.follow_body("ball7")
+    sight.follow_body("ball1")
+    d.frames(5)
+    try:
+        assert d.place_of(1) == pytest.approx((160.0, 90.0), abs=1.0)
+        d.session.restart({"balls": 2})
+        d.frames(5)
+        assert d.window.sight is not sight and d.window.sight.followed is not None
+        assert d.place_of(1) == pytest.approx((160.0, 90.0), abs=1.0)
+        d.session.restart({"balls": 1})
+        d.frames(5)
+        assert d.window.sight.followed is None
+    finally:
+        d.window.close()

@@ -1,0 +1,137 @@
+"""What ``gpusim render`` and ``gpusim view`` have in common: camera, worlds, overlays, size and quality of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpusim.cli.console import note
+from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.options import picture_size
+from gpusim.errors import unknown_name
+from gpusim.scene import Camera, Scene
+from gpusim.viewer.camera import VIEWS, PinholeCamera
+from gpusim.viewer.overlays import chosen_overlays
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+SCENE_VIEW = "scene"
+"""The view that is the scene's own."""
+_SHOWN = 8
+"""Numbers of worlds that a message lists one by one, at most."""
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """The options of one command line that say what is in its pictures."""
+
+    camera: str | None = None
+    follow: str | None = None
+    overlays: tuple[str, ...] = ()
+    world: int | None = None
+    max_worlds: int = 16
+    size: str = "640x360"
+    quality: str = "auto"
+
+    def check(self, least: int) -> None:
+        """Check everything that can be checked without the model.
+
+        Args:
+            least: width and height of the smallest picture, points.
+
+        Raises:
+            OptionError, UnknownNameError, ViewerError: an option breaks a rule.
+        """
+        self.points(least)
+        self._eye()
+        self.overlay_names()
+        if self.max_worlds < 1:
+            raise OptionError(f"--max-worlds must be at least 1, got {self.max_worlds}; give e.g. 16")
+
+    def points(self, least: int) -> tuple[int, int]:
+        """Width and height.
+
+        Raises:
+            OptionError: not WIDTHxHEIGHT, or too small or large.
+        """
+        return picture_size(self.size, least, "640x360")
+
+    def overlay_names(self) -> frozenset[str]:
+        """What is drawn over the scene, each option taken apart at its commas.
+
+        Raises:
+            UnknownNameError: no such overlay.
+        """
+        names = [name.strip() for option in self.overlays for name in option.split(",")]
+        return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
+
+    def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
+        """The camera: six numbers, a view that shows everything, or that of the scene."""
+        eye = self._eye()
+        return scene.camera if eye == SCENE_VIEW else eye
+
+    def _eye(self) -> PinholeCamera | str:
+        if self.camera is None:
+            return SCENE_VIEW
+        if "," not in self.camera:
+            name = self.camera.strip().lower()
+            if name not in (SCENE_VIEW, *VIEWS):
+                raise unknown_name("view in --camera:", name, [SCENE_VIEW, *VIEWS])
+            return name
+        try:
+            x, y, z, tx, ty, tz = (float(part) for part in self.camera.split(","))
+        except ValueError:
+            raise OptionError(
+                f"--camera {self.camera!r} must be x,y,z,tx,ty,tz (eye and target, m) or a view; give e.g. 4,-6,3,0,0,1"
+            ) from None
+        return PinholeCamera((x, y, z), (tx, ty, tz))
+
+    def check_body(self, model: Model) -> None:
+        """Find out whether there is a body to follow.
+
+        Raises:
+            UnknownNameError: no such body.
+        """
+        if self.follow is not None and self.follow not in (labels := model.labels("body")):
+            raise unknown_name("body in --follow:", self.follow, labels)
+
+    def check_world(self, numbers: Sequence[int]) -> None:
+        """Find out whether there is the world to draw.
+
+        Args:
+            numbers: of all worlds.
+
+        Raises:
+            OptionError: no such world.
+        """
+        if self.world is not None and self.world not in numbers:
+            rule = f"is not among {len(numbers)} worlds; they count from 0"
+            if numbers != range(len(numbers)):
+                rule = f"was not recorded; there {'is' if len(numbers) == 1 else 'are'} {_listed(numbers)}"
+            raise OptionError(f"--world {self.world} {rule}")
+
+    def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
+        """Places among ``numbers`` of the worlds to draw; what is left out is told in a note.
+
+        Raises:
+            OptionError: no such world.
+        """
+        self.check_world(numbers)
+        if self.world is not None:
+            return [numbers.index(self.world)]
+        count, drawn = len(numbers), min(len(numbers), self.max_worlds)
+        if drawn < count:
+            what = f"world{'s' if drawn > 1 else ''} {_listed(numbers[:drawn])} of {count}"
+            note(f"drawing {what}; --max-worlds {count} draws all of them, --world N one alone")
+        return list(range(drawn))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers in words."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    more = ", ..." if len(numbers) > _SHOWN else ""
+    return ", ".join(map(str, numbers[:_SHOWN])) + more

@@ -1,0 +1,96 @@
+"""``--replay``: what an operator did, done again by a command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.options import RunOptions
+from gpusim.cli.recorded import recorded_parameters
+from gpusim.errors import GpusimError
+from gpusim.scene import Scene, scene_values
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+    from gpusim.viewer.operator import Operator, OperatorRecording
+
+
+@dataclass(frozen=True)
+class Replay:
+    """An operator recording that a command line names.
+
+    Attributes:
+        path: of the file.
+        recording: what it holds.
+    """
+
+    path: Path
+    recording: OperatorRecording
+
+    @property
+    def duration(self) -> float:
+        """Simulated time from its first step to its last, s."""
+        return self.recording.steps * self.recording.dt
+
+    def check(self, options: RunOptions, scene: Scene) -> None:
+        """Refuse what cannot give the same run again; the step is compared by the operator.
+
+        Raises:
+            OptionError: recorded with another scene, other parameters, or not from the start.
+        """
+        recording, element = self.recording, f"--replay: {str(self.path)!r}"
+        if recording.scene != scene.name:
+            made = f"scene {recording.scene!r}" if recording.scene else "a model without a scene"
+            raise OptionError(f"{element} was recorded with {made}, and this is {scene.name!r}; name the same one")
+        if recording.time > 0.5 * recording.dt:
+            raise OptionError(
+                f"{element} begins at {recording.time:g} s of its run, and what happened before is not in it; "
+                "record anew, from a reset on"
+            )
+        if not recording.steps:
+            raise OptionError(f"{element} ends before its first step; record it anew")
+        if not options.is_file():
+            self._check_parameters(options)
+
+    def _check_parameters(self, options: RunOptions) -> None:
+        try:
+            recorded = scene_values(options.target, **self.recording.parameters)
+        except GpusimError as error:
+            raise OptionError(f"--replay: {str(self.path)!r} does not fit this version of the scene: {error}") from None
+        values = scene_values(options.target, **recorded_parameters(options))
+        other = [f"{name}={_word(value)}" for name, value in recorded.items() if value != values[name]]
+        if other:
+            raise OptionError(
+                f"--replay: {str(self.path)!r} was recorded with other parameters; give --set {' --set '.join(other)}"
+            )
+
+    def operator(self, sim: Simulation, scene: Scene) -> Operator:
+        """Who does it, from the first state of a simulation on.
+
+        Raises:
+            ModelError: the simulation has another step or other inputs than the recording.
+        """
+        from gpusim.viewer.operator import Operator
+
+        operator = Operator(sim, scene)
+        operator.replay(self.recording)
+        return operator
+
+
+def load_replay(options: RunOptions) -> Replay | None:
+    """The recording of ``--replay``; None where the option is not given.
+
+    Raises:
+        ModelError: the file cannot be read or is no such recording.
+    """
+    if options.replay is None:
+        return None
+    from gpusim.viewer.operator import OperatorRecording
+
+    return Replay(options.replay, OperatorRecording.load(options.replay))
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else str(value)

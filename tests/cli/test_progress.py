@@ -1,0 +1,140 @@
+"""Progress of long work where nobody watches, by a clock of the test's own."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim.cli import progress
+from gpusim.cli.loop import simulate
+from gpusim.cli.progress import Lines, spoken
+from tests.cli.recordings import record_motion
+from tests.unit.viewer.drawing import require_egl
+
+
+class Clock:
+    """Goes on by so many seconds with each look."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now, self.tick = 100.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+def test_lines_come_first_after_10_s_and_then_every_30() -> None:
+    clock, lines = Clock(), []
+    report = Lines("pile", 1000, lambda done: f"{0.01 * done:g} s simulated", lines.append, clock)
+    for second in range(1, 101):
+        clock.now = 100.0 + second
+        report.update(5 * second)
+    assert lines == [
+        "pile: 5 %, 0.5 s simulated, about 3.2 min left",
+        "pile: 20 %, 2 s simulated, about 2.7 min left",
+        "pile: 35 %, 3.5 s simulated, about 2.2 min left",
+        "pile: 50 %, 5 s simulated, about 100 s left",
+    ]
+
+
+def test_no_line_without_anything_done() -> None:
+    clock, lines = Clock(), []
+    report = Lines("pile", 10, str, lines.append, clock)
+    clock.now += 20.0
+    report.update(0)
+    assert lines == []
+    report.update(1)
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [(0.2, "0 s"), (59.6, "60 s"), (130.0, "2.2 min"), (4000.0, "67 min"), (9e3, "2.5 h"), (9e5, "10 days")],
+)
+def test_times_in_words(seconds: float, words: str) -> None:
+    assert spoken(seconds) == words
+
+
+@pytest.fixture
+def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a second passes from one look at the clock to the next."""
+    monkeypatch.setattr(progress, "clock", Clock(0.5))
+
+
+LINE = r"gpusim: double_pendulum: [0-9.]+ %, [0-9.]+ s simulated{}, about [0-9.]+ \w+ left"
+
+
+def test_a_run_in_a_pipe_tells_how_far_it_is(cli, fast_clock) -> None:
+    result = cli("run", "double_pendulum", "--duration", "0.5", "--backend", "numpy")
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 0 and len(lines) >= 3
+    assert all(re.fullmatch(LINE.format(""), line) for line in lines), lines
+
+
+def test_films_tell_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    require_egl()
+    monkeypatch.chdir(tmp_path)
+    film = ("--out", "a.mp4", "--size", "64x36")
+    short = ("--dt", "0.01", "--duration", "1", "--fps", "30", "--backend", "numpy")
+    lines = cli("render", "double_pendulum", *film, *short).stderr.splitlines()
+    assert lines and all(re.fullmatch(LINE.format(r", \d+ of 30 frames"), line) for line in lines), lines
+    record_motion("a.npz")
+    lines = cli("render", "a.npz", *film, "--fps", "60").stderr.splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"gpusim: double_pendulum: [0-9.]+ %, \d+ of 31 frames, about [0-9.]+ s left", line)
+
+
+class Slow:
+    """A simulation of which a step takes 10 ms by the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.config = clock, SimpleNamespace(dt=0.001)
+        self.calls: list[int] = []
+
+    def step(self, count: int) -> None:
+        self.calls.append(count)
+        self.clock.now += 0.01 * count
+
+    def read(self, name: str, numpy: bool) -> Any:
+        return np.array([0.001 * sum(self.calls) if name == "sim.time" else 0.0])
+
+    def health(self) -> Any:
+        return np.array([True])
+
+
+def test_no_call_of_the_simulation_takes_long(monkeypatch) -> None:
+    """Ctrl-C and the progress would wait for it: 500 looks at 40 million steps are 80,000 steps apart."""
+    clock = Clock()
+    monkeypatch.setattr(progress, "clock", clock)
+    sim = Slow(clock)
+    scene: Any = SimpleNamespace(name="slow", schedule=None)
+    told: list[str] = []
+    monkeypatch.setattr(progress, "note", told.append)
+
+    class Enough(Exception):
+        """Ends the test."""
+
+    def sample() -> str:
+        if len(told) >= 3:
+            raise Enough
+        return "going on"
+
+    with pytest.raises(Enough):
+        simulate(sim, scene, 40_000_000, None, told=sample)  # type: ignore[arg-type]
+    assert max(sim.calls) <= 40 and np.mean(sim.calls) > 10
+    assert re.fullmatch(r"slow: less than 0\.01 %, 1\.\d+ s simulated, going on, about 4\.6 days left", told[0]), told
+
+
+def test_calls_end_where_something_is_due(monkeypatch) -> None:
+    sim = Slow(Clock())
+    scene: Any = SimpleNamespace(name="slow", schedule=None)
+    seen: list[int] = []
+    recorder: Any = SimpleNamespace(sample=lambda: seen.append(sum(sim.calls)))
+    simulate(sim, scene, 100, recorder, 7)  # type: ignore[arg-type]
+    assert seen == [*range(0, 99, 7), 100]
