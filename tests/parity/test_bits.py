@@ -1,6 +1,6 @@
 """The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
 
-Every scene runs 1000 steps. Worlds differ in gravity, masses and commands. What two runs share beside what a test is
+Every scene runs 1000 steps, heaps 150 (each step of them has a hundred contacts); on a GPU all 1000. Worlds differ in gravity, masses and commands. What two runs share beside what a test is
 about differs as well (places, launch, threads), so that few runs show all.
 """
 
@@ -16,7 +16,9 @@ import pytest
 from gpusim import Simulation
 from gpusim.scene import Scene, list_scenes, load_scene
 
-STEPS, PIECE = 1000, 50
+STEPS, HEAP_STEPS, PIECE = 1000, 150, 50
+HEAP = 10
+"""A scene of more shapes is a heap."""
 WORLDS = 4
 SCENES = sorted(list_scenes())
 COMBINATIONS = [(dtype, solver) for dtype in ("float64", "float32") for solver in ("direct", "colored")]
@@ -29,6 +31,7 @@ class Runner:
     def __init__(self, name: str, dtype: str, solver: str) -> None:
         self.scene: Scene = load_scene(name)
         self.model = self.scene.builder.finalize()
+        self.steps = STEPS if len(self.model.shapes) <= HEAP else HEAP_STEPS
         self.dtype, self.config = dtype, dataclasses.replace(self.scene.config, joint_solver=solver)
         rng = np.random.default_rng(7)
         self.gravity = rng.normal(size=(64, 3)) * 0.2 + np.array([0.0, 0.0, -9.81])
@@ -88,9 +91,9 @@ def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: st
     staged = runner.state(shuffled, 200, launch="staged", threads=1)
     assert differing(staged, early, order, shuffled) == []
     sim.reset()
-    together = runner.run(sim, order)
+    together = runner.run(sim, order, runner.steps)
     for world in (0, WORLDS - 1):
-        alone = runner.state(np.array([world]), launch="fused", threads=1)
+        alone = runner.state(np.array([world]), runner.steps, launch="fused", threads=1)
         assert differing(alone, together, np.array([0]), np.array([world])) == []
 
 
@@ -105,10 +108,10 @@ def test_64_worlds_and_run_to_run(number: int, name: str) -> None:
     staged = runner.state(order[::-1], 20, launch="staged", threads=1)
     assert differing(staged, early, order, order[::-1]) == []
     sim.reset()
-    together = runner.run(sim, order)
+    together = runner.run(sim, order, runner.steps)
     for world in (0, 37, 63):
         launch = "staged" if world == 37 else "fused"
-        alone = runner.state(np.array([world]), launch=launch, threads=1)
+        alone = runner.state(np.array([world]), runner.steps, launch=launch, threads=1)
         assert differing(alone, together, np.array([0]), np.array([world])) == []
 
 
