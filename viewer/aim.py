@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from gpusim.errors import unknown_name
 from gpusim.scene import Camera
 from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
+from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.floor import place_of
 from gpusim.viewer.stage import Poses, Stage
+
+_MARGIN = 0.02
+"""How far above the ground the eye of a camera that follows a body stays, in distances from its target."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
@@ -31,5 +40,32 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
         bounds = stage.bounds(transforms)
         wide = frame_bounds(bounds.center, bounds.radius, aspect, VIEWS[camera], up=stage.up)
         return closest(wide, corners, aspect)
+    if not isinstance(camera, Camera):
+        raise ViewerError(
+            f"camera {camera!r} is no camera; give PinholeCamera(position, target) or a view: {', '.join(VIEWS)}"
+        )
     up = tuple(stage.up.tolist())
     return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)
+
+
+def above_ground(stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera) -> PinholeCamera:
+    """A camera that has gone along with a body, with its eye raised where it would dive through a level ground.
+
+    It dives where the body does: through a floor that is drawn for the picture alone.
+
+    Args:
+        stage: what is seen.
+        poses: where it is.
+        camera: where the body has taken it.
+        before: where it was when it began to follow; an eye that was below the ground then may be so now.
+    """
+    eye = np.array(camera.position)
+    for ground in stage.grounds:
+        if not ground.level:
+            continue
+        point, _ = place_of(ground, poses, 0)
+        if float((np.array(camera.target) - point) @ stage.up) < 0.0:
+            continue
+        least = min(_MARGIN * camera.distance, float((np.array(before.position) - point) @ stage.up))
+        eye = eye + max(0.0, least - float((eye - point) @ stage.up)) * stage.up
+    return replace(camera, position=tuple(eye.tolist()))

@@ -25,6 +25,8 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
 """Share of the picture that subjects may fill."""
+_NEAREST = 0.4
+"""Least depth of what a named view shows, as a share of the greatest: closer, perspective swells what is in front."""
 _STEEPEST = math.radians(89.0)
 _UP = (0.0, 0.0, 1.0)
 
@@ -153,7 +155,10 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """The camera moved along its view, and sideways to the middle of ``points``, as close as all of them allow."""
+    """The camera moved along its view, and sideways to the middle of ``points``, as close as all of them allow.
+
+    It keeps away so far that the nearest point is not much nearer than the farthest.
+    """
     if not len(points):
         return camera
     for _ in range(4):
@@ -162,7 +167,9 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
         slopes = local[:, :2] / np.maximum(-local[:, 2:], 1e-9)
         aside = 0.5 * (slopes.min(axis=0) + slopes.max(axis=0)) * camera.distance
         camera = camera.moved(aside @ camera.axes()[:2])
-    return _retreat(camera, _needed_retreat(camera, points, aspect))
+    camera = _retreat(camera, _needed_retreat(camera, points, aspect))
+    depth = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.forward
+    return _retreat(camera, max(0.0, (_NEAREST * depth.max() - depth.min()) / (1.0 - _NEAREST)))
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:

@@ -18,6 +18,7 @@ from gpusim.viewer.swing import height, lowest_swing
 
 if TYPE_CHECKING:
     from gpusim.viewer.machine_parts import MachineParts
+    from gpusim.viewer.stage import Poses
 
 _PATCH = 8.0
 """Half of the edge of a plane that leans, in radii of what is in the scene."""
@@ -46,6 +47,12 @@ class Ground:
     level: bool
     solid: bool
     half: float = 0.0
+
+
+def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
+    """A point of a ground and its axes (columns) in one of the worlds, world frame, m."""
+    rotation = poses.rotation[world, ground.body]
+    return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
 
 def up_of(model: Model) -> Array:

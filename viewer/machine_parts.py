@@ -18,7 +18,7 @@ from gpusim.viewer.solids import Solid, Surroundings, attachments, solid_of, sur
 
 _LINK = 0.04
 """Radius of a rod as a share of its length; kept within shares of the machine's size."""
-_THINNEST = 0.007
+_THINNEST = 0.011
 """Least half extent of a solid as a share of the machine's size, so that it is seen."""
 _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 

@@ -12,7 +12,7 @@ from gpusim.model.model import Model
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.aim import aimed
+from gpusim.viewer.aim import above_ground, aimed
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.context import OffscreenContext
 from gpusim.viewer.errors import ViewerError
@@ -45,7 +45,11 @@ class Offscreen:
         quality: "auto" (by the renderer's name), "high", "medium" or "software".
         max_worlds: how many worlds are drawn, side by side, the first ones.
         worlds: numbers of the worlds to draw instead.
-        overlays: names of what is drawn over the pictures, not over depth and segmentation (docs/viewer.md).
+        overlays: names of what is drawn over the pictures, not over depth and segmentation (docs/viewer.md); or one.
+        glass: pictures show shapes of the world that hide bodies as glass, depth and segmentation see through them;
+            False: they hide what is behind them, as for a camera that is there.
+        decoration: draw what has no shape too: bodies by their inertia, joints, springs, cylinders, stands; in all
+            three kinds of pictures.
 
     Attributes:
         worlds: numbers of the worlds that are drawn.
@@ -70,6 +74,8 @@ class Offscreen:
         max_worlds: int = MAX_WORLDS,
         worlds: Sequence[int] | None = None,
         overlays: Iterable[str] = (),
+        glass: bool = True,
+        decoration: bool = True,
     ) -> None:
         self.overlays = overlays
         self.timings = Timings()
@@ -84,8 +90,8 @@ class Offscreen:
         from gpusim.viewer.painting import Painting
 
         self.quality = choose_quality(quality, self._context.renderer_name)
-        self.stage = Stage(model, len(self.worlds))
-        self._painting = Painting(self.stage, self.quality, self.width, self.height)
+        self.stage = Stage(model, len(self.worlds), decoration)
+        self._painting = Painting(self.stage, self.quality, self.width, self.height, glass)
         self._sensed: Framebuffer | None = None
         self._poses = Poses.from_model(model)
         self._followed: tuple[int, Array] | None = None
@@ -107,7 +113,8 @@ class Offscreen:
 
     @overlays.setter
     def overlays(self, names: Iterable[str]) -> None:
-        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(names))
+        wanted = [names] if isinstance(names, str) else names
+        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(wanted))
 
     def look(self, camera: PinholeCamera | Camera | str) -> None:
         """Take the next pictures with this camera.
@@ -192,7 +199,8 @@ class Offscreen:
         poses, camera = self._current_poses(), self.camera
         if self._followed is not None:
             body, start = self._followed
-            camera = camera.moved(poses.position[0, body] - start)
+            before, camera = camera, camera.moved(poses.position[0, body] - start)
+            camera = above_ground(self.stage, poses, camera, before)
         return self._painting.renderer.view(camera, poses, self.width / self.height)
 
     def _current_poses(self) -> Poses:
@@ -239,6 +247,10 @@ def _chosen_worlds(count: int, max_worlds: int, worlds: Sequence[int] | None) ->
     if max_worlds < 1:
         raise ViewerError(f"Offscreen: max_worlds = {max_worlds!r} must be at least 1")
     chosen = list(range(min(count, max_worlds))) if worlds is None else [int(world) for world in worlds]
-    if not chosen or min(chosen) < 0 or max(chosen) >= count:
-        raise ViewerError(f"Offscreen: worlds = {worlds!r} are not among {count} worlds; they count from 0")
+    if not chosen:
+        raise ViewerError("Offscreen: worlds is empty; name at least one, or leave it out for all")
+    if min(chosen) < 0 or max(chosen) >= count:
+        raise ViewerError(f"Offscreen: worlds = {worlds!r} are not all among {count} worlds; they count from 0")
+    if len(set(chosen)) < len(chosen):
+        raise ViewerError(f"Offscreen: worlds = {worlds!r} names one twice; name each once")
     return chosen

@@ -23,14 +23,15 @@ class Painting:
         stage: what is drawn.
         quality: the tier.
         width, height: of the picture, points.
+        glass: see :class:`Renderer`.
 
     Attributes:
         renderer: draws the scene.
         resolved: the finished picture.
     """
 
-    def __init__(self, stage: Stage, quality: Quality, width: int, height: int) -> None:
-        self.renderer = Renderer(stage, quality)
+    def __init__(self, stage: Stage, quality: Quality, width: int, height: int, glass: bool = True) -> None:
+        self.renderer = Renderer(stage, quality, glass)
         self._layer = OverlayLayer(self.renderer)
         self._samples = min(quality.samples_for(len(stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         self._make_targets(width, height)

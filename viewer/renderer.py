@@ -14,7 +14,7 @@ from OpenGL import GL
 from gpusim.typing import Array
 from gpusim.viewer import lighting
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.floor import Ground
+from gpusim.viewer.floor import Ground, place_of
 from gpusim.viewer.gl import Framebuffer, Program, Texture
 from gpusim.viewer.lighting import ShadowView
 from gpusim.viewer.quality import Quality
@@ -59,9 +59,10 @@ class Renderer:
     Args:
         stage: what to draw.
         quality: the tier.
+        glass: show shapes of the world that hide bodies as glass, and see through them in depth and segmentation.
     """
 
-    def __init__(self, stage: Stage, quality: Quality) -> None:
+    def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
         self.stage, self.quality = stage, quality
         self.to_light = lighting.light_direction(stage.up)
         defines = {
@@ -79,7 +80,7 @@ class Renderer:
         self._buffers = SceneBuffers(stage, quality)
         self._empty = GL.glGenVertexArrays(1)
         self._shadow_map = _shadow_map(quality.shadow_size)
-        self._see_through = SeeThrough(stage)
+        self._see_through = SeeThrough(stage) if glass else None
         level = any(ground.level for ground in stage.grounds)
         self._shade = GroundShade(quality.shade_spokes) if level else None
 
@@ -93,13 +94,24 @@ class Renderer:
         """
         transforms = self.stage.transforms(poses)
         bounds = self.stage.bounds(transforms)
-        gap = float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius
-        near = max(0.5 * gap, 0.004 * camera.distance)
+        near = self._near(camera, poses, bounds, aspect)
         to_clip = camera.to_clip(aspect, near, 2.0 * _HORIZON * max(camera.distance, bounds.radius))
         eye = np.array(camera.position)
-        self._buffers.make_glass(self._see_through.hiding(transforms, eye))
+        if self._see_through is not None:
+            self._buffers.make_glass(self._see_through.hiding(transforms, eye))
         self._buffers.move(transforms, eye)
         return View(camera, to_clip, transforms, bounds, poses)
+
+    def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
+        """A depth, m, before which there is nothing to be seen: neither instances nor the ground at the eye's feet."""
+        gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
+        rise = np.tan(0.5 * camera.field_of_view)
+        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth for a distance in the picture's corners
+        for ground in self.stage.grounds:
+            if ground.level:
+                point, axes = place_of(ground, poses, 0)
+                gaps.append(corner * abs(float(axes[:, 2] @ (camera.position - point))))
+        return max(0.5 * min(gaps), 0.004 * camera.distance)
 
     def draw(self, view: View, target: Framebuffer) -> None:
         """Draw the picture into ``target``, which needs a color and a depth."""
@@ -233,10 +245,8 @@ class Renderer:
 
     def _place(self, ground: Ground, view: View, world: int) -> tuple[Array, Array]:
         """A point of a ground and its axes (columns), world frame."""
-        rotation = view.poses.rotation[world, ground.body]
-        point = view.poses.position[world, ground.body] + rotation @ ground.point
-        offset = np.zeros(3) if ground.level else self.stage.offsets[world]
-        return point + offset, rotation @ ground.axes
+        point, axes = place_of(ground, view.poses, world)
+        return point if ground.level else point + self.stage.offsets[world], axes
 
     def _draw_square(
         self, program: Program, ground: Ground, view: View, point: Array, axes: Array, height: float

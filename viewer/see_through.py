@@ -11,7 +11,7 @@ from gpusim.viewer.stage import Stage
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""A shape that hides more than this share of the bodies becomes glass."""
+"""A shape that hides more than this share of the bodies of any world becomes glass."""
 
 
 class SeeThrough:
@@ -29,7 +29,9 @@ class SeeThrough:
             low[chosen], high[chosen] = points.min(axis=0), points.max(axis=0)
         self._low, self._high = low[self._walls], high[self._walls]
         bodies = np.flatnonzero(stage.body != WORLD)
-        self._bodies = bodies[:: max(1, len(bodies) // _MOST_BODIES)]
+        bodies = bodies[np.argsort(stage.world[bodies], kind="stable")]
+        self._bodies = bodies[:: max(1, len(bodies) // (_MOST_BODIES * stage.num_worlds))]
+        self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:
         """Indices of the instances that hide bodies from ``eye`` (m, world frame).
@@ -50,4 +52,7 @@ class SeeThrough:
         second = (self._high[:, None] - origin[:, None]) / ray
         enter, leave = np.minimum(first, second).max(axis=2), np.maximum(first, second).min(axis=2)
         hidden = (enter < leave) & (leave > 0.0) & (enter < 0.98) & (enter > 0.0)
-        return self._walls[hidden.mean(axis=1) > _SHARE]
+        # a wall may hide its own world's bodies, or those of the worlds behind it
+        counts = np.diff(self._starts, append=len(self._bodies))
+        shares = np.add.reduceat(hidden, self._starts, axis=1, dtype=float) / counts
+        return self._walls[shares.max(axis=1) > _SHARE]

@@ -88,6 +88,7 @@ class Stage:
     Args:
         model: what to draw.
         num_worlds: how many copies stand side by side.
+        decoration: draw what has no shape too: bodies by their inertia, joints, springs, cylinders, stands.
 
     Attributes:
         batches: instances by mesh.
@@ -101,18 +102,21 @@ class Stage:
         offsets: (num_worlds, 3) by which each world is moved, m.
     """
 
-    def __init__(self, model: Model, num_worlds: int = 1) -> None:
+    def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True) -> None:
         self.model = model
         self.num_worlds = num_worlds
         self.up = up_of(model)
         machine = MachineParts(model)
         actuators = actuator_parts(model, machine)
         parts = [*(_shape_part(model, k, s) for k, s in enumerate(model.shapes) if s.kind != "plane")]
+        shapes = list(parts)
         parts += machine.parts + actuators[0]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
         parts += stands(model, machine, self.grounds, self.up)
-        spans = machine.spans + actuators[1]
-        self._arrange(parts, spans)
+        if decoration:
+            self._arrange(parts, machine.spans + actuators[1])
+        else:
+            self._arrange(shapes, [])
         self._radii: Array = np.zeros(0)
         self.offsets = np.zeros((num_worlds, 3))
         poses = Poses.from_model(model)

@@ -27,8 +27,11 @@ class Row:
     color: Color | None = None
 
 
-def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box:
+def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """A table in a corner, below or beside those that are there; long ones break into columns.
+
+    Where there is no room for all rows the last ones give way to one that counts them; where there is none for the
+    title and a row, the table is left out.
 
     Args:
         canvas: to draw on.
@@ -37,30 +40,67 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
         right, low: which corner.
 
     Returns:
-        What it covers.
+        What it covers; None where it was left out.
     """
-    line, gap = canvas.atlas.line_height + 1, max(3, canvas.atlas.size // 3)
-    head = line if title else 0
-    deepest = max(1, int((canvas.height - 4 * gap - head) // line))
-    columns = max(1, math.ceil(len(rows) / deepest))
-    length = math.ceil(len(rows) / columns)
-    parts = [rows[k * length : (k + 1) * length] for k in range(columns)]
-    widths = [_column_width(canvas, part) for part in parts]
-    inner = max(sum(widths) + 3 * gap * (columns - 1), canvas.atlas.width(title))
-    box = _free_corner(canvas, inner + 2 * gap, head + length * line + 2 * gap, gap, right, low)
-    canvas.taken.append(box)
-    canvas.rectangle(box, _SHEET)
-    base = box.y + gap + canvas.atlas.ascent
-    if title:
-        canvas.text(box.x + gap, base, title, _QUIET)
-    left = box.x + gap
-    if columns == 1:
-        widths = [inner]
-    for part, width in zip(parts, widths, strict=True):
-        for k, row in enumerate(part):
-            _add_row(canvas, row, left, base + head + k * line, width)
-        left += width + 3 * gap
-    return box
+    shown = len(rows)
+    while True:
+        some = [*rows[:shown], *([Row(f"{len(rows) - shown} more")] if shown < len(rows) else [])]
+        table = _Table.of(canvas, title, some)
+        box = _free_corner(canvas, table, right, low)
+        if box is not None:
+            canvas.taken.append(box)
+            table.draw(canvas, title, box)
+            return box
+        if shown <= 1:
+            return None
+        shown = shown // 2 if shown > 8 else shown - 1
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows in columns, measured.
+
+    Attributes:
+        parts: rows of each column.
+        widths: of the columns, pixels.
+        inner: width of everything, pixels.
+        head, line: height of the title and of a row, pixels.
+        gap: between things and around them, pixels.
+    """
+
+    parts: Sequence[Sequence[Row]]
+    widths: Sequence[float]
+    inner: float
+    head: int
+    line: int
+    gap: int
+
+    @classmethod
+    def of(cls, canvas: Canvas, title: str, rows: Sequence[Row]) -> _Table:
+        line, gap = canvas.atlas.line_height + 1, max(3, canvas.atlas.size // 3)
+        head = line if title else 0
+        deepest = max(1, int((canvas.height - 4 * gap - head) // line))
+        columns = max(1, math.ceil(len(rows) / deepest))
+        length = math.ceil(len(rows) / columns)
+        parts = [rows[k * length : (k + 1) * length] for k in range(columns)]
+        widths = [_column_width(canvas, part) for part in parts]
+        inner = max(sum(widths) + 3 * gap * (columns - 1), canvas.atlas.width(title))
+        return cls(parts, [inner] if columns == 1 else widths, inner, head, line, gap)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height, pixels."""
+        return self.inner + 2 * self.gap, self.head + len(self.parts[0]) * self.line + 2 * self.gap
+
+    def draw(self, canvas: Canvas, title: str, box: Box) -> None:
+        canvas.rectangle(box, _SHEET)
+        base, left = box.y + self.gap + canvas.atlas.ascent, box.x + self.gap
+        if title:
+            canvas.text(left, base, title, _QUIET)
+        for part, width in zip(self.parts, self.widths, strict=True):
+            for k, row in enumerate(part):
+                _add_row(canvas, row, left, base + self.head + k * self.line, width)
+            left += width + 3 * self.gap
 
 
 def add_notes(canvas: Canvas, lines: Sequence[str]) -> None:
@@ -90,10 +130,12 @@ def _add_row(canvas: Canvas, row: Row, left: float, base: float, width: float) -
     canvas.text(left + width - canvas.atlas.width(row.value), base, row.value, INK)
 
 
-def _free_corner(canvas: Canvas, width: float, height: float, gap: int, right: bool, low: bool) -> Box:
-    """The place nearest to a corner, down or up a column and then in the next one, that meets no other box."""
+def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box | None:
+    """The place nearest to a corner, down or up a column and then in the next one, that meets no other box; None for
+    no room in the picture."""
+    (width, height), gap = table.size, table.gap
     x = float(gap)
-    while True:
+    while x + width <= canvas.width - gap:
         y = float(gap)
         while y + height <= canvas.height - gap:
             top = canvas.height - y - height if low else y
@@ -103,5 +145,4 @@ def _free_corner(canvas: Canvas, width: float, height: float, gap: int, right: b
                 return box
             y = (canvas.height - hit.y if low else hit.y + hit.height) + gap
         x += max(0.25 * width, 8.0)
-        if x + width > canvas.width:  # no room: over what is there
-            return Box(canvas.width - gap - width if right else gap, float(gap), width, height)
+    return None

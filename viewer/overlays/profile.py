@@ -33,8 +33,13 @@ def profile_rows(frame: Frame) -> list[tuple[str, str]]:
 
 
 def contact_points(frame: Frame) -> int:
-    """Points of contact that the last step found in the worlds that are drawn, touching or near."""
+    """Points of contact that the last step found in the worlds that are drawn, touching or near.
+
+    Before the first step they are those that a trial step finds.
+    """
     assert frame.sim is not None
+    if not np.any(frame.sim.read_state()["time"]):
+        return len(frame.contacts or ())
     state, worlds = frame.sim.read_state(), list(frame.worlds)
     points, count = state["pair_points"][worlds], state["pair_count"][worlds]
     return int(points[np.arange(points.shape[1]) < count[:, None]].sum())
@@ -49,5 +54,5 @@ class ProfileOverlay(Overlay):
     description: ClassVar[str] = "simulation time, real-time factor, step and frame times, counts"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Asks the simulation for nothing that would cost a trial step."""
+        """Asks for nothing that would cost a trial step while the simulation runs."""
         add_panel(canvas, "profile", [Row(*row) for row in profile_rows(frame)], right=True)

@@ -72,6 +72,13 @@ def test_fitted_never_goes_forward_and_closest_does() -> None:
     assert closest(far, POINTS, 1.5).distance < 10.0
 
 
+def test_a_tower_seen_from_above_is_not_swollen_by_perspective() -> None:
+    tower = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (0.0, 9.0)])
+    camera = closest(frame_bounds((0.0, 0.0, 4.5), 5.0, 1.5, (0.0, -1e-3, 1.0)), tower, 1.5)
+    depth = camera.project(tower, 300, 200)[1]
+    assert depth.min() == pytest.approx(0.4 * depth.max())
+
+
 def test_orbit_starts_where_the_pinhole_stood() -> None:
     assert OrbitCamera.from_pinhole(CAMERA).pinhole().position == pytest.approx(CAMERA.position)
 

@@ -152,6 +152,73 @@ def test_following_a_body_keeps_it_in_its_place() -> None:
             eye.follow("bell")
 
 
+def test_the_eye_stays_above_the_ground_while_the_body_does() -> None:
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    b.add_shape_sphere(b.add_body(xform=Transform((0, 0, 3)), label="ball"), 0.2)
+    sim = Simulation(b.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    upwards = PinholeCamera((0, -4, 2), (0, 0, 3))
+    with Offscreen(sim, camera=upwards, **SIZE) as eye:
+        eye.follow("ball")
+        sim.write("body.ball.position", (0.0, 0.0, 0.2))
+        seen = eye.segmentation()
+        assert seen[60, 80] == 0 and (seen == 0).sum() > 50
+        assert np.isfinite(eye.depth()[-1]).all()  # the ground, from above
+        sim.write("body.ball.position", (0.0, 0.0, -5.0))  # through the ground: the eye goes along
+        assert eye.segmentation()[60, 80] == 0
+
+
+def wall_before_a_ball(num_worlds: int = 1) -> Simulation:
+    """A wall of the world 0.5 m before a ball, seen from the front."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    b.add_shape_box(-1, (0.6, 0.05, 0.4), xform=Transform((0.0, -0.5, 0.4)))
+    b.add_shape_sphere(b.add_body(xform=Transform((0, 0, 0.2)), label="ball"), 0.2)
+    return Simulation(b.finalize(), num_worlds, backend="numpy")
+
+
+FRONT = PinholeCamera((0.0, -4.0, 0.4), (0.0, 0.0, 0.3))
+
+
+def test_glass_is_glass_in_all_pictures_and_can_be_turned_off() -> None:
+    found = {}
+    for glass in (True, False):
+        with Offscreen(wall_before_a_ball(), camera=FRONT, glass=glass, **SIZE) as eye:
+            found[glass] = eye.image().astype(int), eye.depth(), eye.segmentation()
+    seen = found[True][2] == 0
+    assert seen.sum() > 50 and np.all(found[False][2] == -1)
+    assert np.abs(found[True][1][seen] - 3.9).max() < 0.15
+    assert np.abs(found[False][1][seen] - 3.45).max() < 0.02  # the wall's face, 0.45 m nearer than the ball's middle
+    # the ball's colors come through the glass
+    assert np.ptp(found[True][0][seen], axis=0).max() > 3 * np.ptp(found[False][0][seen], axis=0).max()
+
+
+def test_walls_of_every_world_become_glass() -> None:
+    with Offscreen(wall_before_a_ball(25), max_worlds=25, camera="front", **SIZE) as eye:
+        eye.image()
+        view = eye.stage
+        transforms = view.transforms(eye._current_poses())
+        hiding = eye._painting.renderer._see_through.hiding(transforms, np.array(eye.camera.position))
+        assert set(view.world[hiding]) == set(range(25))
+
+
+def test_decoration_can_be_left_out() -> None:
+    b = ModelBuilder()
+    base = b.add_body(1.0, (1, 1, 1), xform=Transform((0, 4, 1)))
+    b.add_shape_box(base, (0.3, 0.3, 0.3))
+    b.add_joint_prismatic(-1, base, axis=(1, 0, 0), parent_xform=Transform((0, 3, 1)))
+    b.add_body(1.0, (0.02, 0.02, 0.02), xform=Transform((1.0, 4, 1)))
+    seen = {}
+    for decoration in (True, False):
+        with Offscreen(b.finalize(), camera=LEVEL, decoration=decoration, **SIZE) as eye:
+            seen[decoration] = eye.segmentation()
+    assert set(np.unique(seen[True])) == {-1, 0, 1} and set(np.unique(seen[False])) == {-1, 0}
+    box = np.argwhere(seen[False] == 0)
+    (top, left), (bottom, right) = box.min(axis=0), box.max(axis=0)
+    assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)  # a whole square
+    assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)  # the rail runs before it
+
+
 def test_a_model_is_drawn_in_given_poses() -> None:
     model = pendulum()
     with Offscreen(model, camera=PinholeCamera((0, -5, 0), (0, 0, 0)), **SIZE) as eye:
@@ -174,6 +241,10 @@ def test_worlds_are_drawn_up_to_a_limit_or_by_choice() -> None:
             assert (eye.segmentation() == 0).any() == (world == 3)
     with pytest.raises(ViewerError, match="among 5 worlds"):
         Offscreen(sim, worlds=[5])
+    with pytest.raises(ViewerError, match="worlds is empty"):
+        Offscreen(sim, worlds=[])
+    with pytest.raises(ViewerError, match="twice"):
+        Offscreen(sim, worlds=[1, 1])
 
 
 def test_a_camera_of_a_scene_goes_back_until_everything_fits() -> None:
@@ -210,6 +281,12 @@ def test_unknown_names_are_refused() -> None:
         Offscreen(pendulum(), quality="softwear", **SIZE)
     with pytest.raises(UnknownNameError, match="front"):
         Offscreen(pendulum(), camera="frnt", **SIZE)
+    with Offscreen(pendulum(), overlays="labels", **SIZE) as eye:
+        assert eye.overlays == {"labels"}
+        with pytest.raises(UnknownNameError, match="'contacts'"):
+            eye.overlays = "contact"
+        with pytest.raises(ViewerError, match=r"PinholeCamera\(position, target\)"):
+            eye.look((1.0, 2.0, 3.0))  # type: ignore[arg-type]
 
 
 def test_closed_ones_say_so() -> None:

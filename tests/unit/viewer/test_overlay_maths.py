@@ -21,6 +21,7 @@ from gpusim.viewer.overlays.mass import support_of, whole_center
 from gpusim.viewer.overlays.panels import Row, add_panel
 from gpusim.viewer.overlays.placing import place_boxes
 from gpusim.viewer.overlays.pressure import bar_share
+from gpusim.viewer.overlays.profile import contact_points
 from gpusim.viewer.overlays.support import Level, convex_hull, margin
 from gpusim.viewer.stage import Poses, Stage
 from gpusim.viewer.text import GlyphAtlas, font_size
@@ -190,9 +191,31 @@ def test_tables_fill_a_corner_without_covering_each_other_or_leaving_the_picture
     boxes.append(add_panel(canvas, "d", rows[:2], right=True))
     boxes.append(add_panel(canvas, "e", rows[:2], low=True))
     for k, box in enumerate(boxes):
+        assert box is not None
         assert box.x >= 0 and box.y >= 0 and box.x + box.width <= 320 and box.y + box.height <= 180
         assert not any(box.meets(other) for other in boxes[:k])
-    assert boxes[3].x + boxes[3].width > 310 and boxes[4].y + boxes[4].height > 170
+    assert boxes[3] and boxes[4] and boxes[3].x + boxes[3].width > 310 and boxes[4].y + boxes[4].height > 170
+
+
+def test_contacts_are_counted_before_the_first_step_too() -> None:
+    sim = resting(num_worlds=2)
+    counts = [contact_points(frame_of(sim, (0, 1)))]
+    sim.step()
+    counts += [contact_points(frame_of(sim, (0, 1))), contact_points(frame_of(sim, (1,)))]
+    assert counts == [8, 8, 4]
+
+
+def test_tables_give_way_where_there_is_no_room() -> None:
+    rows = [Row(f"color {k}", str(k), (1.0, 0.0, 0.0)) for k in range(40)]
+    for width, height in ((90, 80), (60, 200), (400, 40), (20, 15)):
+        canvas = Canvas(CAMERA, width, height)
+        boxes = [add_panel(canvas, f"table {k}", rows, right=k == 2) for k in range(4)]
+        found = [box for box in boxes if box is not None]
+        assert found == canvas.taken and None in boxes
+        for k, box in enumerate(found):
+            assert box.x >= 0 and box.y >= 0 and box.x + box.width <= width and box.y + box.height <= height
+            assert not any(box.meets(other) for other in found[:k])
+    assert not found  # nothing can be read in 20 x 15 points
 
 
 # Letters.
