@@ -11,17 +11,19 @@ u_min, u_max: limits and stops. Every actuator is one file that adds its share.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from gpusim.actuators.steering import Steering
 from gpusim.model import validate
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.model.model import Model
     from gpusim.reference.work import Work
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
@@ -54,12 +56,17 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator: ``read(group, work)`` returns (num_worlds, n) or (num_worlds, n, k)."""
+    """A signal of an actuator: ``read(group, work)`` returns (num_worlds, n) or (num_worlds, n, k).
+
+    ``range`` tells the least and greatest value, in ``unit``, from the parameters of one actuator, for gauges; None
+    where nothing bounds the signal.
+    """
 
     name: str
     unit: str
     doc: str
     read: Callable[[Group, Work], Array]
+    range: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
 
 
 class AxisMaker(Protocol):
@@ -122,6 +129,17 @@ class ActuatorType:
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Value of a command before the user gives one."""
         return 0.0
+
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """How people move a command, and where it is safe; unless the kind says more, -1 to 1, and 0 is safe.
+
+        Args:
+            model: that the actuator is in.
+            spec: of the actuator.
+            name: of the command, as in ``commands``.
+        """
+        value = self.default_command(spec, name)
+        return Steering(lower=min(-1.0, value), upper=max(1.0, value))
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """The spec with what follows from the bodies' masses, which are known when the model is finalized."""

@@ -17,7 +17,7 @@ it adds the mean of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over t
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,11 +34,15 @@ from gpusim.actuators.base import (
     fitted_weight,
     register,
 )
+from gpusim.actuators.steering import Steering
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
 
 
 def read_command(group: Group, work: Work) -> Array:
@@ -87,10 +91,14 @@ class DcMotor(ActuatorType):
         StateVariable("drive", "N m", "s = M_s (u - w/w_idle) at t_n"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("command", "-", "voltage over its greatest value, -1 to 1", read_command),
+        Reading("command", "-", "voltage over its greatest value, -1 to 1", read_command, lambda p: (-1.0, 1.0)),
         Reading("speed", "rad/s", "rotor speed", read_speed),
         Reading("torque", "N m", "torque on the rotor", read_torque),
     )
+
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of the greatest voltage, -1 to 1; safe without voltage, to which a stick that is let go returns."""
+        return Steering(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""

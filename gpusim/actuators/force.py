@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.actuators.base import ActuatorType, Group, Parameter, Reading, register
+from gpusim.actuators.steering import Steering
 from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model import validate
@@ -16,7 +17,12 @@ from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array, Vector
 
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
 _XYZ = ("x", "y", "z")
+_SCALE = Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
+"""A share of the whole force or torque: it stays where it is put, and nothing pushes in an emergency stop."""
 
 
 def _vector(group: Group, name: str) -> Array:
@@ -64,6 +70,10 @@ class Force(ActuatorType):
         """The whole force."""
         return 1.0
 
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of the force, 0 to 1; safe at 0."""
+        return _SCALE
+
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
         """The body takes the place of the axis row: a force is no row."""
         return int(spec.params["body"])
@@ -94,6 +104,10 @@ class Torque(ActuatorType):
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """The whole torque."""
         return 1.0
+
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of the torque, 0 to 1; safe at 0."""
+        return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
         """The body takes the place of the axis row: a torque is no row."""

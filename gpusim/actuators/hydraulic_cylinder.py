@@ -9,18 +9,23 @@ charges the oil for motion that the load never makes; kept for comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.actuators import hydraulics
 from gpusim.actuators.base import ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
 from gpusim.actuators.spring import spring_law
+from gpusim.actuators.steering import Steering
 from gpusim.model import validate
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
 
 PAPERS_SUBSTEP = 1e-4
 # Share of the difference between the oil's and the geometry's stroke that is taken back each step.
@@ -45,6 +50,11 @@ def _command_reader(name: str) -> Any:
         return work.control[:, group.control[name]]
 
     return read
+
+
+def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
+    """Pressures between those of tank and supply, Pa; loads can push them beyond."""
+    return p["tank_pressure"], p["supply_pressure"]
 
 
 def read_velocity(group: Group, work: Work) -> Array:
@@ -129,15 +139,25 @@ class HydraulicCylinder(ActuatorType):
         ),  # fmt: skip
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("command", "-", "valve command, -1 to 1", _command_reader("command")),
-        Reading("brake", "-", "brake command, 0 to 1", _command_reader("brake")),
-        Reading("position", "m", "stroke", stroke),
+        Reading("command", "-", "valve command, -1 to 1", _command_reader("command"), lambda p: (-1.0, 1.0)),
+        Reading("brake", "-", "brake command, 0 to 1", _command_reader("brake"), lambda p: (0.0, 1.0)),
+        Reading("position", "m", "stroke", stroke, lambda p: (p["stroke_min"], p["stroke_max"])),
         Reading("velocity", "m/s", "rate of the stroke", read_velocity),
-        Reading("pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a")),
-        Reading("pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b")),
-        Reading("spool", "-", "spool position", _state_reader("spool")),
+        Reading("pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a"), _supplied),
+        Reading("pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"), _supplied),
+        Reading("spool", "-", "spool position", _state_reader("spool"), lambda p: (-1.0, 1.0)),
         Reading("force", "N", "S_A p_A - S_B p_B - k v", read_force),
     )
+
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """The valve: share of the spool's travel, -1 (in) to 1 (out), safe in the middle. The brake: on is safe.
+
+        A brake without force changes nothing.
+        """
+        if name == "brake":
+            idle = float(spec.params["brake_force"]) == 0.0
+            return Steering(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
+        return Steering(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The line between the pins."""

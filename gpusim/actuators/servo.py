@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,11 +20,21 @@ from gpusim.actuators.base import (
     register,
 )
 from gpusim.actuators.spring import spring_law
+from gpusim.actuators.steering import Steering
+from gpusim.joints.base import DISTANCE, TRANSLATION, UNITS
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
+"""Half of the range that people are offered for a position without limits, m; of a turn half a turn, rad."""
+_FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
+"""Greatest velocity that people are offered, m/s; of a turn half a turn per second, rad/s."""
 
 
 def read_target(group: Group, work: Work) -> Array:
@@ -59,6 +70,20 @@ class Servo(ActuatorType):
         """The target given to the builder."""
         return float(spec.params["target"])
 
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        """A position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
+
+        A velocity is safe at zero. A position is safe where the joint is: zero would be a pose to jump to.
+        """
+        joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
+        kind, target = model.coordinates[joint][axis].kind, float(spec.params["target"])
+        if spec.params["follows_velocity"] > 0.5:
+            most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
+            return Steering(lower=-most, upper=most, unit=f"{UNITS[kind]}/s")
+        lower, upper = _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
+        measured = f"joint.{model.joints[joint].label}.position", axis
+        return Steering(lower, upper, safe=None, unit=UNITS[kind], springs=False, measured=measured)
+
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
@@ -86,6 +111,17 @@ class Servo(ActuatorType):
         if limited.any():
             most = np.where(limited, work.kick_time * np.where(limited, p["effort_limit"], 0.0), 0.0)
             work.add_clamped_law(group, np.where(limited, impulse, 0.0), np.where(limited, slope, 0.0), most)
+
+
+def _position_range(model: Model, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
+    """Limits of a joint coordinate, ``free`` on a side without; with the first target inside."""
+    params = model.joints[joint].params
+    lower, upper = (
+        float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
+    )
+    lower = min(lower if math.isfinite(lower) else -free, target)
+    upper = max(upper if math.isfinite(upper) else free, target)
+    return (lower, upper) if lower < upper else (lower - free, upper + free)
 
 
 assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it

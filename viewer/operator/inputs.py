@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,16 +10,10 @@ import numpy as np
 from gpusim.actuators.base import actuator_type
 from gpusim.model import validate
 from gpusim.model.model import Model
-from gpusim.model.specs import ActuatorSpec
 from gpusim.viewer.operator.recording import Value
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
-
-_FREE_RANGE = {"angle": math.pi, "translation": 1.0, "distance": 1.0}
-"""Half the range of a position target without limits, rad or m."""
-_FREE_SPEED = {"angle": math.pi, "translation": 1.0, "distance": 1.0}
-"""Greatest velocity target that a slider offers, rad/s or m/s."""
 
 
 @dataclass(frozen=True)
@@ -95,75 +87,15 @@ def safe_value(item: Input, sim: Simulation) -> Value:
     return values[0] if len(values) == 1 else values
 
 
-Rule = Callable[[Model, ActuatorSpec, Input], Input]
-"""What is known of one command of one kind of actuator."""
-
-
 def command_inputs(model: Model) -> dict[str, Input]:
-    """An input for every command of a model, in the order of its columns.
-
-    Commands of kinds that are not known here go from -1 to 1 about zero.
-    """
+    """An input for every command of a model, in the order of its columns, as its kind of actuator declares it."""
     found: dict[str, Input] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
         for number, command in enumerate(kind.commands):
             label = spec.label if number == 0 else f"{spec.label}.{command}"
             reading = next((r for r in kind.readings if r.name == command), None)
-            value = float(kind.default_command(spec, command))
-            plain = Input(label, min(-1.0, value), max(1.0, value), value, doc=reading.doc if reading else "")
-            rule = _RULES.get((spec.kind, command))
-            found[label] = rule(model, spec, plain) if rule else plain
+            steering = vars(kind.steering(model, spec, command))
+            initial = float(kind.default_command(spec, command))
+            found[label] = Input(label, initial=initial, doc=reading.doc if reading else "", **steering)
     return found
-
-
-def _brake(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
-    """On or off; on is safe."""
-    idle = float(spec.params["brake_force"]) == 0.0
-    return replace(plain, lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
-
-
-def _scale(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
-    """A factor on a force: it stays where it is put."""
-    return replace(plain, lower=0.0, springs=False)
-
-
-def _target(model: Model, spec: ActuatorSpec, plain: Input) -> Input:
-    joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
-    kind = model.coordinates[joint][axis].kind
-    length = kind in ("translation", "distance")
-    initial = float(spec.params["target"])
-    if spec.params["follows_velocity"] > 0.5:
-        most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(initial))
-        return replace(plain, lower=-most, upper=most, unit="m/s" if length else "rad/s")
-    lower, upper = _position_range(model, joint, axis, initial, _FREE_RANGE.get(kind, math.pi))
-    # a robot that is told "zero" jumps to its zero pose; it is safe where it is
-    return replace(
-        plain,
-        lower=lower,
-        upper=upper,
-        safe=None,
-        unit="m" if length else "rad",
-        springs=False,
-        measured=(f"joint.{model.joints[joint].label}.position", axis),
-    )
-
-
-def _position_range(model: Model, joint: int, axis: int, initial: float, free: float) -> tuple[float, float]:
-    params = model.joints[joint].params
-    lower, upper = (
-        float(np.ravel(params.get(name, none))[axis])
-        for name, none in (("limit_lower", [-math.inf] * 6), ("limit_upper", [math.inf] * 6))
-    )
-    lower = lower if math.isfinite(lower) else -free
-    upper = upper if math.isfinite(upper) else free
-    lower, upper = min(lower, initial), max(upper, initial)
-    return (lower, upper) if lower < upper else (lower - free, upper + free)
-
-
-_RULES: dict[tuple[str, str], Rule] = {
-    ("cylinder", "brake"): _brake,
-    ("force", "scale"): _scale,
-    ("torque", "scale"): _scale,
-    ("servo", "target"): _target,
-}

@@ -1,30 +1,13 @@
-"""Ranges of signals, for gauges: from the parameters of what they belong to."""
+"""Ranges of signals, for gauges: from the joints' limits, and what kinds of actuators tell of their readings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from gpusim.actuators.base import actuator_type
 from gpusim.model.model import Model
-
-Params = Mapping[str, Any]
-_STROKE = ("stroke_min", "stroke_max")
-_PRESSURE = ("tank_pressure", "supply_pressure")
-
-_ACTUATORS: dict[tuple[str, str], Callable[[Params], tuple[float, float]]] = {
-    ("cylinder", "position"): lambda p: (p[_STROKE[0]], p[_STROKE[1]]),
-    ("cylinder", "pressure_a"): lambda p: (p[_PRESSURE[0]], p[_PRESSURE[1]]),
-    ("cylinder", "pressure_b"): lambda p: (p[_PRESSURE[0]], p[_PRESSURE[1]]),
-    ("cylinder", "command"): lambda p: (-1.0, 1.0),
-    ("cylinder", "spool"): lambda p: (-1.0, 1.0),
-    ("cylinder", "brake"): lambda p: (0.0, 1.0),
-    ("motor", "command"): lambda p: (-1.0, 1.0),
-}
-"""Least and greatest value by signal; others have none that is known."""
 
 
 def signal_range(model: Model, name: str) -> tuple[float, float] | None:
@@ -39,13 +22,21 @@ def signal_range(model: Model, name: str) -> tuple[float, float] | None:
     found: tuple[float, float] | None = None
     if prefix == "joint" and reading == "position":
         found = _joint_range(model, label)
-    elif rule := _ACTUATORS.get((prefix, reading)):
-        spec = next((s for s in model.actuators if s.label == label and actuator_type(s.kind).prefix == prefix), None)
-        found = rule(spec.params) if spec is not None else None
+    else:
+        found = _actuator_range(model, prefix, label, reading)
     if found is None:
         return None
     lower, upper = (float(value) for value in found)
     return (lower, upper) if math.isfinite(lower) and math.isfinite(upper) and lower < upper else None
+
+
+def _actuator_range(model: Model, prefix: str, label: str, name: str) -> tuple[float, float] | None:
+    for spec in model.actuators:
+        kind = actuator_type(spec.kind)
+        if spec.label == label and kind.prefix == prefix:
+            reading = next((reading for reading in kind.readings if reading.name == name), None)
+            return reading.range(spec.params) if reading is not None and reading.range is not None else None
+    return None
 
 
 def _joint_range(model: Model, label: str) -> tuple[float, float] | None:
