@@ -1,4 +1,4 @@
-"""What a ray hits: instances of a stage, triangle by triangle, without OpenGL."""
+"""What a ray hits: instances of a stage, triangle by triangle, and its grounds, without OpenGL."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
+from gpusim.viewer.floor import Ground, place_of
 from gpusim.viewer.meshes import MeshSource
 from gpusim.viewer.see_through import SeeThrough
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.stage import Poses, Stage
 
 _SEGMENTS = 24
 """Round shapes are hit where a picture of so many segments shows them."""
@@ -41,14 +42,21 @@ class Picker:
         self._stage = stage
         self._see_through = SeeThrough(stage)
 
-    def pick(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """The body that a ray meets first; None where it meets none, or a thing of the world before.
+    def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
+        """The body that a ray meets first; None where it meets none, or a ground or thing of the world before.
 
         Args:
             transforms: (instances, 3, 4) of the frame.
+            poses: the same of the bodies.
             eye: where the ray begins, m.
             ray: its unit direction.
         """
+        met = [self._instance(transforms, eye, ray), self._ground(poses, eye, ray)]
+        hit = min((hit for hit in met if hit is not None), key=lambda hit: hit.distance, default=None)
+        return None if hit is None or hit.body == WORLD else hit
+
+    def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
+        """The nearest instance that is no glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # drawn as glass
         nearest, found = np.inf, -1
@@ -59,10 +67,34 @@ class Picker:
                 distance = _distance(batch.mesh, transforms[instance], eye, ray)
                 if distance < nearest:
                     nearest, found = distance, int(instance)
-        if found < 0 or self._stage.body[found] == WORLD:
+        if found < 0:
             return None
         body, world = int(self._stage.body[found]), int(self._stage.world[found])
         return Hit(body, world, eye + nearest * ray, float(nearest))
+
+    def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
+        """The nearest solid ground; the floor that is there for the picture alone hides nothing."""
+        nearest: Hit | None = None
+        for ground in self._stage.grounds:
+            # a level ground reaches the horizon, under all worlds
+            for world in range((1 if ground.level else self._stage.num_worlds) if ground.solid else 0):
+                point, axes = place_of(ground, poses, world)
+                if not ground.level:
+                    point = point + self._stage.offsets[world]
+                distance = _to_ground(ground, point, axes, eye, ray)
+                if distance < (np.inf if nearest is None else nearest.distance):
+                    nearest = Hit(ground.body, world, eye + distance * ray, distance)
+        return nearest
+
+
+def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array) -> float:
+    """Along the ray to a ground where its picture is; inf for nowhere. From below only level ones are drawn."""
+    height, sinking = float(axes[:, 2] @ (eye - point)), -float(axes[:, 2] @ ray)
+    if height * sinking <= 0.0 or (height < 0.0 and not ground.level):
+        return float("inf")
+    distance = height / sinking
+    beside = np.abs(axes[:, :2].T @ (eye + distance * ray - point))
+    return distance if ground.level or beside.max() <= ground.half else float("inf")
 
 
 @lru_cache(maxsize=512)
