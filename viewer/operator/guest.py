@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from gpusim.errors import GpusimError
 from gpusim.viewer.operator.operator import Operator
 
 if TYPE_CHECKING:
@@ -35,5 +37,8 @@ class OperatorGuest:
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """Write what is recorded."""
-        self.operator.stop_recording()
+        """Write what is recorded; where that fails it is a warning, so that the window still closes."""
+        try:
+            self.operator.stop_recording()
+        except GpusimError as error:
+            warnings.warn(str(error), stacklevel=2)

@@ -15,6 +15,17 @@ KEYS: dict[str, int] = {
 """glfw's codes by the names that mapping files use."""
 NAMES = {code: name for name, code in KEYS.items()}
 """The other way round."""
+_SIGNS = {
+    **{"LEFT_BRACKET": "[", "RIGHT_BRACKET": "]", "COMMA": ",", "MINUS": "-", "PERIOD": ".", "SLASH": "/"},
+    **{"SEMICOLON": ";", "EQUAL": "="},
+}
+
+
+def window_name(key: str) -> str:
+    """The window's name (gpusim/viewer/window/screen.py) of a key of mapping files."""
+    return _SIGNS.get(key, key.lower())
+
+
 STOP_KEY = "E"
 """Emergency stop; with shift: release it."""
 RESERVED = (STOP_KEY, "ESCAPE", "SPACE", "TAB")

@@ -12,9 +12,10 @@ from typing import Any
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
+from gpusim.viewer.key_list import key_words
 from gpusim.viewer.operator.gamepad import AXES, BUTTONS
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.keys import KEYS, RESERVED
+from gpusim.viewer.operator.keys import KEYS, RESERVED, window_name
 
 MODES = ("spring", "rate", "switch")
 STOP_BUTTON = "back"
@@ -68,6 +69,12 @@ class Binding:
         _check_part(element, "button", self.button, BUTTONS)
         if not (self.keys or self.axis or self.button):
             raise validate.fail(element, "it has no keys, axis or button", "give at least one of them")
+
+    @property
+    def moved_by(self) -> str:
+        """Keys, stick and button for people, e.g. "A D, left x"."""
+        keys = " ".join(key_words(window_name(key)) for key in self.keys)
+        return ", ".join(part for part in (keys, *(x.replace("_", " ") for x in (self.axis, self.button))) if part)
 
     def _check_keys(self, element: str) -> None:
         if isinstance(self.keys, str) or not all(isinstance(key, str) for key in self.keys) or len(self.keys) > 2:

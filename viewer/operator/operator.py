@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.model import validate
+from gpusim.viewer.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
 from gpusim.viewer.operator.inputs import Input, command_inputs, safe_value
-from gpusim.viewer.operator.keys import NAMES, STOP_KEY
+from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
 from gpusim.viewer.operator.mapping import InputMapping
 from gpusim.viewer.operator.patterns import choose_mapping
 from gpusim.viewer.operator.recording import OperatorRecording
@@ -46,6 +48,7 @@ class Operator:
         mapping: what keys and sticks do.
         stopped: whether the emergency stop is latched.
         note: one line for the user about the last event, or empty.
+        recorded: file of the last recording that was written; None before the first.
 
     Raises:
         ModelError, UnknownNameError: the mapping is bad.
@@ -65,8 +68,14 @@ class Operator:
         self.note = ""
         self._wish = mapping
         self._added: dict[str, Input] = {}
+        self.recorded: Path | None = None
         self._taker: Taker | None = None
         self._player: Player | None = None
+        self._played = ""
+        self._own_keys: dict[tuple[str, bool], tuple[str, Callable[[], None]]] = {
+            (STOP_KEY, False): ("emergency stop", lambda: self.emergency_stop("keyboard")),
+            (STOP_KEY, True): ("release the stop", self.release_stop),
+        }
         self._adopt(sim, scene, parameters)
         self.use_mapping(mapping)
         self.reset()
@@ -76,7 +85,7 @@ class Operator:
 
         A mapping that does not fit its commands gives way to the automatic one; ``note`` tells.
         """
-        self.stop_recording()
+        self._end_recording()
         self._adopt(sim, scene, parameters)
         why = ""
         try:
@@ -214,11 +223,24 @@ class Operator:
             Whether it means something to the operator; all others are the window's.
         """
         name = NAMES.get(code, "")
-        if name == STOP_KEY:
+        if own := self._own_keys.get((name, shift)):
             if down:
-                self.release_stop() if shift else self.emergency_stop("keyboard")
+                own[1]()
             return True
         return self.devices.key(name, down)
+
+    def key_groups(self) -> list[KeyGroup]:
+        """What keys, sticks and buttons drive, with the commands' names."""
+        own = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in self._own_keys.items()]
+        pad = KeyLine(f"gamepad {self.mapping.stop_button}", own[0].what)
+        drives = [KeyLine(binding.moved_by, binding.command) for binding in self.mapping.bindings]
+        title = f"Commands ({self.mapping.name}, {'gamepad connected' if self.devices.connected else 'no gamepad'})"
+        return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
+
+    def taken_keys(self) -> Collection[str]:
+        """Names (the window's) of the keys that are the operator's; with Ctrl they are the window's."""
+        driving = {key for binding in self.mapping.bindings for key in binding.keys}
+        return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
     def let_go(self) -> None:
         """Take all keys for released: the window has lost the keyboard."""
@@ -279,8 +301,11 @@ class Operator:
             self.stop_replay("replay finished")
 
     def reset(self) -> None:
-        """After the simulation was reset: all inputs as at first; a latched emergency stop stays. Ends a recording."""
-        self.stop_recording()
+        """After the simulation was reset: all inputs as at first; a latched emergency stop stays.
+
+        Ends a recording; where its file cannot be written, ``note`` tells.
+        """
+        self._end_recording()
         self.stop_replay("")
         self._channels.reset()
         if self.stopped:
@@ -298,8 +323,17 @@ class Operator:
         """Whether a recording is replayed."""
         return self._player is not None
 
-    def record(self, path: str | os.PathLike[str]) -> None:
+    @property
+    def tape(self) -> str:
+        """Name of the file that is recorded or replayed; empty for none."""
+        return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
+
+    def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
         """Record every change from here on. A run that is to be repeated exactly begins with a reset.
+
+        Args:
+            path: of the file.
+            keep: where there is such a file it stays: the recording gets the next free name, e.g. drive-2.jsonl.
 
         Raises:
             ModelError: the file cannot be written there.
@@ -312,20 +346,30 @@ class Operator:
             self._parameters,
             self.sim.time,
         )
-        self._taker = Taker(head, path)
+        self._taker = Taker(head, path, keep)
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
 
     def stop_recording(self) -> OperatorRecording | None:
         """End a recording and write its file; None where none runs.
 
         Raises:
-            OSError: the disk fails.
+            ModelError: the file cannot be written; the recording goes on, so that it may be tried again.
         """
         if self._taker is None:
             return None
-        taker, self._taker = self._taker, None
-        self.note = f"recorded {taker.path}"
-        return taker.finish()
+        recording = self._taker.finish()
+        self.recorded = self._taker.path
+        self.note = f"recorded {self.recorded}"
+        self._taker = None
+        return recording
+
+    def _end_recording(self) -> None:
+        """Where time goes back, nothing can go on."""
+        try:
+            self.stop_recording()
+        except ModelError as error:
+            self.note = str(error)
+        self._taker = None
 
     def replay(self, source: str | os.PathLike[str] | OperatorRecording) -> None:
         """Do again what was recorded; any touch ends it.
@@ -339,6 +383,7 @@ class Operator:
         if self.stopped:
             raise validate.fail("replay", "the emergency stop is latched", "release it first")
         self._player = Player(recording, self.sim, self.inputs)
+        self._played = "" if isinstance(source, OperatorRecording) else Path(source).name
         self.note = ""
 
     def stop_replay(self, why: str = "replay ended") -> None:

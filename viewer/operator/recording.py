@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,25 @@ class OperatorRecording:
         with atomic_file(check_output_file(path, (SUFFIX,), "operator recording")) as stream:
             stream.write(text.encode())
 
+    def save_new(self, path: str | os.PathLike[str], base: str | os.PathLike[str]) -> Path:
+        """Write a file that has not been there; where one is by now, under the next free name of ``base``.
+
+        Returns:
+            The name that it has got.
+
+        Raises:
+            ModelError, OSError: as of :meth:`save`.
+        """
+        file = check_output_file(path, (SUFFIX,), "operator recording")
+        while not _reserved(file):
+            file = next_free(base)
+        try:
+            self.save(file)
+        except BaseException:
+            file.unlink()
+            raise
+        return file
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OperatorRecording:
         """Read a file.
@@ -93,6 +113,38 @@ class OperatorRecording:
         if not lines or lines[0].get("format") != FORMAT or lines[0].get("version") != VERSION:
             raise validate.fail(element, "it does not begin like one", "give a file that a viewer has recorded")
         return _from_lines(cls, element, lines)
+
+
+def next_free(base: str | os.PathLike[str]) -> Path:
+    """``base``, or where there are such files NAME-2.jsonl, NAME-3.jsonl and so on: the one after the last."""
+    path = Path(base)
+    last = max((number for number, _ in _numbered(path)), default=0)
+    return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
+
+
+def newest(base: str | os.PathLike[str]) -> Path | None:
+    """The file of these names that was written last; None where there is none."""
+    found = [(file.stat().st_mtime_ns, number, file) for number, file in _numbered(Path(base)) if file.is_file()]
+    return max(found)[2] if found else None
+
+
+def _numbered(path: Path) -> list[tuple[int, Path]]:
+    """Number and path of each file that is called like ``path``, which is number 1; none where the folder is gone."""
+    name = re.compile(re.escape(path.stem) + r"(?:-([1-9]\d*))?" + re.escape(path.suffix))
+    try:
+        files = list(path.parent.iterdir())
+    except OSError:
+        return []
+    return [(int(match[1] or 1), file) for file in files if (match := name.fullmatch(file.name))]
+
+
+def _reserved(file: Path) -> bool:
+    """Make an empty file, if there is none: whoever else looks for a free name passes over it."""
+    try:
+        with open(file, "x"):
+            return True
+    except FileExistsError:
+        return False
 
 
 def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str, Any]]) -> OperatorRecording:

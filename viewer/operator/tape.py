@@ -11,7 +11,7 @@ from gpusim.errors import unknown_name
 from gpusim.model import validate
 from gpusim.recording.files import check_output_file
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.recording import SUFFIX, OperatorRecording, Value
+from gpusim.viewer.operator.recording import SUFFIX, OperatorRecording, Value, next_free
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 class Taker:
     """Makes a recording.
+
+    Args:
+        recording: gets the changes.
+        path: of the file.
+        keep: where there is such a file it stays, and the next free name is taken.
 
     Attributes:
         step: number of the next step, from the beginning of the recording.
@@ -28,9 +33,11 @@ class Taker:
         ModelError: the file cannot be written there.
     """
 
-    def __init__(self, recording: OperatorRecording, path: str | os.PathLike[str]) -> None:
-        self.path: Path = check_output_file(path, (SUFFIX,), "operator recording")
+    def __init__(self, recording: OperatorRecording, path: str | os.PathLike[str], keep: bool = False) -> None:
+        chosen = next_free(path) if keep else path
+        self.path: Path = check_output_file(chosen, (SUFFIX,), "operator recording")
         self.step = 0
+        self._base = path if keep else None
         self._recording = recording
 
     def note(self, name: str, value: Value | None) -> None:
@@ -38,9 +45,20 @@ class Taker:
         self._recording.note(self.step, name, value)
 
     def finish(self) -> OperatorRecording:
-        """Write the file."""
+        """Write the file; may be tried again where that failed.
+
+        Raises:
+            ModelError: it cannot be written.
+        """
         self._recording.steps = self.step
-        self._recording.save(self.path)
+        try:
+            if self._base is None:
+                self._recording.save(self.path)
+            else:
+                self.path = self._recording.save_new(self.path, self._base)
+        except OSError as error:
+            rule = f"it cannot be written ({error.strerror or error})"
+            raise validate.fail(f"operator recording {str(self.path)!r}", rule, "make room there") from error
         return self._recording
 
 

@@ -17,22 +17,26 @@ def draw(desk: Desk, operator: Operator) -> None:
     if not shown:
         imgui.text_disabled("no commands")
         return
+    if operator.sim.num_worlds > 1:
+        widgets.heading("Commands", f"to all {operator.sim.num_worlds} worlds")
+        imgui.set_item_tooltip(f"values and gauges are those of {desk.which_world()}: click a body of another one")
     imgui.begin_disabled(operator.stopped)
     for item in shown:
         imgui.push_id(item.name)
-        _head(operator, item)
+        value = operator.value(item.name, desk.world)
+        _head(operator, item, value)
         if item.switch:
-            _switch(operator, item)
+            _switch(operator, item, value)
         else:
-            _slider(operator, item)
+            _slider(operator, item, value)
         widgets.mark(desk.places, f"command {item.name}")
         imgui.pop_id()
     imgui.end_disabled()
 
 
-def _head(operator: Operator, item: Input) -> None:
+def _head(operator: Operator, item: Input, value: float) -> None:
     """Name, value and unit; who set it, as color."""
-    value, source = operator.value(item.name), operator.source(item.name)
+    source = operator.source(item.name)
     span = item.upper - item.lower
     text = number(value, span, "+" if item.lower < 0.0 else "")
     text = ("on" if value > 0.5 * (item.lower + item.upper) else "off") if item.switch else text
@@ -63,14 +67,13 @@ def _hint(operator: Operator, item: Input, source: str) -> str:
     lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or nobody}"]
     for binding in operator.mapping.bindings:
         if binding.command == item.name:
-            parts = [" / ".join(binding.keys), binding.axis or binding.button]
-            lines.append("moved by: " + ", ".join(part for part in parts if part))
+            lines.append(f"moved by: {binding.moved_by}")
     if source and not item.switch:
         lines.append("right button: let go")
     return "\n".join(lines).replace("%", "%%")
 
 
-def _slider(operator: Operator, item: Input) -> None:
+def _slider(operator: Operator, item: Input, value: float) -> None:
     """Thin, without text, with a mark at zero; the right mouse button gives the input back."""
     source = operator.source(item.name)
     f = imgui.get_font_size()
@@ -80,7 +83,7 @@ def _slider(operator: Operator, item: Input) -> None:
     imgui.push_font(None, 0.8 * f)
     imgui.set_next_item_width(-1.0)
     flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
-    moved, value = imgui.slider_float("##value", operator.value(item.name), item.lower, item.upper, "", flags)
+    moved, value = imgui.slider_float("##value", value, item.lower, item.upper, "", flags)
     imgui.pop_font()
     imgui.pop_style_color()
     imgui.pop_style_var()
@@ -103,10 +106,10 @@ def _zero_mark(item: Input) -> None:
     draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), look.color(look.FAINT))
 
 
-def _switch(operator: Operator, item: Input) -> None:
+def _switch(operator: Operator, item: Input, value: float) -> None:
     """On or off, in the line of the name."""
     f = imgui.get_font_size()
-    on = operator.value(item.name) > 0.5 * (item.lower + item.upper)
+    on = value > 0.5 * (item.lower + item.upper)
     imgui.same_line(imgui.get_cursor_pos().x + widgets.wide() - 1.8 * f)
     width, height = 1.8 * f, 0.95 * f
     pressed = imgui.invisible_button("##switch", (width, imgui.get_frame_height()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.errors import GpusimError
+from gpusim.model import validate
 from gpusim.scene import ParameterInfo
+from gpusim.viewer.key_list import KeyGroup
 from gpusim.viewer.operator import Operator
+from gpusim.viewer.operator.recording import newest
 from gpusim.viewer.overlays import Overlay, overlays
 from gpusim.viewer.panel.history import History
 from gpusim.viewer.panel.layout import Area
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.session import Session
 
 RECORDING = "operator.jsonl"
-"""Name of the operator's recording, in the current folder."""
+"""Name of the operator's first recording, in the current folder; the next one is operator-2.jsonl."""
 
 
 @dataclass
@@ -34,13 +37,17 @@ class Desk:
         parameters: of the scene; empty for robots.
         values: their present values in words, which the person may edit.
         shown: names of the overlays that are on; shared with the window.
+        worlds: numbers of the worlds that are drawn.
+        world: the one whose commands and signals are shown.
         overlays: all there are.
         jitter: root mean square lateness of the frames, s; None where nothing is paced.
-        record_path: file of the operator's recording.
-        message: one line for the person about the last thing done here.
+        record_path: of the operator's first recording; later ones have a number in their name.
+        message: one line for the person about the last restart.
+        problem: why the last recording or replay of commands could not be; empty if it could.
+        keys: tells all that keys and mouse do in a window; None where there is none.
         places: where things were drawn in the last frame, in the units of the cursor: "stop", "run", "step", "reset",
-            "slower", "faster", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and "command lift",
-            "parameter mass", "overlay contacts" and so on.
+            "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and
+            "command lift", "parameter mass", "overlay contacts" and so on.
     """
 
     session: Session
@@ -48,10 +55,14 @@ class Desk:
     parameters: Sequence[ParameterInfo] = ()
     values: dict[str, str] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
+    worlds: Sequence[int] = (0,)
+    world: int = 0
     overlays: Sequence[Overlay] = field(default_factory=overlays)
     jitter: float | None = None
     record_path: Path = Path(RECORDING)
     message: str = ""
+    problem: str = ""
+    keys: Callable[[], Sequence[KeyGroup]] | None = None
     places: dict[str, Area] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,18 +78,30 @@ class Desk:
         return source if isinstance(source, Live) else None
 
     def history(self) -> History | None:
-        """The signals of the simulation that runs now."""
+        """The signals of the simulation that runs now, in the worlds that are drawn."""
         live = self.live
         if live is None:
             return None
-        if self._history is None or self._history[0] is not live:
-            self._history = live, History(live.sim, live.scene.plots)
+        if self._history is None or self._history[0] is not live or self._history[1].worlds != tuple(self.worlds):
+            self._history = live, History(live.sim, live.scene.plots, self.worlds)
+        self._history[1].show(self.world)
         return self._history[1]
+
+    def which_world(self) -> str:
+        """The world that is shown, in words: "world 3 of 64"; empty where there is but one."""
+        count = self.session.source.num_worlds
+        return f"world {self.world} of {count}" if count > 1 else ""
+
+    def all_keys(self) -> Sequence[KeyGroup]:
+        """What keys and mouse do; without a window, those of the operator."""
+        if self.keys is not None:
+            return self.keys()
+        return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
         """In words, and whether all is well."""
         if self.live is None:
-            return "recording", True
+            return "playback", True
         word = np.asarray(self.live.sim.health_word())
         if failed := int(np.count_nonzero(word & 1)):
             return ("failed" if word.size == 1 else f"{failed} of {word.size} worlds failed"), False
@@ -113,24 +136,33 @@ class Desk:
                 self.operator.stop_recording()
             else:
                 self.reset()
-                self.operator.record(self.record_path)
-                self.operator.note = f"recording {self.record_path}"
-        except (GpusimError, OSError) as error:
-            self.operator.note = str(error)
+                self.operator.record(self.record_path, keep=True)
+            self.problem = ""
+        except GpusimError as error:
+            self.problem = str(error)
 
     def toggle_replay(self) -> None:
-        """Repeat the recording from a reset on, or end the replay."""
+        """Repeat the newest recording of this session, or else of the folder, from a reset on; or end the replay."""
         if self.operator is None:
             return
         if self.operator.replaying:
             self.operator.stop_replay()
             return
         try:
+            self.operator.stop_recording()
+            file = self._newest(self.operator.recorded)
             self.reset()
-            self.operator.replay(self.record_path)
-            self.operator.note = f"replaying {self.record_path}"
+            self.operator.replay(file)
+            self.problem = ""
         except GpusimError as error:
-            self.operator.note = str(error)
+            self.problem = str(error)
+
+    def _newest(self, recorded: Path | None) -> Path:
+        found = recorded if recorded is not None and recorded.is_file() else newest(self.record_path)
+        if found is None:
+            rule = f"there is no {self.record_path.name} in {str(self.record_path.parent.resolve())!r}"
+            raise validate.fail("replay", rule, "press Record first")
+        return found
 
 
 def words(value: Any) -> str:

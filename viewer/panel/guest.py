@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from gpusim.viewer.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.guest import RELEASED, OperatorGuest
-from gpusim.viewer.operator.keys import KEYS
+from gpusim.viewer.operator.keys import KEYS, window_name
 from gpusim.viewer.panel.desk import Desk
 from gpusim.viewer.panel.layout import Area
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.panel.panel import Panel
     from gpusim.viewer.window.window import Shown, Window
 
-TOGGLE = KEYS["TAB"]
+TOGGLE = "TAB"
 """Shows and hides the panel."""
 
 
@@ -35,6 +37,13 @@ class PanelGuest:
         self._window = window
         self._cursor = (0.0, 0.0)
         self._held = 0
+        self._look()
+
+    def _look(self) -> None:
+        """The panel shows the world of the picked body, else the first that is drawn."""
+        desk, sight = self.panel.desk, self._window.sight
+        desk.worlds = sight.worlds
+        desk.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Area:
         """What is left to the scene of a window of a size, in the units of the cursor."""
@@ -74,17 +83,30 @@ class PanelGuest:
             self.panel.events.key(code, action != RELEASED, bits)
             # a key that was held before must not stay down for the others
             return action != RELEASED
-        if code == TOGGLE:
+        if code == KEYS[TOGGLE]:
             if action != RELEASED:
                 self.panel.visible = not self.panel.visible
             return True
         return False
 
+    def key_groups(self) -> list[KeyGroup]:
+        """What the panel's key and the mouse on it do."""
+        lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
+        if self.panel.desk.operator is not None:
+            lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
+        return [KeyGroup("Panel", lines)]
+
+    def taken_keys(self) -> Collection[str]:
+        """The panel's key."""
+        return {window_name(TOGGLE)}
+
     def draw(self, shown: Shown) -> None:
         """Draw it, and act on what was clicked."""
         width, height = self._window.screen.size()
         self.panel.desk.jitter = self._window.pacer.recent().rms
+        self._look()
         self.panel.frame(width, height, shown.seconds, shown.width / max(width, 1))
+        self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)
 
     def close(self) -> None:
         """Give everything back."""
@@ -107,10 +129,13 @@ def add_operator(window: Window, desk: Desk, *, panel: bool = True) -> PanelGues
     """
     if desk.operator is not None:
         window.add_guest(OperatorGuest(desk.operator))
+        window.controls.others.append(desk.operator)
     if not panel:
         return None
     desk.shown = window.overlays
     guest = PanelGuest(window, desk)
     window.add_guest(guest)
+    window.controls.others.append(guest)
+    desk.keys = window.controls.key_groups
     window.share(guest.room)
     return guest

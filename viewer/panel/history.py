@@ -1,4 +1,4 @@
-"""The last seconds of the plotted signals, for gauges and scopes. No imgui."""
+"""The last seconds of the plotted signals in the worlds that are drawn, for gauges and scopes. No imgui."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gpusim.errors import unknown_name
 from gpusim.scene import Plot
 from gpusim.typing import Array
 from gpusim.viewer.panel.ranges import signal_range
+from gpusim.viewer.panel.spans import MOST_DECIMALS, Span
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 """How far back scopes show, s of simulated time."""
 _SAMPLES = 400
+_NOISE = 0.1
+"""A scope shows at least this share of a signal's range, where that is known."""
 _AXES = "xyzw"
 
 
@@ -52,31 +55,45 @@ class Scope:
 
 
 class History:
-    """Samples of what a scene plots, in one world.
+    """Samples of what a scene plots, each world by itself, so that one can look from one to another.
 
     Args:
         sim: the simulation.
         plots: of its scene.
-        world: which one.
+        worlds: numbers of those that are sampled.
 
     Attributes:
         scopes: what there is to show.
+        worlds: as given.
+        world: which of them is shown.
 
     Raises:
         UnknownNameError: a plot names a signal that there is not.
     """
 
-    def __init__(self, sim: Simulation, plots: Sequence[Plot], world: int = 0) -> None:
-        self._sim, self._world = sim, world
+    def __init__(self, sim: Simulation, plots: Sequence[Plot], worlds: Sequence[int] = (0,)) -> None:
+        self._sim = sim
+        self.worlds = tuple(worlds)
+        self.world = self.worlds[0]
         self.scopes = _scopes(sim, plots)
-        columns = sum(len(scope.traces) for scope in self.scopes)
+        traces = [trace for scope in self.scopes for trace in scope.traces]
+        # a ring: with many worlds, moving all samples on would cost more than to take one
         self._times = np.full(_SAMPLES, np.nan)
-        self._values = np.full((_SAMPLES, columns), np.nan)
-        self._count = 0
+        self._values = np.full((_SAMPLES, len(self.worlds), len(traces)), np.nan)
+        self._count = self._next = 0
+        self._gauges = [Span() for _ in traces]
+        self._spans = [Span(_NOISE * max(_known(scope), default=0.0)) for scope in self.scopes]
 
     def clear(self) -> None:
         """Forget everything."""
         self._count = 0
+        for span in (*self._gauges, *self._spans):
+            span.clear()
+
+    def show(self, world: int) -> None:
+        """Let gauges and scopes show another world; one that is not sampled is passed over."""
+        if world in self.worlds:
+            self.world = world
 
     def sample(self) -> None:
         """Take the present values, if the time has gone on far enough; after a reset begin anew.
@@ -86,29 +103,45 @@ class History:
         if not self.scopes:
             return
         time = self._sim.time
-        last = self._times[-1] if self._count else -np.inf
+        last = self._times[self._next - 1] if self._count else -np.inf
         if time < last:
             self.clear()
         elif time - last < SECONDS / _SAMPLES - 1e-9:
             return
-        self._times[:-1], self._values[:-1] = self._times[1:], self._values[1:]
-        self._times[-1], self._values[-1] = time, self._read()
+        self._times[self._next] = time
+        self._read(self._values[self._next])
+        self._next = (self._next + 1) % _SAMPLES
         self._count = min(self._count + 1, _SAMPLES)
 
-    def _read(self) -> list[float]:
-        values: list[float] = []
+    def _read(self, row: Array) -> None:
+        """All signals into (worlds, traces)."""
+        worlds = list(self.worlds)
         for scope in self.scopes:
-            for trace in scope.traces:
-                array = np.asarray(self._sim.read(trace.signal, numpy=True)[self._world])
-                values.append(float(array.flat[trace.component]) * trace.scale)
-        return values
+            for k, trace in enumerate(scope.traces, start=scope.first):
+                array = np.asarray(self._sim.read(trace.signal, numpy=True))
+                row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Times (n,) in s and values (n, traces) of the last :data:`SECONDS`, oldest first."""
-        times = self._times[_SAMPLES - self._count :]
-        values = self._values[_SAMPLES - self._count :, scope.first : scope.first + len(scope.traces)]
-        recent = times >= times[-1] - SECONDS - 1e-9 if self._count else slice(0)
-        return times[recent], values[recent]
+        """Times (n,) in s and values (n, traces) of the last :data:`SECONDS` in the shown world, oldest first."""
+        order = np.arange(self._next - self._count, self._next) % _SAMPLES
+        times = self._times[order]
+        order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order
+        columns = slice(scope.first, scope.first + len(scope.traces))
+        return self._times[order], self._values[order, self.worlds.index(self.world), columns]
+
+    def ends(self, scope: Scope, values: Array) -> tuple[float, float]:
+        """Least and greatest value that a scope shows for the values of its course; see :class:`Span`."""
+        return self._spans[self.scopes.index(scope)].around(values)
+
+    def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
+        """The same for the gauge of one of its lines: the signal's range where it is known."""
+        known = scope.traces[number].range
+        return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
+
+
+def _known(scope: Scope) -> list[float]:
+    """Spans of those of its signals whose range is known."""
+    return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
 def _scopes(sim: Simulation, plots: Sequence[Plot]) -> list[Scope]:
@@ -160,4 +193,4 @@ def decimals(span: float) -> int:
     """How many decimals tell values of this span well."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
-    return int(min(max(2 - np.floor(np.log10(span)), 0), 4))
+    return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))

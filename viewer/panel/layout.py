@@ -27,22 +27,25 @@ class Layout:
         left: buttons, commands and lists.
         right: scopes; without width where there are none.
         bar: status line, below everything.
+        timeline: of a motion that is played, over the status line; without height where none is.
         scene: what is left in the middle.
     """
 
     left: Area
     right: Area
     bar: Area
+    timeline: Area
     scene: Area
 
 
-def lay_out(width: float, height: float, column: float, bar: float, scopes: bool) -> Layout:
-    """Columns at both sides, the right one only for ``scopes``, and a line of height ``bar`` at the bottom."""
-    tall = max(height - bar, 1.0)
+def lay_out(width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0) -> Layout:
+    """Columns at both sides, the right one only for ``scopes``, and lines of heights ``timeline`` and ``bar`` below."""
+    tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0
     return Layout(
         Area(0.0, 0.0, column, tall),
         Area(width - second, 0.0, second, tall),
-        Area(0.0, tall, width, height - tall),
+        Area(0.0, tall + timeline, width, height - tall - timeline),
+        Area(0.0, tall, width, timeline),
         Area(column, 0.0, max(width - column - second, 1.0), tall),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusim.scene import ParameterInfo
-from gpusim.viewer.operator import Operator
+from gpusim.viewer.key_list import window_key
 from gpusim.viewer.panel import look, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.desk import Desk
@@ -20,9 +20,7 @@ def parameters(desk: Desk) -> None:
         desk.restart()
     widgets.mark(desk.places, "restart")
     if desk.message:
-        imgui.push_style_color(imgui.Col_.text, look.color(look.WARN))
-        imgui.text_wrapped(desk.message.replace("%", "%%"))
-        imgui.pop_style_color()
+        widgets.wrapped(desk.message, look.WARN)
 
 
 def _parameter(desk: Desk, parameter: ParameterInfo) -> None:
@@ -55,17 +53,18 @@ def overlays(desk: Desk) -> None:
         imgui.set_item_tooltip(overlay.description)
         if flipped:
             desk.shown.symmetric_difference_update({overlay.name})
-        widgets.right_text(overlay.key.upper(), look.FAINT, edge)
+        taken = desk.operator.taken_keys() if desk.operator is not None else ()
+        widgets.right_text(window_key(overlay.key, taken=taken), look.FAINT, edge)
 
 
-def keys(operator: Operator) -> None:
-    """What keyboard and gamepad move."""
-    pad = "gamepad connected" if operator.devices.connected else "no gamepad"
-    imgui.text_colored(look.FAINT, widgets.clipped(f"{operator.mapping.name}, {pad}", widgets.wide()))
-    for binding in operator.mapping.bindings:
-        edge = imgui.get_cursor_pos().x + widgets.wide()
-        what = " ".join(key.replace("KP_", "num ") for key in binding.keys)
-        stick = (binding.axis or binding.button).replace("_", " ")
-        text = ", ".join(part for part in (what, stick) if part)
-        imgui.text(widgets.clipped(binding.command, widgets.wide() - imgui.calc_text_size(text).x - 6.0))
-        widgets.right_text(text, look.FAINT, edge)
+def keys(desk: Desk) -> None:
+    """What keyboard, mouse and gamepad do; whole sentences are in the tooltips."""
+    for group in desk.all_keys():
+        widgets.heading(group.title)
+        for line in group.lines:
+            edge = imgui.get_cursor_pos().x + widgets.wide()
+            text = widgets.clipped(line.keys, 0.6 * widgets.wide())
+            room = widgets.wide() - imgui.calc_text_size(text).x - 0.5 * imgui.get_font_size()
+            imgui.text(widgets.clipped(line.what, room))
+            imgui.set_item_tooltip(f"{line.keys}: {line.what}".replace("%", "%%"))
+            widgets.right_text(text, look.FAINT, edge)

@@ -52,19 +52,20 @@ class Sizes:
     Attributes:
         font: height of the letters with the gap between lines.
         column: width of the columns at the sides.
-        bar: height of the status line.
+        bar, timeline: height of the status line and of the timeline.
     """
 
     font: float
     column: float
     bar: float
+    timeline: float
 
     @classmethod
     def of(cls, width: float, height: float) -> Sizes:
         """Letters stay readable in small pictures and do not grow without bound in large ones."""
         font = float(round(min(max(8.4 + 0.0078 * height, 11.0), 18.0)))
         column = float(round(min(max(0.21 * width, 13.5 * font), 20.0 * font)))
-        return cls(font, min(column, 0.42 * width), float(round(1.7 * font)))
+        return cls(font, min(column, 0.42 * width), float(round(1.7 * font)), float(round(1.5 * font)))
 
 
 @cache
@@ -89,6 +90,7 @@ def apply(style: Any, sizes: Sizes) -> None:
     style.item_inner_spacing = (0.35 * f, 0.25 * f)
     style.indent_spacing = 0.8 * f
     style.scrollbar_size = 0.6 * f
+    style.window_min_size = (1.0, 1.0)  # lines are lower than imgui's least height, and would cover the next one
     style.grab_min_size = 0.6 * f
     style.window_border_size = style.child_border_size = style.frame_border_size = 0.0
     style.window_rounding = 0.0

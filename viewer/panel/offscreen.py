@@ -12,10 +12,11 @@ from gpusim.viewer.context import OffscreenContext
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.offscreen import Offscreen
 from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.window.sources import Live, Played
 
 
 class PanelOffscreen:
-    """Draws a simulation with its panel into arrays: for tests and for pictures of the panel.
+    """Draws what a session runs or plays, with its panel, into arrays: for tests and for pictures of the panel.
 
     Args:
         desk: what is shown.
@@ -26,7 +27,7 @@ class PanelOffscreen:
         panel: for synthetic input, see ``panel.events``.
 
     Raises:
-        ViewerError: nothing can be drawn here, imgui-bundle is missing, or a recorded motion is played.
+        ViewerError: nothing can be drawn here, imgui-bundle is missing, or the session's source is one of its own kind.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class PanelOffscreen:
         camera: PinholeCamera | Camera | str | None = None,
         quality: str = "auto",
     ) -> None:
-        if desk.live is None:
-            raise ViewerError("PanelOffscreen: the session plays a recorded motion; give one that simulates")
+        source = desk.session.source
+        if not isinstance(source, Live | Played):
+            raise ViewerError("PanelOffscreen: the session's source is neither Live nor Played; give one of them")
         self.width, self.height = width, height
         self._context: OffscreenContext | None = OffscreenContext()
         from OpenGL import GL
@@ -52,7 +54,9 @@ class PanelOffscreen:
         area = self.panel.scene_area(width, height)
         self._corner = int(area.x), int(area.y)
         size: dict[str, Any] = {"width": int(area.width), "height": int(area.height)}
-        self.scene = Offscreen(desk.live.sim, camera=camera, quality=quality, **size)
+        drawn = source.sim if isinstance(source, Live) else source.player
+        self.scene = Offscreen(drawn, camera=camera, quality=quality, **size)
+        desk.worlds = self.scene.worlds
 
     def image(self, seconds: float = 1.0 / 60.0) -> Array:
         """The picture, uint8 (height, width, 3), sRGB, first row on top; acts on synthetic input.

@@ -60,7 +60,8 @@ class Panel:
         sizes = Sizes.of(width, height)
         history = self.desk.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
-        return lay_out(width, height, sizes.column, sizes.bar, scopes_fit)
+        timeline = 0.0 if self.desk.live is not None else sizes.timeline
+        return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline)
 
     def fits(self, width: float, height: float) -> bool:
         """Whether a window of this size has room for the panel and for the scene."""
@@ -136,8 +137,10 @@ class Panel:
         self._part("left", layout.left, lambda: self._left(roomy), "no_scrollbar")
         history = self.desk.history()
         if history is not None and layout.right.width > 0.0:
-            self._part("right", layout.right, lambda: scopes.draw(history))
+            self._part("right", layout.right, lambda: scopes.draw(history, self.desk.which_world()))
         imgui.push_style_color(imgui.Col_.window_bg, look.color(look.BAR))
+        if layout.timeline.height > 0.0:
+            self._part("timeline", layout.timeline, lambda: running.timeline(self.desk), "no_scrollbar")
         self._part("bar", layout.bar, lambda: status.draw(self.desk), "no_scrollbar")
         imgui.pop_style_color()
 
@@ -147,11 +150,12 @@ class Panel:
         flags = 0
         for flag in (*_FIXED, *more):
             flags |= getattr(imgui.WindowFlags_, flag)
-        if name == "bar":  # it is one line high; center it
+        one_line = name in ("bar", "timeline")
+        if one_line:  # center it
             pad = 0.5 * (area.height - imgui.get_text_line_height())
-            imgui.push_style_var(imgui.StyleVar_.window_padding, (0.7 * imgui.get_font_size(), pad))
+            imgui.push_style_var(imgui.StyleVar_.window_padding, (0.7 * imgui.get_font_size(), max(pad, 0.0)))
         imgui.begin(name, None, flags)
-        if name == "bar":
+        if one_line:
             imgui.pop_style_var()
         content()
         imgui.end()
@@ -176,8 +180,8 @@ class Panel:
             lists.overlays(desk)
         if operator is not None and widgets.section(desk.places, "Parameters"):
             lists.parameters(desk)
-        if operator is not None and widgets.section(desk.places, "Keys"):
-            lists.keys(operator)
+        if desk.all_keys() and widgets.section(desk.places, "Keys"):
+            lists.keys(desk)
 
     def close(self) -> None:
         """Give everything back; again does nothing."""

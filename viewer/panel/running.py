@@ -70,6 +70,20 @@ def _speed(desk: Desk) -> None:
     imgui.set_item_tooltip("]")
 
 
+def timeline(desk: Desk) -> None:
+    """A slider over the whole length of the motion that is played: it follows, and goes where it is dragged."""
+    session, f = desk.session, imgui.get_font_size()
+    imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
+    imgui.set_next_item_width(-1.0)
+    flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
+    moved, place = imgui.slider_float("##timeline", session.time, 0.0, session.source.length or 0.0, "", flags)
+    imgui.pop_style_var()
+    widgets.mark(desk.places, "timeline")
+    imgui.set_item_tooltip(f"{session.clock}; arrows: one frame, with Shift 1 s")
+    if moved:
+        session.seek(place)
+
+
 def recording(desk: Desk) -> None:
     """Record and replay what the operator does."""
     operator = desk.operator
@@ -81,11 +95,15 @@ def recording(desk: Desk) -> None:
     ):
         desk.toggle_recording()
     widgets.mark(desk.places, "record")
-    imgui.set_item_tooltip(f"reset, and record all commands into {desk.record_path}")
+    imgui.set_item_tooltip(f"reset, and record all commands: {desk.record_path.name}, then with 2, 3, ... in its name")
     imgui.same_line()
     if widgets.button(
         "End replay" if operator.replaying else "Replay", width, look.GOOD if operator.replaying else None
     ):
         desk.toggle_replay()
     widgets.mark(desk.places, "replay")
-    imgui.set_item_tooltip(f"reset, and repeat {desk.record_path}")
+    imgui.set_item_tooltip(f"reset, and repeat {operator.recorded or 'the newest recording in the folder'}")
+    if desk.problem:
+        widgets.wrapped(desk.problem, look.WARN)
+    elif operator.tape:
+        imgui.text_colored(look.FAINT, widgets.clipped(operator.tape, widgets.wide()))

@@ -7,22 +7,27 @@ import numpy as np
 from gpusim.typing import Array
 from gpusim.viewer.panel import look, widgets
 from gpusim.viewer.panel.bundle import imgui
-from gpusim.viewer.panel.history import SECONDS, History, Scope, Trace, number
+from gpusim.viewer.panel.history import SECONDS, History, Trace, number
 
 _GRID = 2.0
 """Seconds between two vertical lines."""
-_NOISE = 0.1
-"""A scope shows at least this share of a signal's range."""
 _LEAST, _MOST = 2.4, 7.0
 """Height of a scope, in letters."""
 
 
-def draw(history: History) -> None:
-    """All scopes, one below the other; they share the height that there is."""
+def draw(history: History, world: str = "") -> None:
+    """All scopes, one below the other; they share the height that there is.
+
+    Args:
+        history: what was sampled.
+        world: first line: which world is shown; empty for none.
+    """
     if not history.scopes:
         imgui.text_disabled("the scene plots no signals")
         return
     f = imgui.get_font_size()
+    if world:
+        widgets.heading(world)
     rows = sum(len(scope.traces) for scope in history.scopes)
     line = imgui.get_text_line_height_with_spacing()
     taken = len(history.scopes) * (line + 0.9 * f) + rows * (line + 0.15 * f)
@@ -33,17 +38,17 @@ def draw(history: History) -> None:
         times, values = history.course(scope)
         widgets.heading(scope.title, scope.unit)
         for k, trace in enumerate(scope.traces):
-            _row(trace, look.LINES[k % len(look.LINES)], values[:, k])
-        _scope(times, values, height, _widened(scope, values))
+            _row(trace, look.LINES[k % len(look.LINES)], values[:, k], history.gauge_ends(scope, k, values))
+        _scope(times, values, height, history.ends(scope, values))
         imgui.dummy((0.0, 0.12 * f))
         imgui.pop_id()
 
 
-def _row(trace: Trace, rgba: look.Rgba, values: Array) -> None:
+def _row(trace: Trace, rgba: look.Rgba, values: Array, ends: tuple[float, float]) -> None:
     """Swatch, name, number, and a gauge below."""
     f = imgui.get_font_size()
     value = float(values[-1]) if len(values) else float("nan")
-    low, high = trace.range or _ends(values)
+    low, high = ends
     text = number(value, high - low)
     x, width = imgui.get_cursor_pos().x, widgets.wide()
     at = imgui.get_cursor_screen_pos()
@@ -58,26 +63,6 @@ def _row(trace: Trace, rgba: look.Rgba, values: Array) -> None:
         shares = ((zero - low) / (high - low), (value - low) / (high - low))
         widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), shares, rgba)
     imgui.dummy((0.0, 0.0))
-
-
-def _ends(values: Array) -> tuple[float, float]:
-    """Least and greatest finite value; a little apart where they coincide."""
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
-    if high - low < 1e-9 * max(1.0, abs(low), abs(high)):
-        apart = 0.5 * abs(low) or 0.5
-        return low - apart, high + apart
-    return low, high
-
-
-def _widened(scope: Scope, values: Array) -> tuple[float, float]:
-    """Ends of a scope: those of its lines, but not so near that noise fills it where the signals' range is known."""
-    low, high = _ends(values)
-    known = [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
-    short = _NOISE * max(known, default=0.0) - (high - low)
-    return (low - 0.5 * short, high + 0.5 * short) if short > 0.0 else (low, high)
 
 
 def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]) -> None:

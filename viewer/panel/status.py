@@ -1,4 +1,4 @@
-"""The status line: time, real-time factor, jitter, health, and what happened last."""
+"""The status line: health, time, what is recorded or played, real-time factor, jitter, and what happened last."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ def draw(desk: Desk) -> None:
     session = desk.session
     health, well = desk.health()
     gap = 1.1 * imgui.get_font_size()
-    _dot(look.BAD if not well else look.WARN if session.behind else look.GOOD)
+    running = look.ACCENT if desk.live is None else look.GOOD
+    _dot(look.BAD if not well else look.WARN if session.behind else running)
     _cell(health, look.TEXT if well else look.BAD, gap)
-    _cell(f"{session.time:.2f} s", look.TEXT, gap)
+    _cell(session.clock, look.TEXT, gap)
+    if session.source.recording:
+        _dot(look.BAD)
+        _cell(session.source.recording, look.TEXT, gap)
     _cell(*_pace(desk), gap)
     if desk.jitter is not None:
         _cell(f"jitter {1e3 * desk.jitter:.1f} ms", look.FAINT, gap)
@@ -39,9 +43,9 @@ def _event(desk: Desk) -> tuple[str, look.Rgba]:
     if operator is not None and operator.stopped:
         return "EMERGENCY STOP", look.BAD
     if operator is not None and operator.recording:
-        return "recording commands", look.BAD
+        return f"recording commands: {operator.tape}", look.BAD
     if operator is not None and operator.replaying:
-        return "replaying commands", look.GOOD
+        return f"replaying commands {operator.tape}".rstrip(), look.GOOD
     return desk.session.note or (operator.note if operator is not None else ""), look.FAINT
 
 

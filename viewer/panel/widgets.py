@@ -32,6 +32,13 @@ def heading(text: str, note: str = "") -> None:
         right_text(note, look.FAINT, edge)
 
 
+def wrapped(text: str, rgba: Rgba) -> None:
+    """A sentence in as many lines as it takes."""
+    imgui.push_style_color(imgui.Col_.text, look.color(rgba))
+    imgui.text_wrapped(text.replace("%", "%%"))
+    imgui.pop_style_color()
+
+
 def clipped(text: str, width: float) -> str:
     """The text, without its middle where it is wider: labels that count differ at their ends."""
     if imgui.calc_text_size(text).x <= width:

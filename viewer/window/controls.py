@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gpusim.typing import Array
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.key_list import KeyGroup, KeyLine, KeyUser, window_key
 from gpusim.viewer.window.picking import Hit
 from gpusim.viewer.window.pulling import Pull, why_not_pulled
 from gpusim.viewer.window.session import Session
@@ -18,6 +19,8 @@ _CLICK = 4.0
 """A press that moves by less than this is a click, in units of the cursor."""
 _SCRUB = 1.0
 """Seconds of a recording for Shift and an arrow."""
+MOUSE, WINDOW = "Mouse", "Window"
+"""Titles in the list of keys."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Binding:
         description: one line for people.
         action: called when it is pressed.
         repeats: also while it is held.
+        group: title under which it is listed.
     """
 
     key: str
@@ -37,11 +41,44 @@ class Binding:
     description: str
     action: Callable[[], None]
     repeats: bool = False
+    group: str = WINDOW
 
     @property
     def name(self) -> str:
         """For people, e.g. "Shift+R"."""
-        return ("Shift+" if self.shift else "") + self.key.capitalize()
+        return window_key(self.key, self.shift)
+
+
+@dataclass(frozen=True)
+class Drag:
+    """What the mouse does while a button is held.
+
+    Attributes:
+        button: "left" or "middle".
+        modifier: "Shift", "Ctrl", or empty.
+        act: "orbit", "pan" or "pull".
+        description: one line for people.
+    """
+
+    button: str
+    modifier: str
+    act: str
+    description: str
+
+    @property
+    def line(self) -> KeyLine:
+        """For the list of keys."""
+        return KeyLine((f"{self.modifier}+" if self.modifier else "") + f"{self.button} drag", self.description)
+
+
+_DRAGS = (
+    Drag("left", "", "orbit", "orbit"),
+    Drag("middle", "", "pan", "pan"),
+    Drag("left", "Shift", "pan", "pan"),
+    Drag("left", "Ctrl", "pull", "pull a body with a spring"),
+)
+_CLICK_LINE = KeyLine("click", "pick a body")
+_WHEEL_LINE = KeyLine("wheel", "zoom")
 
 
 class Controls:
@@ -54,6 +91,8 @@ class Controls:
     Attributes:
         bindings: what the keys do, by name and shift; see :meth:`bind`.
         help: whether the keys are listed in the window.
+        others: who has keys before the window; their keys are listed too.
+        panel_tells: a panel shows the state of the time, so the picture need not.
         pull: the spring by which a body is pulled, None for none.
     """
 
@@ -61,6 +100,8 @@ class Controls:
         self.session, self.sight = session, sight
         self.bindings: dict[tuple[str, bool], Binding] = {}
         self.help = False
+        self.others: list[KeyUser] = []
+        self.panel_tells = False
         self.pull: Pull | None = None
         self._pulled: Hit | None = None
         self._held: str | None = None
@@ -86,9 +127,16 @@ class Controls:
         self.bind("escape", "quit", s.quit)
 
     def bind(
-        self, key: str, description: str, action: Callable[[], object], *, shift: bool = False, repeats: bool = False
+        self,
+        key: str,
+        description: str,
+        action: Callable[[], object],
+        *,
+        shift: bool = False,
+        repeats: bool = False,
+        group: str = WINDOW,
     ) -> None:
-        """Give a key a meaning.
+        """Give a key a meaning; for the arguments see :class:`Binding`.
 
         Raises:
             ViewerError: the key has one.
@@ -100,7 +148,18 @@ class Controls:
         def act() -> None:
             action()
 
-        self.bindings[key, shift] = Binding(key, shift, description, act, repeats)
+        self.bindings[key, shift] = Binding(key, shift, description, act, repeats, group)
+
+    def key_groups(self) -> list[KeyGroup]:
+        """All that mouse and keys do, also those of :attr:`others`: the mouse, what drives, then the window's own."""
+        taken = {key for other in self.others for key in other.taken_keys()}
+        own: dict[str, list[KeyLine]] = {}
+        for binding in self.bindings.values():
+            line = KeyLine(window_key(binding.key, binding.shift, taken), binding.description)
+            own.setdefault(binding.group, []).append(line)
+        mouse = KeyGroup(MOUSE, [*(drag.line for drag in _DRAGS), _CLICK_LINE, _WHEEL_LINE])
+        others = [group for other in self.others for group in other.key_groups()]
+        return [mouse, *others, *(KeyGroup(title, lines) for title, lines in own.items())]
 
     def key(self, name: str, shift: bool = False, repeated: bool = False) -> bool:
         """A key was pressed; True if it means anything."""
@@ -113,12 +172,13 @@ class Controls:
     def press(self, button: str, x: float, y: float, *, shift: bool = False, ctrl: bool = False) -> None:
         """A mouse button went down: "left", "middle" or "right"."""
         self._x, self._y, self._moved = x, y, 0.0
-        if button == "left" and ctrl:
-            self._held = "pull" if self._grab(x, y) else None
-        elif button == "left" and not shift:
-            self._held = "orbit"
-        elif button in ("left", "middle"):
-            self._held = "pan"
+        modifier = "Ctrl" if ctrl else "Shift" if shift else ""
+        acts = {(drag.button, drag.modifier): drag.act for drag in _DRAGS}
+        act = acts.get((button, modifier), acts.get((button, "")))
+        if act == "pull":
+            self._held = act if self._grab(x, y) else None
+        elif act is not None:
+            self._held = act
 
     def release(self, button: str, x: float, y: float) -> None:
         """A mouse button went up."""

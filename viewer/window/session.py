@@ -111,6 +111,19 @@ class Session:
         """Time that is shown, s."""
         return min(self._target, self.source.time) if self.speed < 1.0 else self.source.time
 
+    @property
+    def clock(self) -> str:
+        """The time in words: "3.20 s", of a motion that is played "3.20 / 12.00 s"."""
+        length = self.source.length
+        return f"{self.time:.2f} s" if length is None else f"{self.time:.2f} / {length:.2f} s"
+
+    @property
+    def headline(self) -> str:
+        """The time, and what is played or recorded, for the title of a window."""
+        if self.source.length is not None:
+            return f"playback {self.clock}"
+        return "   ● ".join(part for part in (self.clock, self.source.recording) if part)
+
     def real_time_factor(self) -> float:
         """Simulated over real time of late; 0 while it is paused."""
         if self.paused or len(self._course) < 2:
@@ -158,7 +171,12 @@ class Session:
     def scrub(self, seconds: float) -> None:
         """Jump in a recording; a simulation stays where it is."""
         self.source.jump(seconds)
+        self.note = ""
         self._resume_from(self.source.time)
+
+    def seek(self, time: float) -> None:
+        """Go to a time of a recording, s from its start; the nearest that it has. A simulation stays where it is."""
+        self.scrub(time - self.source.time)
 
     def slower(self) -> None:
         """To the next lower speed."""
@@ -188,9 +206,12 @@ class Session:
         except GpusimError as error:
             self.note = str(error)
             return
+        recorded = self.source.recording
         for tell in self.on_restart:
             tell()
         self.source, self.note = source, "restarted"
+        if recorded and not source.recording:
+            self.note = f"restarted; ended: {recorded}"
         self.generation += 1
         self._resume_from(source.time)
 

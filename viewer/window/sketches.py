@@ -8,13 +8,14 @@ import numpy as np
 
 from gpusim.viewer.overlays.base import Frame
 from gpusim.viewer.overlays.canvas import RIMMED, Canvas
-from gpusim.viewer.overlays.panels import Row, add_notes, add_panel
+from gpusim.viewer.overlays.panels import Row, add_panel
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.picked import Picked
 from gpusim.viewer.window.session import Session
 
 _SPRING = (0.86, 0.10, 0.42)
 _MARK = (1.0, 1.0, 1.0)
+_RED = (0.86, 0.17, 0.16)
 _READ_EVERY = 0.1
 """Reading a body's velocities costs a trial step of all worlds, s."""
 
@@ -37,10 +38,11 @@ class Sketches:
         """Onto the canvas of the overlays."""
         self._draw_pull(canvas)
         self._draw_picked(canvas)
+        if notes := self.notes():
+            add_panel(canvas, "", notes, low=True)
         if self._controls.help:
-            rows = [Row(binding.description, binding.name) for binding in self._controls.bindings.values()]
-            add_panel(canvas, "Keys", rows)
-        add_notes(canvas, self.notes())
+            for group in self._controls.key_groups():
+                add_panel(canvas, group.title, [Row(line.what, line.keys) for line in group.lines])
 
     def _draw_pull(self, canvas: Canvas) -> None:
         ends = self._controls.pull_ends()
@@ -66,16 +68,25 @@ class Sketches:
         self._of, self._read_at = of, now
         self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
 
-    def notes(self) -> list[str]:
-        """What differs from plain running: paused, slow, behind, and the last word about a command."""
+    def notes(self) -> list[Row]:
+        """What differs from plain running, and the last word about a command; where a panel tells the rest, that alone.
+
+        Played or recorded, behind, paused, slow.
+        """
+        told = [] if self._controls.panel_tells else self._state()
+        return [*told, Row(self._session.note)] if self._session.note else told
+
+    def _state(self) -> list[Row]:
         session = self._session
-        told = []
+        told, playback = [], session.source.length is not None
+        if playback:
+            told.append(Row(session.headline))
+        if session.source.recording:
+            told.append(Row(session.source.recording, color=_RED))
         if session.behind:
-            told.append(f"behind: {session.real_time_factor():.2f}x real time, {session.dropped:.1f} s dropped")
+            told.append(Row(f"behind: {session.real_time_factor():.2f}x real time, {session.dropped:.1f} s dropped"))
         if session.paused:
-            told.append(f"paused at {session.time:.3f} s")
+            told.append(Row("paused" if playback else f"paused at {session.time:.3f} s"))
         if session.speed != 1.0:
-            told.append(f"speed {session.speed:g}x")
-        if session.note:
-            told.append(session.note)
+            told.append(Row(f"speed {session.speed:g}x"))
         return told

@@ -39,6 +39,10 @@ class Source(Protocol):
     def length(self) -> float | None:
         """Where it ends, s; None: never."""
 
+    @property
+    def recording(self) -> str:
+        """Which file is being recorded, and how long it is so far, in words; empty for none."""
+
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Go on to a time, s, as far as ``budget`` seconds of work allow; ``smooth``: keep what is needed for poses
         between two steps. Returns the reached time."""
@@ -98,6 +102,11 @@ class Live:
         """None: a simulation does not end by itself."""
         return None
 
+    @property
+    def recording(self) -> str:
+        """See :class:`Source`, e.g. "recording boom.npz 3.20 s"; it goes on through resets."""
+        return "" if self._recorder is None else f"recording {self._recorder.path.name} {self._recorded:.2f} s"
+
     def _measured(self) -> float:
         """Time of the worlds that run, s; those that failed stand still."""
         return float(np.max(self.sim.read_state()["time"]))
@@ -145,7 +154,8 @@ class Live:
         began = self._clock()
         self.sim.step(count)
         self.cost = (self._clock() - began) / count
-        self._time += count * dt
+        # a schedule goes by the simulation's own sum of its substeps: a replay elsewhere must have the same bits
+        self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt
         if self._recorder is not None:
             self._recorder.sample(self._recorded, 0.5 * dt)
@@ -205,6 +215,11 @@ class Played:
     def length(self) -> float | None:
         """Length of the motion, s."""
         return self.player.duration
+
+    @property
+    def recording(self) -> str:
+        """See :class:`Source`: a motion that is played is not recorded."""
+        return ""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """See :class:`Source`."""

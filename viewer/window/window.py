@@ -152,7 +152,7 @@ class Window:
 
     def _bind_overlays(self) -> None:
         for overlay in overlays():
-            self.controls.bind(overlay.key, overlay.description, partial(self.toggle, overlay.name))
+            self.controls.bind(overlay.key, overlay.description, partial(self.toggle, overlay.name), group="Overlays")
 
     def toggle(self, overlay: str) -> None:
         """Turn an overlay on or off."""
@@ -288,7 +288,7 @@ class Window:
         if session.behind:
             state += ", behind"
         self.screen.set_title(
-            f"{self.title}   {session.time:.2f} s   {state}   {self.pacer.frame_rate():.0f} frames/s   "
+            f"{self.title}   {session.headline}   {state}   {self.pacer.frame_rate():.0f} frames/s   "
             f"jitter {1e3 * jitter.rms:.1f} ms (worst {1e3 * jitter.worst:.1f})"
         )
 

@@ -13,15 +13,17 @@ from typer.testing import CliRunner
 
 from gpusim import Simulation
 from gpusim.cli.main import app
+from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator, OperatorRecording
 from gpusim.viewer.operator.keys import KEYS
 from gpusim.viewer.panel import Desk
 from gpusim.viewer.panel.guest import PanelGuest, add_operator
 from gpusim.viewer.window.session import Session
-from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.sources import Live, Played
 from gpusim.viewer.window.window import Shown, Window
 from tests.unit.viewer.display import display_variables
+from tests.unit.viewer.persons import played_pendulum
 
 PRESS, RELEASE = 1, 0
 SHIFT, CTRL = 1, 2
@@ -30,13 +32,17 @@ SHIFT, CTRL = 1, 2
 class Driver:
     """A window with a panel, and hands."""
 
-    def __init__(self, panel: bool = True) -> None:
+    def __init__(self, panel: bool = True, num_worlds: int = 1, played: Played | None = None) -> None:
         scene = load_scene("hydraulic_lift")
-        live = Live(Simulation(scene.builder.finalize(), backend="numpy", config=scene.config), scene)
+        sim = Simulation(scene.builder.finalize(), num_worlds, backend="numpy", config=scene.config)
+        live = Live(sim, scene)
         self.operator = live.operator = Operator(live.sim, scene)
-        self.session = Session(live, paused=True)
+        self.session = Session(played or live, paused=True)
         self.window = Window(self.session, width=640, height=360, quality="software", camera=scene.camera)
-        self.desk = Desk(self.session, self.operator, scene_parameters("hydraulic_lift"))
+        parameters = scene_parameters("hydraulic_lift")
+        self.desk = Desk(self.session) if played else Desk(self.session, self.operator, parameters)
+        self.titles: list[str] = []
+        self.window.screen.set_title = self.titles.append  # type: ignore[method-assign]
         guest = add_operator(self.window, self.desk, panel=panel)
         self.picture = np.zeros((360, 640, 3), dtype=np.uint8)
         self.window.add_guest(self)
@@ -189,6 +195,73 @@ def test_overlays_are_the_windows(driver: Driver) -> None:
     driver.drag(driver.place("Overlays", 0.2), driver.place("Overlays", 0.2))
     driver.drag(driver.place("overlay pressure", 0.1), driver.place("overlay pressure", 0.1))
     assert driver.window.overlays == set()
+
+
+def test_the_timeline_of_a_playback_is_dragged(tmp_path: Path) -> None:
+    pytest.importorskip("imgui_bundle")
+    driver = Driver(played=played_pendulum(tmp_path))
+    before, picture = driver.eye(), driver.frames().copy()
+    assert "playback 0.00 / 1.00 s" in driver.titles[-1]
+    driver.drag(driver.place("timeline", 0.02), driver.place("timeline", 0.5), (320.0, 100.0))
+    assert driver.session.time == pytest.approx(0.5, abs=0.02)
+    assert np.array_equal(driver.eye(), before)  # the camera stood still
+    area = driver.panel.room(640, 360)
+    scene = np.s_[: int(area.height), int(area.x) :]
+    assert np.abs(picture[scene].astype(int) - driver.frames()[scene]).max() > 60  # the pendulum has moved
+    driver.frames(20)
+    assert f"playback {driver.session.time:.2f} / 1.00 s" in driver.titles[-1]
+    # it follows
+    driver.drag(driver.place("run"), driver.place("run"))
+    began = driver.session.time
+    driver.frames(10)
+    assert driver.session.time > began + 0.1
+    driver.drag(driver.place("timeline", 0.5), (1000.0, driver.place("timeline")[1]))
+    assert driver.session.time == pytest.approx(1.0) and driver.session.paused
+    driver.window.close()
+
+
+def test_a_recorded_run_says_so_in_the_title(driver: Driver, tmp_path: Path) -> None:
+    live = driver.desk.live
+    assert live is not None
+    with MotionRecorder(live.sim, tmp_path / "boom.npz") as recorder:
+        live.record(recorder)
+        driver.session.single_step(20)
+        driver.frames(15)
+        assert "● recording boom.npz 0.02 s" in driver.titles[-1]
+        live.record(None)
+    driver.frames(15)
+    assert "recording" not in driver.titles[-1]
+
+
+def test_the_panel_shows_the_world_of_the_picked_body() -> None:
+    pytest.importorskip("imgui_bundle")
+    driver = Driver(num_worlds=4)
+    assert driver.desk.world == 0 and list(driver.desk.worlds) == [0, 1, 2, 3]
+    sight, area = driver.window.sight, driver.panel.room(640, 360)
+    for world in (3, 2):
+        load = sight.poses.position[world, 0] + sight.stage.offsets[world]
+        (x, y), _ = sight.camera().project(load, int(area.width), int(area.height))
+        driver.drag((area.x + x, area.y + y))
+        assert driver.desk.which_world() == f"world {world} of 4"
+    driver.drag((area.x + 3.0, 3.0))  # nothing is there
+    assert driver.desk.world == 0
+    driver.window.close()
+
+
+def test_f1_and_the_panel_list_the_same_keys(driver: Driver) -> None:
+    groups = {group.title: {line.keys: line.what for line in group.lines} for group in driver.desk.all_keys()}
+    assert driver.desk.all_keys() == driver.window.controls.key_groups()
+    assert groups["Panel"]["Tab"] == "show or hide the panel" and "E" in groups["Operator"]
+    assert groups["Commands (automatic, no gamepad)"] == {"1 2, left y": "lift", "F5, a": "lift.brake"}
+    assert set(groups["Overlays"]) == {overlay.key.upper() for overlay in driver.desk.overlays}
+    assert {"Space", "Shift+R", "F1", "Escape"} < set(groups["Window"]) and "wheel" in groups["Mouse"]
+    before = driver.frames().copy()
+    driver.key("F1")
+    area = driver.panel.room(640, 360)
+    scene = np.s_[: int(area.height), int(area.x) : int(area.x + area.width)]
+    assert np.abs(before[scene].astype(int) - driver.frames(2)[scene]).max() > 60
+    driver.key("P", PRESS, CTRL)
+    assert driver.window.overlays == {"pressure"}  # with Ctrl keys are the window's
 
 
 def test_closing_in_mid_record_leaves_a_recording_to_replay(driver: Driver, tmp_path: Path) -> None:

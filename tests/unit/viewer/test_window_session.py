@@ -10,13 +10,13 @@ import pytest
 
 import gpusim
 from gpusim import ModelError
-from gpusim.recording.motion import MotionRecorder, load_motion
-from gpusim.recording.player import MotionPlayer
+from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer import ViewerError
 from gpusim.viewer.stage import Poses
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.sources import Live, Played
+from tests.unit.viewer.persons import played_pendulum
 
 
 class Fake:
@@ -26,7 +26,7 @@ class Fake:
         self.model: Any = None
         self.num_worlds = 1
         self.time, self.length, self.cost = 0.0, length, cost
-        self.why = ""
+        self.why = self.recording = ""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         reach = self.time + budget / self.cost if self.cost else target
@@ -223,13 +223,45 @@ def test_at_full_speed_poses_are_those_of_a_step() -> None:
     assert np.array_equal(session.poses([0]).position[0], state["position"][0])
 
 
+def test_what_is_recorded_is_told_until_a_restart_ends_it(tmp_path) -> None:
+    live, _ = pendulum()
+    session = Session(live, rebuild=lambda changes: pendulum()[0])
+    assert live.recording == "" and session.headline == "0.00 s"
+    with MotionRecorder(live.sim, tmp_path / "boom.npz") as recorder:
+        live.record(recorder)
+        session.on_restart.append(lambda: live.record(None))
+        session.single_step(20)
+        session.reset()
+        session.single_step(12)
+        assert session.clock == "0.12 s"
+        assert session.headline == "0.12 s   ● recording boom.npz 0.32 s"  # a reset does not end it
+        session.restart()
+        assert session.source.recording == "" and session.headline == "0.00 s"
+        assert session.note == "restarted; ended: recording boom.npz 0.32 s"
+    session.restart()
+    assert session.note == "restarted"
+
+
 @pytest.fixture
 def played(tmp_path) -> Played:
-    live, scene = pendulum()
-    with MotionRecorder(live.sim, tmp_path / "a.npz", rate=50.0) as recorder:
-        live.record(recorder)
-        live.run_to(1.0, 60.0, smooth=False)
-    return Played(MotionPlayer(load_motion(tmp_path / "a.npz"), live.model))
+    return played_pendulum(tmp_path)
+
+
+def test_a_playback_tells_where_it_is_and_how_long(played: Played) -> None:
+    session = Session(played, paused=True)
+    session.seek(0.318)
+    assert session.time == pytest.approx(0.318)
+    assert session.clock == "0.32 / 1.00 s" and session.headline == "playback 0.32 / 1.00 s"
+    session.seek(7.0)
+    assert session.clock == "1.00 / 1.00 s"
+    session.toggle_pause()  # from the end it begins anew
+    run(session, 0.2)
+    session.seek(0.6)
+    assert not session.paused and session.time == pytest.approx(0.6)
+    run(session, 2.0, 0.22)
+    assert session.note == "end, 1.00 s"
+    session.seek(0.5)
+    assert session.note == "" and session.paused
 
 
 def test_a_recording_is_played_to_its_end_and_again(played: Played) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ import pytest
 import gpusim
 from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.model.model import Model
+from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Camera, load_scene
 from gpusim.viewer import PinholeCamera, ViewerError
+from gpusim.viewer.operator import Operator
+from gpusim.viewer.operator.guest import OperatorGuest
 from gpusim.viewer.overlays import overlays
 from gpusim.viewer.stage import Poses
 from gpusim.viewer.window.controls import Controls
@@ -20,8 +24,11 @@ from gpusim.viewer.window.picked import Picked, quaternion_of
 from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_wrench, why_not_pulled
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sight import Sight
+from gpusim.viewer.window.sketches import Sketches
 from gpusim.viewer.window.sources import Live
 from tests.unit.viewer.models import SHAPES
+from tests.unit.viewer.operators import machine
+from tests.unit.viewer.persons import played_pendulum
 
 SIZE = (640, 360)
 FROM_ABOVE = PinholeCamera((0.0, -0.1, 7.0), (0.0, 0.0, 1.0))
@@ -148,6 +155,56 @@ def test_the_nearest_body_is_picked_and_walls_hide() -> None:
     pixel, _ = sight.camera().project((0.6, -1.0, 1.0), *SIZE)
     blocked = sight.pick(*pixel)
     assert blocked is None or blocked.body == 3  # the box is in the way, unless it is drawn as glass
+
+
+def before_a_ground(name: str) -> Sight:
+    """A ball, and a ground of each kind between it and the eye."""
+    b = ModelBuilder()
+    b.add_shape_sphere(b.add_body(xform=Transform((0.0, 2.0, 1.0)), label="ball"), 0.2)
+    facing = Transform.from_axis_angle((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), 0.5 * math.pi)  # its solid half at y > 0
+    if name == "level plane":
+        b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 2.0)))
+    elif name == "leaning plane":
+        b.add_shape_plane(-1, xform=facing)
+    elif name == "plane on a body":
+        b.add_shape_plane(b.add_body(xform=facing, kinematic=True, label="board"))
+    elif name == "height field":
+        b.add_shape_height_field(-1, np.full((8, 8), 0.0), (0.1, 0.1), base=-0.1, xform=facing)
+    model = b.finalize()
+    sight = Sight(model, [0], Poses.from_model(model), *SIZE)
+    eye = (0.0, 0.0, 6.0) if name == "level plane" else (0.0, -4.0, 1.0)
+    sight.navigator.look(PinholeCamera(eye, (0.0, 2.0, 1.0)))
+    return sight
+
+
+@pytest.mark.parametrize("name", ["level plane", "leaning plane", "plane on a body", "height field"])
+def test_grounds_hide_what_is_behind_them(name: str) -> None:
+    sight = before_a_ground(name)
+    hit = sight.pick(320, 180)
+    if name == "plane on a body":
+        assert hit is not None and sight.stage.model.bodies[hit.body].label == "board"
+        assert hit.point == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
+    else:
+        assert hit is None
+    camera = PinholeCamera((0.0, 4.0, 1.0), (0.0, 2.0, 1.0))  # the ball before the ground
+    sight.navigator.look(camera)
+    hit = sight.pick(320, 180)
+    assert hit is not None and sight.stage.model.bodies[hit.body].label == "ball"
+
+
+def test_the_floor_of_the_picture_and_what_is_not_drawn_from_below_hide_nothing() -> None:
+    sight = before_a_ground("nothing")
+    assert not sight.stage.grounds[0].solid
+    sight.navigator.look(PinholeCamera((0.0, 2.0, -9.0), (0.0, 2.0, 1.0), up=(0.0, 1.0, 0.0)))
+    assert sight.pick(320, 180) is not None
+    sight = before_a_ground("leaning plane")
+    sight.navigator.look(PinholeCamera((0.0, 9.0, 1.0), (0.0, 0.0, 1.0)))  # from its solid side
+    assert sight.pick(320, 180) is not None
+    sight = before_a_ground("level plane")
+    sight.navigator.look(PinholeCamera((0.0, 2.0, 0.0), (0.0, 2.0, 6.0), up=(0.0, 1.0, 0.0)))
+    assert sight.pick(320, 180) is not None
+    sight.navigator.look(PinholeCamera((0.0, 2.0, 6.0), (0.0, 2.0, 1.0), up=(0.0, 1.0, 0.0)))
+    assert sight.pick(320, 180) is None
 
 
 def test_worlds_are_picked_where_they_are_drawn() -> None:
@@ -331,6 +388,55 @@ def test_keys_command_the_session() -> None:
     assert not controls.key("f9")
     controls.key("escape")
     assert session.finished
+
+
+def test_the_list_of_keys_is_made_of_what_they_do() -> None:
+    controls, _ = desk(free_box())
+    controls.bind("w", "edges", lambda: None, group="Overlays")
+    controls.bind("o", "open the valve", lambda: None)
+    found = {group.title: {line.keys: line.what for line in group.lines} for group in controls.key_groups()}
+    assert list(found) == ["Mouse", "Window", "Overlays"]
+    assert found["Mouse"]["Ctrl+left drag"] == "pull a body with a spring" and found["Mouse"]["wheel"] == "zoom"
+    assert set(found["Mouse"]) >= {"left drag", "middle drag", "Shift+left drag", "click"}
+    assert found["Window"]["Shift+R"] == "restart with the same parameters" and found["Window"]["O"] == "open the valve"
+    assert found["Overlays"] == {"W": "edges"}
+    assert sum(len(group) for group in found.values()) == len(controls.bindings) + 6
+
+
+def test_keys_that_drive_are_listed_with_their_commands_and_go_before_the_windows() -> None:
+    controls, _ = desk(free_box())
+    controls.bind("w", "edges", lambda: None, group="Overlays")
+    operator = Operator(machine("boom", "stick", "bucket"))
+    controls.others.append(operator)
+    found = {group.title: {line.keys: line.what for line in group.lines} for group in controls.key_groups()}
+    assert found["Operator"]["E"] == "emergency stop" == found["Operator"]["gamepad back"]
+    assert found["Operator"]["Shift+E"] == "release the stop"
+    assert found["Commands (ISO, no gamepad)"] == {
+        "S W, left y": "stick", "K I, right y": "boom", "J L, right x": "bucket",
+    }  # fmt: skip
+    assert found["Overlays"] == {"Ctrl+W": "edges"}
+    guest = OperatorGuest(operator)
+    assert guest.event("key", ord("W"), 0, 1, 0) and not guest.event("key", ord("W"), 0, 1, 2)
+
+
+def test_notes_tell_what_is_played_and_recorded(tmp_path: Path) -> None:
+    controls, sim = desk(free_box())
+    live = controls.session.source
+    assert isinstance(live, Live)
+    sketches = Sketches(controls.session, controls)
+    assert sketches.notes() == []
+    with MotionRecorder(sim, tmp_path / "boom.npz") as recorder:
+        live.record(recorder)
+        live.single_step(4)
+        (row,) = sketches.notes()
+        assert row.text == "recording boom.npz 0.02 s" and row.color is not None
+        controls.panel_tells = True
+        assert sketches.notes() == []
+        controls.session.note = "a recording cannot be pulled"
+        assert [row.text for row in sketches.notes()] == [controls.session.note]
+    session = Session(played_pendulum(tmp_path), paused=True)
+    controls.panel_tells = False
+    assert [row.text for row in Sketches(session, controls).notes()] == ["playback 0.00 / 1.00 s", "paused"]
 
 
 def test_keys_have_one_meaning_each() -> None:

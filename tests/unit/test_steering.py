@@ -1,0 +1,119 @@
+"""Kinds of actuators tell people how to steer, stop and gauge them; the viewer knows none of them by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import gpusim.viewer.operator
+import gpusim.viewer.panel
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.actuators.base import _TYPES, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
+from gpusim.actuators.steering import Steering
+from gpusim.model.model import Model
+from gpusim.model.specs import ActuatorSpec
+from gpusim.reference.work import Work
+from gpusim.scene import Plot
+from gpusim.typing import Array
+from gpusim.viewer.operator import Operator
+from gpusim.viewer.panel.history import History
+from gpusim.viewer.panel.ranges import signal_range
+
+
+class Winch(ActuatorType):
+    """Does nothing, but can be steered."""
+
+    name: ClassVar[str] = "winch"
+    prefix: ClassVar[str] = "winch"
+    commands: ClassVar[tuple[str, ...]] = ("speed", "clutch", "trim")
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("fastest", "m/s", "greatest speed of the rope"),)
+
+    @staticmethod
+    def _speed(group: Group, work: Work) -> Array:
+        return work.control[:, group.control["speed"]]
+
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("speed", "m/s", "speed of the rope", _speed, lambda p: (-p["fastest"], p["fastest"])),
+        Reading("free", "m/s", "of which nothing is known", _speed),
+    )
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        return {"speed": 0.5, "clutch": 0.0, "trim": 3.0}[name]
+
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+        if name == "speed":
+            fastest = float(spec.params["fastest"])
+            return Steering(-fastest, fastest, safe=-0.25, unit="m/s", springs=False)
+        if name == "clutch":
+            return Steering(0.0, 1.0, safe=1.0, switch=True, springs=False)
+        return super().steering(model, spec, name)
+
+
+@pytest.fixture
+def winch() -> Iterator[Simulation]:
+    register(Winch)
+    b = ModelBuilder()
+    b.add_body(mass=1.0, inertia=(1.0,) * 3, xform=Transform((0.0, 0.0, 1.0)))
+    b.add_actuator("winch", "rope", {"fastest": 2.0})
+    yield Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=0.01))
+    del _TYPES["winch"]
+
+
+def test_a_new_kind_is_steered_and_stopped(winch: Simulation) -> None:
+    operator = Operator(winch)
+    speed, clutch, trim = operator.inputs.values()
+    assert (speed.name, speed.lower, speed.upper, speed.initial, speed.unit) == ("rope", -2.0, 2.0, 0.5, "m/s")
+    assert not speed.springs and speed.doc == "speed of the rope"
+    assert clutch.name == "rope.clutch" and clutch.switch
+    assert (trim.lower, trim.upper, trim.safe, trim.springs) == (-1.0, 3.0, 0.0, True)  # nothing declared
+    assert [(x.command, x.moved_by) for x in operator.mapping.bindings] == [
+        ("rope", "1 2, left y"), ("rope.trim", "3 4, left x"), ("rope.clutch", "F5, a"),
+    ]  # fmt: skip
+    operator.set("rope", 1.5)
+    operator.before_steps(0.0)
+    assert winch.control["rope"][0] == 1.5
+    operator.emergency_stop()
+    operator.before_steps(0.0)
+    assert [winch.control[name][0] for name in ("rope", "rope.clutch", "rope.trim")] == [-0.25, 1.0, 0.0]
+
+
+def test_a_new_kind_is_gauged(winch: Simulation) -> None:
+    assert signal_range(winch.model, "winch.rope.speed") == (-2.0, 2.0)
+    assert signal_range(winch.model, "winch.rope.free") is None
+    history = History(winch, [Plot("Rope", "cm/s", ["winch.rope.speed"], scale=100.0)])
+    history.sample()
+    (scope,) = history.scopes
+    assert history.gauge_ends(scope, 0, history.course(scope)[1]) == (-200.0, 200.0)
+
+
+@pytest.mark.parametrize("kind", actuator_kinds(), ids=lambda kind: kind.name)
+def test_all_kinds_with_commands_declare_them(kind: ActuatorType) -> None:
+    if kind.commands:
+        assert type(kind).steering is not ActuatorType.steering
+        assert "afe" in (type(kind).steering.__doc__ or "")  # what an emergency stop does
+
+
+def test_the_viewer_knows_no_kind_by_name() -> None:
+    words = "|".join({kind.name for kind in actuator_kinds() if kind.commands})
+    for package in (gpusim.viewer.operator, gpusim.viewer.panel):
+        for file in Path(package.__file__ or "").parent.glob("*.py"):
+            assert not re.search(rf"""["']({words})["']""", file.read_text()), file
+
+
+def test_steering_has_its_values_in_its_range() -> None:
+    from tests.unit.viewer.operators import arm, machine
+
+    sims: list[Any] = [arm(), arm(mode="velocity"), machine("a", brake_force=1.0)]
+    for model in (sim.model for sim in sims):
+        for spec in model.actuators:
+            kind = next(kind for kind in actuator_kinds() if kind.name == spec.kind)
+            for command in kind.commands:
+                steering = kind.steering(model, spec, command)
+                assert np.isfinite([steering.lower, steering.upper]).all() and steering.lower < steering.upper
+                assert steering.lower <= kind.default_command(spec, command) <= steering.upper
+                assert (steering.safe is None) == (steering.measured is not None)
