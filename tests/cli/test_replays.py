@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,10 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cli.loop import simulate
 from gpusim.recording.recorder import load_recording
-from gpusim.scene import load_scene
+from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator
-from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live
 from tests.cli.recordings import record_motion
 from tests.unit.viewer.display import display_variables
@@ -122,22 +124,34 @@ def test_a_window_repeats_it(cli, folder, made, monkeypatch) -> None:
     assert bits(made[-1]) == bits(recorded)
 
 
-def test_what_was_recorded_in_a_session_has_the_same_bits(cli, folder, made) -> None:
-    """The clock of a session is that of the simulation, to the last bit: the lift's schedule goes by it."""
-    scene = load_scene("hydraulic_lift", variant="ramped")
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+def swinging_lift() -> tuple[Scene, gpusim.Simulation]:
+    """A schedule that feels the last bit of the time, which is a sum over substeps."""
+    scene = load_scene("hydraulic_lift")
+
+    def schedule(sim: gpusim.Simulation, time: float) -> None:
+        sim.control.update({"lift": 0.5 * math.sin(40.0 * time), "lift.brake": 0.0})
+
+    config = dataclasses.replace(scene.config, substeps=3)
+    scene = dataclasses.replace(scene, schedule=schedule, config=config)
+    return scene, gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=config)
+
+
+def test_what_was_recorded_in_a_window_has_the_same_bits(folder) -> None:
+    scene, sim = swinging_lift()
     live = Live(sim, scene)
-    live.operator = Operator(sim, scene, parameters={"variant": "ramped"})
+    live.operator = Operator(sim, scene)
     live.operator.record(folder / "drive.jsonl")
-    session = Session(live)
-    for k in range(60):
-        if k == 40:
-            live.operator.set("lift.brake", 0.0)
-        session.frame(0.02 * k)
-    live.operator.stop_recording()
-    result = cli("run", "hydraulic_lift", "--set", "variant=ramped", "--backend", "numpy", "--replay", "drive.jsonl")
-    assert result.exit_code == 0, result.output
-    assert bits(made[-1]) == bits(sim)
+    for k in range(1, 6):
+        if k == 4:
+            live.operator.set("lift", 0.3)
+        live.run_to(0.02 * k, math.inf, smooth=False)
+    recording = live.operator.stop_recording()
+    assert recording is not None and recording.steps == 100
+    scene, again = swinging_lift()
+    operator = Operator(again, scene)
+    operator.replay(folder / "drive.jsonl")
+    simulate(again, scene, recording.steps, None, operator=operator)
+    assert bits(again) == bits(sim)
 
 
 @pytest.mark.parametrize(
