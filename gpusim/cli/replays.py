@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
@@ -15,6 +15,7 @@ from gpusim.scene import Scene, scene_values
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
     from gpusim.viewer.operator import Operator, OperatorRecording
+    from gpusim.viewer.operator.recording import Value
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Replay:
             )
         if not recording.steps:
             raise OptionError(f"{element} ends before its first step; record it anew")
+        worlds = {len(value) for change in recording.changes.values() for value in change.values() if _is_many(value)}
+        if worlds - {options.num_worlds}:
+            raise OptionError(f"{element} was recorded with {max(worlds)} worlds; give --num-worlds {max(worlds)}")
         if not options.is_file():
             self._check_parameters(options)
 
@@ -90,6 +94,11 @@ def load_replay(options: RunOptions) -> Replay | None:
     from gpusim.viewer.operator import OperatorRecording
 
     return Replay(options.replay, OperatorRecording.load(options.replay))
+
+
+def _is_many(value: Value | None) -> TypeGuard[tuple[float, ...]]:
+    """Whether it is a value for each world."""
+    return isinstance(value, tuple)
 
 
 def _word(value: Any) -> str:

@@ -113,7 +113,7 @@ def _run(options: ViewOptions) -> None:
         live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
     )
     if replay is not None:
-        operator.replay(replay.recording)
+        operator.replay(replay.path)  # by its name, which the panel shows
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:

@@ -13,6 +13,7 @@ import pytest
 
 import gpusim
 from gpusim.cli.loop import simulate
+from gpusim.cli.robot import robot_scene
 from gpusim.recording.recorder import load_recording
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator
@@ -152,6 +153,28 @@ def test_what_was_recorded_in_a_window_has_the_same_bits(folder) -> None:
     operator.replay(folder / "drive.jsonl")
     simulate(again, scene, recording.steps, None, operator=operator)
     assert bits(again) == bits(sim)
+
+
+def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
+    scene = robot_scene(str(arm), hold=True)
+    sim = gpusim.Simulation(scene.builder.finalize(), 2, backend="numpy", config=scene.config)
+    operator = Operator(sim, scene)
+    operator.record("drive.jsonl")
+    first = next(iter(operator.inputs))
+    for k in range(60):
+        if k == 10:
+            operator.set(first, 0.2)
+        if k == 40:
+            operator.emergency_stop()  # servos stay where they are, in each world
+        operator.before_steps(sim.time)
+        sim.step()
+    operator.stop_recording()
+    sim.read("sim.joint_drift")  # as the command does at its end: readings count the angles of the last poses
+    common = ("run", arm, "--backend", "numpy", "--replay", "drive.jsonl")
+    assert cli(*common, "--num-worlds", 2).exit_code == 0
+    assert bits(made[-1]) == bits(sim)
+    result = cli(*common, "--num-worlds", 3)
+    assert result.exit_code == 2 and "was recorded with 2 worlds; give --num-worlds 2" in result.stderr
 
 
 @pytest.mark.parametrize(
