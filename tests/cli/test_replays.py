@@ -169,7 +169,7 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
         operator.before_steps(sim.time)
         sim.step()
     operator.stop_recording()
-    sim.read("sim.joint_drift")  # as the command does at its end: readings count the angles of the last poses
+    sim.read("sim.kinetic_energy")  # as the command does at its end: readings count the angles of the last poses
     common = ("run", arm, "--backend", "numpy", "--replay", "drive.jsonl")
     assert cli(*common, "--num-worlds", 2).exit_code == 0
     assert bits(made[-1]) == bits(sim)
