@@ -56,6 +56,11 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
         shown = shown // 2 if shown > 8 else shown - 1
 
 
+def has_room(canvas: Canvas, title: str, rows: Sequence[Row]) -> bool:
+    """Whether a picture has room for all rows of a table beside what is there."""
+    return _free_corner(canvas, _Table.of(canvas, title, rows), False, False) is not None
+
+
 @dataclass(frozen=True)
 class _Table:
     """Rows in columns, measured.

@@ -90,7 +90,7 @@ class Controls:
 
     Attributes:
         bindings: what the keys do, by name and shift; see :meth:`bind`.
-        help: whether the keys are listed in the window.
+        help: which part of the list of keys is shown in the window, from 1; 0 for none.
         others: who has keys before the window; their keys are listed too.
         panel_tells: a panel shows the state of the time, so the picture need not.
         pull: the spring by which a body is pulled, None for none.
@@ -99,7 +99,7 @@ class Controls:
     def __init__(self, session: Session, sight: Sight) -> None:
         self.session, self.sight = session, sight
         self.bindings: dict[tuple[str, bool], Binding] = {}
-        self.help = False
+        self.help = 0
         self.others: list[KeyUser] = []
         self.panel_tells = False
         self.pull: Pull | None = None
@@ -123,7 +123,7 @@ class Controls:
         self.bind("r", "restart with the same parameters", s.restart, shift=True)
         self.bind("h", "camera home", lambda: self.sight.home())
         self.bind("f", "follow the picked body, or no longer", self._toggle_follow)
-        self.bind("f1", "list the keys, or no longer", self._toggle_help)
+        self.bind("f1", "list the keys, go on, or no longer", self._turn_help)
         self.bind("escape", "quit", s.quit)
 
     def bind(
@@ -249,8 +249,8 @@ class Controls:
 
     # Keys.
 
-    def _toggle_help(self) -> None:
-        self.help = not self.help
+    def _turn_help(self) -> None:
+        self.help += 1  # who draws the list knows how long it is, and goes back to 0 behind its end
 
     def _reset(self) -> None:
         self.let_go()

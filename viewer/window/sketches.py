@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
+from gpusim.viewer.key_list import KeyGroup, KeyLine
 from gpusim.viewer.overlays.base import Frame
 from gpusim.viewer.overlays.canvas import RIMMED, Canvas
-from gpusim.viewer.overlays.panels import Row, add_panel
+from gpusim.viewer.overlays.panels import Row, add_panel, has_room
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.picked import Picked
 from gpusim.viewer.window.session import Session
@@ -16,6 +18,7 @@ from gpusim.viewer.window.session import Session
 _SPRING = (0.86, 0.10, 0.42)
 _MARK = (1.0, 1.0, 1.0)
 _RED = (0.86, 0.17, 0.16)
+_MOST_PAGES = 99
 _READ_EVERY = 0.1
 """Reading a body's velocities costs a trial step of all worlds, s."""
 
@@ -38,11 +41,9 @@ class Sketches:
         """Onto the canvas of the overlays."""
         self._draw_pull(canvas)
         self._draw_picked(canvas)
+        self._draw_keys(canvas)
         if notes := self.notes():
             add_panel(canvas, "", notes, low=True)
-        if self._controls.help:
-            for group in self._controls.key_groups():
-                add_panel(canvas, group.title, [Row(line.what, line.keys) for line in group.lines])
 
     def _draw_pull(self, canvas: Canvas) -> None:
         ends = self._controls.pull_ends()
@@ -59,6 +60,17 @@ class Sketches:
         self._read(hit.world, hit.body)
         add_panel(canvas, "", [Row(text) for text in self._lines], right=True)
         canvas.disks(sight.center(hit).reshape(1, 3), _MARK, 9.0, top=True)
+
+    def _draw_keys(self, canvas: Canvas) -> None:
+        """As many as there is room for; the next ones come with the same key, until there are no more."""
+        controls = self._controls
+        if not controls.help:
+            return
+        pages = key_pages(canvas, controls.key_groups())
+        if controls.help > len(pages):
+            controls.help = 0
+            return
+        add_panel(canvas, _page_title(controls.help, len(pages)), pages[controls.help - 1])
 
     def _read(self, world: int, body: int) -> None:
         session, now = self._session, time.perf_counter()
@@ -90,3 +102,31 @@ class Sketches:
         if session.speed != 1.0:
             told.append(Row(f"speed {session.speed:g}x"))
         return told
+
+
+def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
+    """The list of keys in tables for which a picture has room, each as long as it can be; titles stay with a line."""
+    pages: list[list[Row]] = [[]]
+    widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
+    for group in groups:
+        head = Row(group.title.upper())
+        for number, line in enumerate(group.lines):
+            more = [*([head] if number == 0 else []), _shortened(canvas, line, widest)]
+            if pages[-1] and not has_room(canvas, _page_title(_MOST_PAGES, _MOST_PAGES), [*pages[-1], *more]):
+                pages.append([] if number == 0 else [head])
+            pages[-1] += more
+    return pages
+
+
+def _page_title(page: int, pages: int) -> str:
+    return "Keys" if pages == 1 else f"Keys {page}/{pages}"
+
+
+def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
+    """One row that leaves room for the widest keys: where a picture is narrow, the end of the sentence gives way."""
+    text = line.what
+    for end in range(len(line.what) - 1, 0, -1):
+        if has_room(canvas, "", [Row(text, widest)]):
+            break
+        text = line.what[:end].rstrip() + "..."
+    return Row(text, line.keys)

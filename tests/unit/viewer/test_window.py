@@ -223,8 +223,12 @@ def test_the_keys_are_listed(desk: Desk) -> None:
     assert differ(plain, desk.frames()) > 0.1
     names = [binding.name for binding in desk.window.controls.bindings.values()]
     assert {"Space", "Shift+R", "[", "F"} < set(names)
-    desk.key(desk.glfw.KEY_F1)
-    assert differ(plain, desk.frames()) == 0.0
+    parts = 1
+    while desk.window.controls.help:  # the list is longer than this small picture
+        desk.key(desk.glfw.KEY_F1)
+        last = desk.frames()
+        parts += 1
+    assert 2 < parts < 12 and differ(plain, last) == 0.0
 
 
 class Panel:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ import pytest
 import gpusim
 from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.model.model import Model
-from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Camera, load_scene
 from gpusim.viewer import PinholeCamera, ViewerError
-from gpusim.viewer.operator import Operator
-from gpusim.viewer.operator.guest import OperatorGuest
 from gpusim.viewer.overlays import overlays
 from gpusim.viewer.stage import Poses
 from gpusim.viewer.window.controls import Controls
@@ -24,11 +20,8 @@ from gpusim.viewer.window.picked import Picked, quaternion_of
 from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_wrench, why_not_pulled
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sight import Sight
-from gpusim.viewer.window.sketches import Sketches
 from gpusim.viewer.window.sources import Live
 from tests.unit.viewer.models import SHAPES
-from tests.unit.viewer.operators import machine
-from tests.unit.viewer.persons import played_pendulum
 
 SIZE = (640, 360)
 FROM_ABOVE = PinholeCamera((0.0, -0.1, 7.0), (0.0, 0.0, 1.0))
@@ -388,55 +381,6 @@ def test_keys_command_the_session() -> None:
     assert not controls.key("f9")
     controls.key("escape")
     assert session.finished
-
-
-def test_the_list_of_keys_is_made_of_what_they_do() -> None:
-    controls, _ = desk(free_box())
-    controls.bind("w", "edges", lambda: None, group="Overlays")
-    controls.bind("o", "open the valve", lambda: None)
-    found = {group.title: {line.keys: line.what for line in group.lines} for group in controls.key_groups()}
-    assert list(found) == ["Mouse", "Window", "Overlays"]
-    assert found["Mouse"]["Ctrl+left drag"] == "pull a body with a spring" and found["Mouse"]["wheel"] == "zoom"
-    assert set(found["Mouse"]) >= {"left drag", "middle drag", "Shift+left drag", "click"}
-    assert found["Window"]["Shift+R"] == "restart with the same parameters" and found["Window"]["O"] == "open the valve"
-    assert found["Overlays"] == {"W": "edges"}
-    assert sum(len(group) for group in found.values()) == len(controls.bindings) + 6
-
-
-def test_keys_that_drive_are_listed_with_their_commands_and_go_before_the_windows() -> None:
-    controls, _ = desk(free_box())
-    controls.bind("w", "edges", lambda: None, group="Overlays")
-    operator = Operator(machine("boom", "stick", "bucket"))
-    controls.others.append(operator)
-    found = {group.title: {line.keys: line.what for line in group.lines} for group in controls.key_groups()}
-    assert found["Operator"]["E"] == "emergency stop" == found["Operator"]["gamepad back"]
-    assert found["Operator"]["Shift+E"] == "release the stop"
-    assert found["Commands (ISO, no gamepad)"] == {
-        "S W, left y": "stick", "K I, right y": "boom", "J L, right x": "bucket",
-    }  # fmt: skip
-    assert found["Overlays"] == {"Ctrl+W": "edges"}
-    guest = OperatorGuest(operator)
-    assert guest.event("key", ord("W"), 0, 1, 0) and not guest.event("key", ord("W"), 0, 1, 2)
-
-
-def test_notes_tell_what_is_played_and_recorded(tmp_path: Path) -> None:
-    controls, sim = desk(free_box())
-    live = controls.session.source
-    assert isinstance(live, Live)
-    sketches = Sketches(controls.session, controls)
-    assert sketches.notes() == []
-    with MotionRecorder(sim, tmp_path / "boom.npz") as recorder:
-        live.record(recorder)
-        live.single_step(4)
-        (row,) = sketches.notes()
-        assert row.text == "recording boom.npz 0.02 s" and row.color is not None
-        controls.panel_tells = True
-        assert sketches.notes() == []
-        controls.session.note = "a recording cannot be pulled"
-        assert [row.text for row in sketches.notes()] == [controls.session.note]
-    session = Session(played_pendulum(tmp_path), paused=True)
-    controls.panel_tells = False
-    assert [row.text for row in Sketches(session, controls).notes()] == ["playback 0.00 / 1.00 s", "paused"]
 
 
 def test_keys_have_one_meaning_each() -> None:
