@@ -76,7 +76,7 @@ def load_target(options: RunOptions) -> Scene:
     for name in parameters:
         if name not in known:
             error = unknown_name("parameter", name, known)
-            raise OptionError(f"--set: {error}; 'gpusim list {options.target}' tells what each of this scene is")
+            raise OptionError(f"--set: {error}; see 'gpusim list {options.target}'")
     if options.seed is not None:
         if "seed" not in known:
             note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")

@@ -253,7 +253,7 @@ def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypat
         (("--world", "2", "--num-worlds", "2"), "--world 2 is not among 2 worlds"),
         (("--backend", "gpu"), "--backend 'gpu' is not one of auto, numpy, native, cuda; see"),
         (("--quality", "ultra"), "--quality 'ultra' is not one of auto, high, medium, software; see"),
-        (("--set", "lenght=1"), "'gpusim list double_pendulum' tells what each of this scene is"),
+        (("--set", "lenght=1"), "see 'gpusim list double_pendulum'"),
         (("--replay", "none.jsonl"), "none.jsonl"),
         (("--mapping", "none.toml"), "none.toml"),
         (("--speed", "nan"), "--speed"),
