@@ -1,5 +1,5 @@
 """Actuators: springs, motors, servos, hydraulic cylinders, applied forces; one file each."""
 
-from gpusim.joints.base import discover
+from gpusim.model.registry import discover
 
 discover(__name__, __path__)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpusim.actuators.steering import Steering
-from gpusim.model import validate
+from gpusim.model.registry import Registry
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
 
@@ -173,13 +173,8 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
 
-_TYPES: dict[str, ActuatorType] = {}
-
-
-def register(cls: type[ActuatorType]) -> type[ActuatorType]:
-    """Class decorator: make an actuator kind known by its name."""
-    _TYPES[cls.name] = cls()
-    return cls
+_KINDS: Registry[ActuatorType] = Registry("actuator kind")
+register = _KINDS.register
 
 
 def actuator_type(kind: str) -> ActuatorType:
@@ -188,14 +183,12 @@ def actuator_type(kind: str) -> ActuatorType:
     Raises:
         ModelError: unknown kind.
     """
-    if kind not in _TYPES:
-        raise validate.fail(f"actuator kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
-    return _TYPES[kind]
+    return _KINDS[kind]
 
 
 def actuator_kinds() -> list[ActuatorType]:
     """All registered kinds by name."""
-    return [_TYPES[name] for name in sorted(_TYPES)]
+    return _KINDS.all()
 
 
 def axis_force(group: Group, work: Work) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
+from gpusim.model.registry import Registry
 from gpusim.typing import Array
 
 NUM_SIZES = 8
@@ -115,13 +115,8 @@ class Unmovable(ShapeType):
         return np.zeros((3, 3))
 
 
-_TYPES: dict[str, ShapeType] = {}
-
-
-def register(cls: type[ShapeType]) -> type[ShapeType]:
-    """Class decorator: make a shape kind known by its name."""
-    _TYPES[cls.name] = cls()
-    return cls
+_KINDS: Registry[ShapeType] = Registry("shape kind")
+register = _KINDS.register
 
 
 def shape_type(kind: str) -> ShapeType:
@@ -130,11 +125,9 @@ def shape_type(kind: str) -> ShapeType:
     Raises:
         ModelError: unknown kind.
     """
-    if kind not in _TYPES:
-        raise validate.fail(f"shape kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
-    return _TYPES[kind]
+    return _KINDS[kind]
 
 
 def shape_kinds() -> list[ShapeType]:
     """All registered kinds by number."""
-    return sorted(_TYPES.values(), key=lambda kind: kind.number)
+    return sorted(_KINDS.all(), key=lambda kind: kind.number)

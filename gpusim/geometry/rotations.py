@@ -10,7 +10,6 @@ import numpy as np
 
 from gpusim.typing import Array
 
-
 # v @ _SKEW is the flattened matrix [v]x with [v]x u = v x u.
 _SKEW = np.zeros((3, 9))
 for _k, _i, _j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):

@@ -2,7 +2,7 @@
 
 import gpusim.geometry
 from gpusim.geometry.base import shape_kinds, shape_type
-from gpusim.joints.base import discover
+from gpusim.model.registry import discover
 
 discover(gpusim.geometry.__name__, gpusim.geometry.__path__)
 

@@ -1,5 +1,5 @@
 """Joints: one file each, stating the rows that it locks, its coordinates and its limits."""
 
-from gpusim.joints.base import discover
+from gpusim.model.registry import discover
 
 discover(__name__, __path__)

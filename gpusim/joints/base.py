@@ -9,8 +9,6 @@ joint; the solver knows rows only.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.model import validate
+from gpusim.model.registry import Registry
 from gpusim.model.specs import JointSpec
 from gpusim.typing import Array
 
@@ -162,13 +161,8 @@ class JointType(ABC):
         return []
 
 
-_TYPES: dict[str, JointType] = {}
-
-
-def register(cls: type[JointType]) -> type[JointType]:
-    """Class decorator: make a joint kind known by its name."""
-    _TYPES[cls.name] = cls()
-    return cls
+_KINDS: Registry[JointType] = Registry("joint kind")
+register = _KINDS.register
 
 
 def joint_type(kind: str) -> JointType:
@@ -177,15 +171,7 @@ def joint_type(kind: str) -> JointType:
     Raises:
         ModelError: unknown kind.
     """
-    if kind not in _TYPES:
-        raise validate.fail(f"joint kind {kind!r}", "is unknown", "give one of " + ", ".join(sorted(_TYPES)))
-    return _TYPES[kind]
-
-
-def discover(package: str, path: Sequence[str]) -> None:
-    """Import every module of a package, so that what it registers is known."""
-    for module in pkgutil.iter_modules(path):
-        importlib.import_module(f"{package}.{module.name}")
+    return _KINDS[kind]
 
 
 def triad(axis: Array) -> Array:

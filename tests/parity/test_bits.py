@@ -1,7 +1,8 @@
 """The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
 
-Every scene runs 1000 steps, heaps 150 (each step of them has a hundred contacts); on a GPU all 1000. Worlds differ in gravity, masses and commands. What two runs share beside what a test is
-about differs as well (places, launch, threads), so that few runs show all.
+Every scene runs 1000 steps, heaps 150 (each step of them has a hundred contacts); on a GPU all 1000. Worlds differ in
+gravity, masses and commands. What two runs share beside what a test is about differs as well (places, launch, threads),
+so that few runs show all.
 """
 
 from __future__ import annotations

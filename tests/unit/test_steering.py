@@ -13,7 +13,7 @@ import pytest
 import gpusim.viewer.operator
 import gpusim.viewer.panel
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.actuators.base import _TYPES, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
+from gpusim.actuators.base import _KINDS, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
 from gpusim.actuators.steering import Steering
 from gpusim.model.model import Model
 from gpusim.model.specs import ActuatorSpec
@@ -61,7 +61,7 @@ def winch() -> Iterator[Simulation]:
     b.add_body(mass=1.0, inertia=(1.0,) * 3, xform=Transform((0.0, 0.0, 1.0)))
     b.add_actuator("winch", "rope", {"fastest": 2.0})
     yield Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=0.01))
-    del _TYPES["winch"]
+    _KINDS.forget("winch")
 
 
 def test_a_new_kind_is_steered_and_stopped(winch: Simulation) -> None:

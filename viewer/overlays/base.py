@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpusim.errors import unknown_name
+from gpusim.model.registry import Registry
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.stage import Poses, Stage
@@ -160,18 +161,13 @@ class Overlay(ABC):
         """Put everything onto the canvas."""
 
 
-_OVERLAYS: dict[str, Overlay] = {}
-
-
-def register(cls: type[Overlay]) -> type[Overlay]:
-    """Class decorator: make an overlay known by its name."""
-    _OVERLAYS[cls.name] = cls()
-    return cls
+_OVERLAYS: Registry[Overlay] = Registry("overlay")
+register = _OVERLAYS.register
 
 
 def overlays() -> list[Overlay]:
     """All overlays, by name."""
-    return [_OVERLAYS[name] for name in sorted(_OVERLAYS)]
+    return _OVERLAYS.all()
 
 
 def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
@@ -181,8 +177,7 @@ def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
         UnknownNameError: no such overlay; names the nearest ones.
     """
     wanted = set(names)
-    for name in sorted(wanted):
-        if name not in _OVERLAYS:
-            raise unknown_name("overlay", name, _OVERLAYS)
+    for name in sorted(wanted - set(_OVERLAYS.names())):
+        raise unknown_name("overlay", name, _OVERLAYS.names())
     found = [overlay for overlay in overlays() if overlay.name in wanted]
     return sorted(found, key=lambda overlay: overlay.floats)
