@@ -48,7 +48,9 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
     return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)
 
 
-def above_ground(stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera) -> PinholeCamera:
+def above_ground(
+    stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
+) -> PinholeCamera:
     """A camera that has gone along with a body, with its eye raised where it would dive through a level ground.
 
     It dives where the body does: through a floor that is drawn for the picture alone.
@@ -57,7 +59,8 @@ def above_ground(stage: Stage, poses: Poses, camera: PinholeCamera, before: Pinh
         stage: what is seen.
         poses: where it is.
         camera: where the body has taken it.
-        before: where it was when it began to follow; an eye that was below the ground then may be so now.
+        before: where it was when it began to follow: an eye that was below the ground then may be so now; None: it
+            may not.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:
@@ -66,6 +69,8 @@ def above_ground(stage: Stage, poses: Poses, camera: PinholeCamera, before: Pinh
         point, _ = place_of(ground, poses, 0)
         if float((np.array(camera.target) - point) @ stage.up) < 0.0:
             continue
-        least = min(_MARGIN * camera.distance, float((np.array(before.position) - point) @ stage.up))
+        least = _MARGIN * camera.distance
+        if before is not None:
+            least = min(least, float((np.array(before.position) - point) @ stage.up))
         eye = eye + max(0.0, least - float((eye - point) @ stage.up)) * stage.up
     return replace(camera, position=tuple(eye.tolist()))

@@ -193,6 +193,8 @@ def _render(
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
     quality: QualityOption = Quality.auto,
     overlay: OverlayOption = None,
+    glass: Annotated[bool, typer.Option(help="Show walls that hide bodies as glass.")] = True,
+    decoration: Annotated[bool, typer.Option(help="Draw joints, springs, cylinders, bodies without shapes.")] = True,
     settings: SettingsOption = None,
     dt: DtOption = None,
     backend: BackendOption = Backend.auto,
@@ -233,6 +235,8 @@ def _render(
                 max_worlds=max_worlds,
                 size=size,
                 quality=quality.value,
+                glass=glass,
+                decoration=decoration,
             ),
         )
     )

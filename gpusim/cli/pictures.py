@@ -34,6 +34,8 @@ class PictureOptions:
     max_worlds: int = 16
     size: str = "640x360"
     quality: str = "auto"
+    glass: bool = True
+    decoration: bool = True
 
     def check(self, least: int) -> None:
         """Check everything that can be checked without the model.

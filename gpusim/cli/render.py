@@ -197,6 +197,8 @@ def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, 
         quality=options.picture.quality,
         worlds=drawn,
         overlays=options.picture.overlay_names(),
+        glass=options.picture.glass,
+        decoration=options.picture.decoration,
     )
 
 

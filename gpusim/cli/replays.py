@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
 from gpusim.cli.recorded import recorded_parameters
@@ -80,7 +81,18 @@ class Replay:
 
         operator = Operator(sim, scene)
         operator.replay(self.recording)
+        self.compare_solver(sim)
         return operator
+
+    def compare_solver(self, sim: Simulation) -> None:
+        """Tell the person what will make the bits differ."""
+        from gpusim.viewer.operator.recording import solver_of
+
+        here, then = solver_of(sim), self.recording.solver
+        other = [name for name, value in here.items() if then.get(name, value) != value]
+        if other:
+            told = ", ".join(f"{name} {then[name]} (here {here[name]})" for name in other)
+            note(f"--replay: {str(self.path)!r} was recorded with {told}; this run will not repeat its bits")
 
 
 def load_replay(options: RunOptions) -> Replay | None:

@@ -114,6 +114,7 @@ def _run(options: ViewOptions) -> None:
     )
     if replay is not None:
         operator.replay(replay.path)  # by its name, which the panel shows
+        replay.compare_solver(live.sim)
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:

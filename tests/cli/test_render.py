@@ -88,6 +88,14 @@ def test_overlays(render, draws) -> None:
     assert np.array_equal(pictures["two"], pictures["each"])
 
 
+def test_walls_and_shapes_as_they_are(render, draws) -> None:
+    options = ("--size", "160x90")
+    for scene, option in (("pile", "--no-glass"), ("double_pendulum", "--no-decoration")):
+        assert render(scene, *options, "--out", "a.png").exit_code == 0
+        assert render(scene, *options, "--out", "b.png", option).exit_code == 0
+        assert not np.array_equal(load_picture("a.png"), load_picture("b.png"))
+
+
 def test_worlds(render, draws) -> None:
     for name, options in {"two": (), "one": ("--max-worlds", "1"), "second": ("--world", "1")}.items():
         result = render("spinning_top", "--num-worlds", "2", *options, "--out", f"{name}.png")

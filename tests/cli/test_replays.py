@@ -74,6 +74,10 @@ def test_a_run_repeats_it_bit_for_bit(cli, folder, made) -> None:
     assert bits(made[-1]) == bits(recorded)
     for name, samples in load_recording("run.npz").signals.items():
         assert samples[-1].tobytes() == np.asarray(recorded.read(name, numpy=True)).tobytes(), name
+    assert "recorded with" not in result.stderr
+    result = cli("run", *SCENE, "--replay", "drive.jsonl", "--substeps", "3", "--dtype", "float32")
+    assert result.exit_code == 0
+    assert "recorded with dtype float64 (here float32), substeps 1 (here 3); this run will not" in result.stderr
     # without the operator it is another run
     assert cli("run", *SCENE, "--duration", str(STEPS * recorded.config.dt)).exit_code == 0
     assert bits(made[-1]) != bits(recorded)

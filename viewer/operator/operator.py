@@ -17,7 +17,7 @@ from gpusim.viewer.operator.inputs import Input, command_inputs, safe_value
 from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
 from gpusim.viewer.operator.mapping import InputMapping
 from gpusim.viewer.operator.patterns import choose_mapping
-from gpusim.viewer.operator.recording import OperatorRecording
+from gpusim.viewer.operator.recording import OperatorRecording, solver_of
 from gpusim.viewer.operator.tape import Player, Taker
 
 if TYPE_CHECKING:
@@ -345,6 +345,7 @@ class Operator:
             self.scene.name if self.scene is not None else "",
             self._parameters,
             self.sim.time,
+            solver_of(self.sim),
         )
         self._taker = Taker(head, path, keep)
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}

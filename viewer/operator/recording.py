@@ -3,7 +3,7 @@
 The first line is the header, then one line for each step at which something changed, then the end:
 
     {"format": "gpusim operator recording", "version": 1, "scene": "boom_crane", "parameters": {}, "dt": 0.001,
-     "time": 0.0, "inputs": ["lift", "lift.brake"]}                                            (on one line)
+     "time": 0.0, "solver": {"dtype": "float64", "substeps": 4}, "inputs": ["lift", "lift.brake"]}     (on one line)
     {"step": 120, "time": 0.12, "set": {"lift": 0.35}}
     {"step": 900, "time": 0.9, "set": {"lift": null}}          null: back to the scene's own schedule
     {"step": 1500, "time": 1.5, "end": true}
@@ -21,10 +21,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusim.model import validate
 from gpusim.recording.files import atomic_file, check_output_file
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
 
 FORMAT, VERSION = "gpusim operator recording", 1
 SUFFIX = ".jsonl"
@@ -42,6 +45,8 @@ class OperatorRecording:
         dt: step of the simulation, s.
         scene, parameters: where it was recorded; for people.
         time: of the simulation at the beginning, s.
+        solver: precision and settings of the simulation, by their names in SolverConfig: with others a replay goes
+            nearly the same way, with other bits.
         changes: what was set before a step, by the step's number from the beginning; None: back to the schedule.
         steps: length.
     """
@@ -51,6 +56,7 @@ class OperatorRecording:
     scene: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     time: float = 0.0
+    solver: Mapping[str, Any] = field(default_factory=dict)
     changes: dict[int, dict[str, Value | None]] = field(default_factory=dict)
     steps: int = 0
 
@@ -67,7 +73,7 @@ class OperatorRecording:
         """
         header = {
             **{"format": FORMAT, "version": VERSION, "scene": self.scene, "parameters": dict(self.parameters)},
-            **{"dt": self.dt, "time": self.time, "inputs": list(self.inputs)},
+            **{"dt": self.dt, "time": self.time, "solver": dict(self.solver), "inputs": list(self.inputs)},
         }
         lines: list[dict[str, Any]] = [header]
         for step in sorted(self.changes):
@@ -115,6 +121,12 @@ class OperatorRecording:
         return _from_lines(cls, element, lines)
 
 
+def solver_of(sim: Simulation) -> dict[str, Any]:
+    """What a recording keeps of a simulation's precision and settings."""
+    names = ("substeps", "iterations", "joint_solver", "scheme")
+    return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
+
+
 def next_free(base: str | os.PathLike[str]) -> Path:
     """``base``, or where there are such files NAME-2.jsonl, NAME-3.jsonl and so on: the one after the last."""
     path = Path(base)
@@ -151,7 +163,8 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
     head = lines[0]
     try:
         names, scene = tuple(str(name) for name in head["inputs"]), str(head.get("scene", ""))
-        found = cls(names, float(head["dt"]), scene, dict(head.get("parameters", {})), float(head["time"]))
+        parameters, solver = dict(head.get("parameters", {})), dict(head.get("solver", {}))
+        found = cls(names, float(head["dt"]), scene, parameters, float(head["time"]), solver)
     except (KeyError, TypeError, ValueError) as error:
         raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it anew") from None
     for number, line in enumerate(lines[1:], start=2):

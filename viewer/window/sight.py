@@ -9,7 +9,7 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.aim import aimed
+from gpusim.viewer.aim import above_ground, aimed
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.stage import Poses, Stage
 from gpusim.viewer.window.navigation import Navigator
@@ -81,8 +81,9 @@ class Sight:
             self.navigator.zoom(-1.0)  # room for what is about to move
 
     def camera(self) -> PinholeCamera:
-        """The camera of this frame."""
-        return self.navigator.camera()
+        """The camera of this frame; one that follows a body stays above the ground."""
+        camera = self.navigator.camera()
+        return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def show(self, poses: Poses) -> None:
         """Take the poses of the next frame; the camera goes along with what it follows."""

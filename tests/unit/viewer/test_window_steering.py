@@ -17,6 +17,7 @@ from gpusim.viewer.stage import Poses
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picked import Picked, quaternion_of
+from gpusim.viewer.window.picking import Hit
 from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_wrench, why_not_pulled
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sight import Sight
@@ -87,6 +88,17 @@ def test_pan_keeps_what_is_grabbed_under_the_cursor_and_zoom_comes_closer() -> N
     assert pixel == pytest.approx([320 + 0.25 * 360, 180 + 0.1 * 360])
     steering.zoom(2.0)
     assert steering.camera().distance == pytest.approx(4.0 * 0.88**2)
+
+
+def test_the_eye_that_follows_stays_above_the_ground() -> None:
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    b.add_shape_sphere(b.add_body(xform=Transform((0, 0, 1))), 0.2)
+    sight = desk(b.finalize())[0].sight
+    sight.navigator.look(PinholeCamera((0.0, -4.0, -2.0), (0.0, 0.0, 1.0)))
+    assert sight.camera().position[2] == pytest.approx(-2.0)  # from below, if a person wants it
+    sight.follow(sight.pick(320, 180) or Hit(0, 0, np.zeros(3), 0.0))
+    assert 0.0 < sight.camera().position[2] < 0.2
 
 
 def test_home_and_following() -> None:
