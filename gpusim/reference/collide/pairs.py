@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpusim.reference.collide.collide import collide
 from gpusim.reference.collide.shape import SHAPE_HEIGHT_FIELD, Shape, shape_bounds, turned_box_bounds
 from gpusim.reference.collide.tables import ShapeTables
@@ -17,7 +19,7 @@ def take_shape(t: ShapeTables, i: int, position: Array, rotation: Array) -> Shap
     """
     first, last = t.face_start[i], t.face_start[i + 1]
     return Shape(
-        int(t.kind[i]),
+        np.int64(t.kind[i]),  # as Python's own numbers: with another type every loop would be compiled twice
         t.size[i],
         t.points[t.point_start[i] : t.point_start[i + 1]],
         t.face_first[first:last],
