@@ -10,6 +10,7 @@ import ctypes
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,9 @@ _SOFTWARE_DEVICE = b"EGL_MESA_device_software"
 
 _display: Any = None
 _display_failures: list[str] = []
+_starting = threading.Lock()
+_process = 0
+"""That has started the display: a driver's threads and locks are not those of a process that was forked from it."""
 
 
 def use_egl() -> None:
@@ -63,22 +67,26 @@ def _missing(what: str) -> ViewerError:
 class OffscreenContext:
     """An OpenGL core context without a window or a surface; draw into framebuffer objects.
 
-    Contexts are independent of each other; call :meth:`make_current` before any OpenGL call.
+    Contexts are independent of each other; call :meth:`make_current` before any OpenGL call. A context belongs to the
+    thread that has made it.
 
     Attributes:
         version: (major, minor) of the core profile.
         renderer_name: as OpenGL tells it, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: no EGL, no display, or no OpenGL of at least 4.3; the message names the mend.
+        ViewerError: no EGL, no display, no OpenGL of at least 4.3, or the process was forked from one that has drawn;
+            the message names the mend.
     """
 
     def __init__(self) -> None:
-        use_egl()
-        from OpenGL import EGL, GL
+        with _starting:
+            use_egl()
+            from OpenGL import EGL, GL
 
-        self._egl = EGL
-        self._display = _shared_display()
+            self._egl = EGL
+            self._display = _shared_display()
+        self._thread = threading.get_ident()
         self._context, self.version = self._create()
         self.make_current()
         try:
@@ -89,6 +97,7 @@ class OffscreenContext:
     def _create(self) -> tuple[Any, tuple[int, int]]:
         egl = self._egl
         config = _config(egl, self._display)
+        _quiet(egl.eglBindAPI, egl.EGL_OPENGL_API)  # each thread has its own, and begins with OpenGL ES
         for major, minor in VERSIONS:
             wish = (
                 *(egl.EGL_CONTEXT_MAJOR_VERSION, major, egl.EGL_CONTEXT_MINOR_VERSION, minor),
@@ -106,10 +115,13 @@ class OffscreenContext:
         """All OpenGL calls of this thread go to this context from here on.
 
         Raises:
-            ViewerError: the context is closed, or the driver needs a surface.
+            ViewerError: the context is closed, of another thread or process, or the driver needs a surface.
         """
         if self._context is None:
             raise ViewerError("this picture maker is closed; make a new one")
+        _check_process()
+        if threading.get_ident() != self._thread:
+            raise ViewerError("this picture maker belongs to the thread that made it; make one in each thread")
         egl = self._egl
         if not _quiet(egl.eglMakeCurrent, self._display, egl.EGL_NO_SURFACE, egl.EGL_NO_SURFACE, self._context):
             raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
@@ -124,9 +136,18 @@ class OffscreenContext:
         self._context = None
 
 
+def _check_process() -> None:
+    if _process and _process != os.getpid():
+        raise ViewerError(
+            "cannot draw: this process was forked from one that had drawn before; start it by "
+            "multiprocessing.get_context('spawn'), or draw in forked processes alone"
+        )
+
+
 def _shared_display() -> Any:
     """The first display that starts, kept for the whole process: EGL counts no users of it."""
-    global _display
+    global _display, _process
+    _check_process()
     if _display is None:
         from OpenGL import EGL
 
@@ -135,7 +156,7 @@ def _shared_display() -> Any:
             major, minor = EGL.EGLint(), EGL.EGLint()
             starts = display and _quiet(EGL.eglInitialize, display, major, minor)
             if starts and _quiet(EGL.eglBindAPI, EGL.EGL_OPENGL_API) and _config(EGL, display, required=False):
-                _display = display
+                _display, _process = display, os.getpid()
                 break
             _display_failures.append(name)
         else:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -89,7 +92,8 @@ class CommandGroup(TyperGroup):
         """Run the command line ``args`` and leave by SystemExit."""
         extra["standalone_mode"] = False
         try:
-            result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
+            with _signals_as_interrupts():
+                result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
         except (GpusimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort) as error:
             _leave(error)
         except Exception as error:
@@ -98,6 +102,23 @@ class CommandGroup(TyperGroup):
                 raise
             _leave(error)
         sys.exit(result if isinstance(result, int) else DONE)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """The end of a session or a container is told as Ctrl-C is: recordings and films are closed first."""
+    kept = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            # who ignores it (nohup) or handles it goes on to do so
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                kept[number] = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def _leave(error: BaseException) -> None:

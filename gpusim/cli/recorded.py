@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
 from gpusim.cli.run import load_target
 from gpusim.errors import GpusimError, ModelError
-from gpusim.recording.motion import Motion
+from gpusim.recording.motion import Motion, load_motion
 from gpusim.scene import Scene, scene_parameters, scene_values
 
 
@@ -47,6 +48,18 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
     if given:
         name = "set" if given[0] == "settings" else given[0].replace("_", "-")
         raise OptionError(f"--{name} is for simulations, and {options.target!r} is a recording; drop the option")
+
+
+def recorded_motion(path: str) -> Motion:
+    """A recording; of one that was broken off, how long it is is told in a note.
+
+    Raises:
+        ModelError: there is none that can be read.
+    """
+    motion = load_motion(path)
+    if not motion.complete:
+        note(f"{path}: was broken off after {motion.duration:.2f} s; this is what there is")
+    return motion
 
 
 def scene_of(motion: Motion, path: str) -> Scene:

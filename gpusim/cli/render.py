@@ -16,11 +16,11 @@ from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
 from gpusim.cli.options import RunOptions, check, check_duration
 from gpusim.cli.pictures import PictureOptions
-from gpusim.cli.recorded import check_recording, scene_of
+from gpusim.cli.recorded import check_recording, recorded_motion, scene_of
 from gpusim.cli.replays import Replay, load_replay
 from gpusim.cli.run import check_backend, load_target, make_simulation, raise_failure
 from gpusim.recording.files import check_output_file
-from gpusim.recording.motion import is_motion_file, load_motion
+from gpusim.recording.motion import is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene
 from gpusim.viewer.overlays import Timings
@@ -147,7 +147,7 @@ def _film_length(options: RenderOptions, scene: Scene, replay: Replay | None) ->
 
 def _draw_recording(options: RenderOptions) -> None:
     """A picture or a film of a recorded motion."""
-    motion = load_motion(options.run.target)
+    motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
     options.picture.check_body(player.model)

@@ -14,11 +14,11 @@ from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
 from gpusim.cli.options import RunOptions, check, check_duration
 from gpusim.cli.pictures import PictureOptions
-from gpusim.cli.recorded import check_recording, recorded_parameters, recorded_target, scene_of
+from gpusim.cli.recorded import check_recording, recorded_motion, recorded_parameters, recorded_target, scene_of
 from gpusim.cli.replays import load_replay
 from gpusim.cli.run import check_backend, load_target, make_simulation, raise_failure
 from gpusim.recording.files import check_output_file
-from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file, load_motion
+from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters
 from gpusim.viewer import ViewerError
@@ -88,9 +88,7 @@ def _check(options: ViewOptions) -> None:
 def _play(options: ViewOptions) -> None:
     from gpusim.viewer.window.sources import Played
 
-    motion = load_motion(options.run.target)
-    if not motion.complete:
-        note(f"{options.run.target}: was broken off after {motion.duration:.2f} s; this is what there is")
+    motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
     options.picture.check_body(player.model)
@@ -120,6 +118,8 @@ def _run(options: ViewOptions) -> None:
         if options.record is not None:
             recorder = stack.enter_context(_recorder(options.record, run, live, worlds))
             stack.callback(lambda: print(f"{options.record}: {recorder.frames} frames"))
+            if recorder.rescued is not None:
+                note(f"{options.record}: a recording of that name had been broken off; it is now {recorder.rescued}")
             live.record(recorder)
             session.on_restart.append(lambda: _end_recording(recorder, live))
         stack.enter_context(notes_instead_of_warnings())

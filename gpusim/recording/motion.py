@@ -34,6 +34,8 @@ SUFFIX, PART = ".npz", ".part"
 RATE = 60.0
 """Frames per second of simulated time unless told otherwise."""
 _LONGEST_HEADER = 1 << 24
+_AT_ONCE = 1000
+"""Frames that are looked at together."""
 _ZIP = b"PK"
 """First bytes of an archive."""
 
@@ -94,6 +96,15 @@ class Motion:
         """From the first frame to the last, s."""
         return float(self.time[-1] - self.time[0])
 
+    def cut(self, frames: int) -> Motion:
+        """The first ``frames`` of it."""
+        return dataclasses.replace(
+            self,
+            time=self.time[:frames],
+            center_of_mass=self.center_of_mass[:frames],
+            orientation=self.orientation[:frames],
+        )
+
 
 class MotionRecorder:
     """Records the poses of a simulation; call :meth:`sample` after steps.
@@ -108,6 +119,8 @@ class MotionRecorder:
 
     Attributes:
         frames: how many were recorded.
+        rescued: where a growing file of this name that was broken off before has been put, so that it can be played;
+            None where there was none.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
@@ -135,6 +148,7 @@ class MotionRecorder:
         self.frames = 0
         self._next = 0.0
         self._part = part_of(self.path)
+        self.rescued = _put_aside(self._part)
         try:
             # unbuffered: a frame belongs to the system as soon as it is written, whatever becomes of this process
             self._stream = open(self._part, "wb", buffering=0)
@@ -170,7 +184,10 @@ class MotionRecorder:
         # beyond the bodies there is the world's own entry
         self._block["center_of_mass"] = np.asarray(state["position"])[chosen, :count]
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
-        self._stream.write(self._block.tobytes())
+        try:
+            self._stream.write(self._block.tobytes())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._part)) from error
         self.frames += 1
         self._next = self.frames / self.header.rate
         if self._next <= time:  # steps longer than a frame
@@ -202,6 +219,16 @@ class MotionRecorder:
 def part_of(path: Path) -> Path:
     """The growing file of a recording."""
     return path.with_name(path.name + PART)
+
+
+def _put_aside(part: Path) -> Path | None:
+    """Give a file that was broken off another name, NAME-broken.npz.part or NAME-broken-2.npz.part and so on."""
+    if not part.is_file() or not part.stat().st_size:
+        return None
+    stem, number = part.name[: -len(SUFFIX + PART)], 1
+    while (kept := part.with_name(f"{stem}-broken{'' if number == 1 else f'-{number}'}{SUFFIX}{PART}")).exists():
+        number += 1
+    return part.rename(kept)
 
 
 def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
@@ -251,9 +278,24 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         raise ModelError(f"recording {str(file)!r} cannot be read ({reason}); check its permissions") from error
     if not len(motion):
         raise ModelError(f"recording {str(file)!r} was broken off before its first frame; record it again")
-    if not (np.all(np.isfinite(motion.time)) and np.all(np.diff(motion.time) > 0.0)):
-        raise ModelError(f"recording {str(file)!r} is damaged: its times do not grow; record it again")
-    return motion
+    good = _good_frames(motion)
+    if good < len(motion) and (motion.complete or not good):
+        raise ModelError(
+            f"recording {str(file)!r} is damaged: in frame {good} of {len(motion)} the time does not grow or a pose is "
+            "not finite; record it again"
+        )
+    return motion if good == len(motion) else motion.cut(good)
+
+
+def _good_frames(motion: Motion) -> int:
+    """How many frames there are before the first whose time does not grow or whose poses are not finite."""
+    good = np.isfinite(motion.time)
+    good[1:] &= np.diff(motion.time) > 0.0
+    for start in range(0, len(motion), _AT_ONCE):  # a long recording may not fit into memory
+        some = slice(start, start + _AT_ONCE)
+        for poses in (motion.center_of_mass[some], motion.orientation[some]):
+            good[some] &= np.isfinite(poses).reshape(len(poses), -1).all(axis=1)
+    return len(motion) if good.all() else int(np.argmin(good))
 
 
 def _no_recording(file: Path, what: str) -> ModelError:
@@ -288,9 +330,9 @@ def _load_finished(file: Path) -> Motion:
             if "header" not in archive.files:
                 raise _without_poses(file, archive.files)
             header = _header(str(archive["header"]).encode(), file)
+            if missing := sorted({"time", "center_of_mass", "orientation"} - set(archive.files)):
+                raise _no_recording(file, f"it lacks the array {missing[0]!r}")
             arrays = {name: archive[name] for name in ("time", "center_of_mass", "orientation")}
-    except KeyError as error:
-        raise _no_recording(file, f"it lacks the array {error}") from error
     except (ValueError, EOFError, RuntimeError, BadZipFile, zlib.error) as error:
         if isinstance(error, ModelError):
             raise

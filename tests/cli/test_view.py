@@ -127,17 +127,23 @@ def test_many_worlds_faster_and_paused(view) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT and SIGKILL to break a process off with")
-@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_recording_that_is_broken_off_is_playable(view, tmp_path, how: signal.Signals, code: int) -> None:
+@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 130), ("SIGKILL", -9)])
+def test_a_recording_that_is_broken_off_is_playable(view, cli, tmp_path, how: str, code: int) -> None:
     process = started("double_pendulum", "--record", "a.npz", "--duration", "60", folder=tmp_path)
     wait_for(tmp_path / "a.npz.part", 2000)
-    process.send_signal(how)
+    process.send_signal(getattr(signal, how))
     _, error = process.communicate(timeout=60)
     assert process.returncode == code, error
     motion = load_motion("a.npz")
-    assert len(motion) >= 10 and motion.complete is (how == signal.SIGINT)
+    assert len(motion) >= 10 and motion.complete is (how != "SIGKILL")
     result = view("a.npz", "--size", "128x96", "--duration", "0.2")
-    assert result.exit_code == 0 and ("broken off" in result.output) is (how == signal.SIGKILL)
+    assert result.exit_code == 0 and ("broken off" in result.output) is (how == "SIGKILL")
+    drawn = cli("render", "a.npz", "--out", "a.png", "--size", "64x36")
+    assert drawn.exit_code == 0 and ("broken off" in drawn.output) is (how == "SIGKILL")
+    again = view("double_pendulum", *SMALL, "--duration", "0.1", "--record", "a.npz")
+    assert again.exit_code == 0 and ("a-broken.npz.part" in again.output) is (how == "SIGKILL")
+    if how == "SIGKILL":
+        assert len(load_motion("a-broken.npz.part")) == len(motion)
 
 
 def test_a_simulation_that_fails_leaves_its_recording(view, monkeypatch) -> None:

@@ -112,6 +112,30 @@ def test_a_torn_frame_is_left_out(tmp_path: Path) -> None:
     assert len(load_motion(path)) == 2 and os.listdir(tmp_path) == ["a.npz"]
 
 
+def test_what_follows_a_frame_that_is_no_frame_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    recorder = MotionRecorder(tumbling(), path, rate=100.0)
+    for k in range(5):
+        recorder.sample(0.01 * k)
+    part = part_of(path)
+    whole, size = part.read_bytes(), recorder.header.block().itemsize
+    part.write_bytes(whole + np.random.default_rng(3).bytes(7 * size))
+    assert len(load_motion(part)) == 5
+    part.write_bytes(whole[: -2 * size] + b"\xff" * size + whole[-size:])  # not numbers
+    assert len(load_motion(part)) == 3
+    recorder._stream.close()
+
+
+def test_a_recording_that_was_broken_off_is_put_aside(tmp_path: Path) -> None:
+    for number in range(3):
+        recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
+        recorder.sample(0.0)
+        recorder._stream.close()  # as if the process had ended here
+        assert (recorder.rescued is None) == (number == 0)
+    assert sorted(os.listdir(tmp_path)) == ["a-broken-2.npz.part", "a-broken.npz.part", "a.npz.part"]
+    assert len(load_motion(tmp_path / "a-broken.npz.part")) == 1
+
+
 def test_without_a_frame_there_is_no_file(tmp_path: Path) -> None:
     recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
     with pytest.raises(ModelError, match="before its first frame"):
@@ -193,8 +217,9 @@ def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
         (arrays(bodies=["a", "b"]), "do not fit its header"),
         (arrays() | {"time": np.array(0.0)}, "do not fit its header"),
         (arrays() | {"time": np.array(["a", "b"])}, "do not fit its header"),
-        (arrays() | {"time": np.array([0.1, 0.0])}, "its times do not grow"),
-        (arrays() | {"time": np.array([0.0, np.nan])}, "its times do not grow"),
+        (arrays() | {"time": np.array([0.1, 0.0])}, "in frame 1 of 2 the time does not grow"),
+        (arrays() | {"time": np.array([0.0, np.nan])}, "in frame 1 of 2 the time"),
+        (arrays() | {"orientation": np.full((2, 1, 1, 4), np.nan)}, "in frame 0 of 2 the time does not grow or a pose"),
         (arrays(0), "before its first frame"),
     ],
 )

@@ -61,7 +61,7 @@ class PanelGuest:
             self._cursor = details[0], details[1]
             events.cursor(*details)
             return self._held > 0
-        mine = self.panel.covers(*self._cursor) or self.panel.wants_mouse
+        mine = self.panel.covers(*self._cursor) or self.panel.has_list
         if kind == "scroll":
             events.scroll(*details)
         elif kind == "button":

@@ -78,12 +78,13 @@ class Panel:
         return self._layout is not None and not self._layout.scene.holds(x, y)
 
     @property
-    def wants_mouse(self) -> bool:
-        """Whether the mouse acts on the panel now: it is over it, holds one of its sliders, or a list is open."""
+    def has_list(self) -> bool:
+        """Whether a list of the panel is open, which may lie over the scene: the mouse acts on it then."""
         if self._layout is None:
             return False
         self._enter()
-        return bool(imgui.get_io().want_capture_mouse)
+        flags = imgui.PopupFlags_
+        return bool(imgui.is_popup_open("", flags.any_popup_id | flags.any_popup_level))
 
     @property
     def wants_keyboard(self) -> bool:

@@ -14,6 +14,7 @@ from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
 from gpusim.viewer.panel.layout import Area
 from gpusim.viewer.window.controls import Controls
+from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
 from gpusim.viewer.window.screen import Screen
 from gpusim.viewer.window.session import Session
@@ -211,15 +212,19 @@ class Window:
 
         Raises:
             SimulationError: the simulation failed.
+            KeyboardInterrupt: Ctrl-C, between two frames.
         """
-        self.frame(time.perf_counter())  # the first one compiles and loads; it is no measure of the others
-        self._begin()
-        self._first = time.perf_counter()
-        while not self.done():
-            deadline = self.pacer.wait()
-            if duration is not None and deadline - self._first >= duration:
-                break
-            self.frame(deadline)
+        with kept_interrupts() as caught:
+            self.frame(time.perf_counter())  # the first one compiles and loads; it is no measure of the others
+            self._begin()
+            self._first = time.perf_counter()
+            while not self.done():
+                deadline = self.pacer.wait()
+                if caught:
+                    raise KeyboardInterrupt
+                if duration is not None and deadline - self._first >= duration:
+                    break
+                self.frame(deadline)
         return self.pacer.overall()
 
     def done(self) -> bool:

@@ -19,7 +19,7 @@ def take_shape(t: ShapeTables, i: int, position: Array, rotation: Array) -> Shap
     """
     first, last = t.face_start[i], t.face_start[i + 1]
     return Shape(
-        np.int64(t.kind[i]),  # as Python's own numbers: with another type every loop would be compiled twice
+        int(np.int64(t.kind[i])),  # as Python's own: with another type every loop would be compiled twice
         t.size[i],
         t.points[t.point_start[i] : t.point_start[i + 1]],
         t.face_first[first:last],

@@ -70,6 +70,47 @@ def test_opengl_that_was_imported_for_a_window_is_told() -> None:
     assert "imported before with the platform GLXPlatform" in line and "PYOPENGL_PLATFORM=egl" in line
 
 
+FORKED = """
+import multiprocessing, threading
+import numpy as np
+from gpusim.viewer import Offscreen, ViewerError
+from tests.unit.viewer.models import pendulum
+
+def picture(number=0):
+    try:
+        with Offscreen(pendulum(), width=64, height=36) as eye:
+            return eye.image()
+    except ViewerError as error:
+        return str(error)
+
+first = picture()
+pictures, threads = {}, []
+for k in range(4):
+    threads.append(threading.Thread(target=lambda k=k: pictures.setdefault(k, picture())))
+    threads[-1].start()
+for thread in threads:
+    thread.join()
+assert all(np.array_equal(pictures[k], first) for k in range(4)), pictures
+with Offscreen(pendulum(), width=64, height=36) as eye:
+    caught = []
+    def borrow():
+        try:
+            eye.image()
+        except ViewerError as error:
+            caught.append(str(error))
+    thread = threading.Thread(target=borrow)
+    thread.start(), thread.join()
+    assert "belongs to the thread" in caught[0], caught
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.map_async(picture, [0]).get(timeout=50)[0])
+"""
+
+
+def test_threads_draw_and_forked_processes_say_why_not() -> None:
+    require_egl()
+    assert "was forked from one that had drawn" in told(FORKED, PYTHONPATH=os.pathsep.join(sys.path))
+
+
 @pytest.mark.parametrize(
     "renderer, tier",
     [

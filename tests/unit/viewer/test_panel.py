@@ -120,7 +120,7 @@ def test_small_windows_belong_to_the_scene(person: Person) -> None:
     assert person.panel.scene_area(300, 200) == whole and not person.panel.fits(300, 200)
     assert person.panel.layout(400, 360).right.width == 0.0 and person.panel.layout(400, 360).left.width > 100.0
     person.panel.frame(300, 200, 0.1)
-    assert not person.panel.covers(5.0, 5.0) and not person.panel.wants_mouse
+    assert not person.panel.covers(5.0, 5.0) and not person.panel.has_list
 
 
 def test_areas_hold_points() -> None:
@@ -261,9 +261,9 @@ def test_record_and_replay(person: Person) -> None:
 def test_the_panel_takes_the_mouse_where_it_is(person: Person) -> None:
     person.panel.events.cursor(320.0, 150.0)
     person.wait()
-    assert not person.panel.wants_mouse and not person.panel.covers(320.0, 150.0)
+    assert not person.panel.has_list and not person.panel.covers(320.0, 150.0)
     person.point("run")
-    assert person.panel.wants_mouse and person.panel.covers(20.0, 50.0) and not person.panel.wants_keyboard
+    assert person.panel.covers(20.0, 50.0) and not person.panel.has_list and not person.panel.wants_keyboard
 
 
 @needs_imgui
@@ -275,7 +275,7 @@ def test_a_hidden_panel_costs_nothing(person: Person) -> None:
     sim.changed()
     person.panel.frame(640, 360, 0.1)
     assert sim._sensed is None  # no trial step for signals that nobody sees
-    assert not person.panel.wants_mouse and not person.panel.covers(20.0, 50.0)
+    assert not person.panel.has_list and not person.panel.covers(20.0, 50.0)
     assert person.panel.scene_area(640, 360) == Area(0.0, 0.0, 640, 360)
     person.panel.visible = True
     person.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,32 @@ def test_orbiting_over_the_panel_is_still_orbiting(driver: Driver) -> None:
     driver.window.event("scroll", 0.0, 3.0)
     driver.frames()
     assert np.array_equal(driver.eye(), before)
+
+
+def test_a_press_right_after_the_panel_is_the_scenes(driver: Driver) -> None:
+    driver.window.event("cursor", *driver.place("command lift"))
+    driver.frames(2)
+    before = driver.eye()
+    driver.window.event("cursor", 320.0, 150.0)
+    driver.window.event("button", 0, PRESS, 0)  # in the same frame
+    driver.window.event("cursor", 260.0, 150.0)
+    driver.frames()
+    driver.window.event("button", 0, RELEASE, 0)
+    driver.frames()
+    assert not np.allclose(driver.eye(), before) and driver.operator.source("lift") == ""
+
+
+def test_an_open_list_has_the_mouse_over_the_scene_too(driver: Driver) -> None:
+    driver.desk.parameters = [replace(driver.desk.parameters[0], name="shape", type="a | b")]
+    driver.desk.values["shape"] = "a"
+    driver.drag(driver.place("Parameters", 0.2), driver.place("Parameters", 0.2))
+    driver.drag(driver.place("parameter shape"), driver.place("parameter shape"))
+    assert driver.panel.panel.has_list
+    before = driver.eye()
+    driver.drag((320.0, 150.0), (260.0, 150.0))  # closes the list
+    assert np.array_equal(driver.eye(), before) and not driver.panel.panel.has_list
+    driver.drag((320.0, 150.0), (260.0, 150.0))
+    assert not np.allclose(driver.eye(), before)
 
 
 def test_the_emergency_stop_by_button_and_key(driver: Driver) -> None:

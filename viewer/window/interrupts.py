@@ -1,0 +1,35 @@
+"""Ctrl-C in a window: kept until the frame is done, as an exception in a callback of glfw would be lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_PATIENCE = 3
+"""So many of them end a frame that does not end by itself."""
+
+
+@contextmanager
+def kept_interrupts() -> Iterator[list[int]]:
+    """Signals that would raise KeyboardInterrupt come into the list instead."""
+    caught: list[int] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        if len(caught) >= _PATIENCE:
+            raise KeyboardInterrupt
+
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.default_int_handler:
+                former[number] = signal.signal(number, keep)
+    try:
+        yield caught
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
