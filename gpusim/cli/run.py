@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.cli.console import note
+from gpusim.backends import why_not
+from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome, simulate
 from gpusim.cli.options import RunOptions, check
@@ -109,15 +110,19 @@ def check_backend(options: RunOptions) -> None:
 def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
     """The simulation that a command line asks for, in its first state."""
     # only now, after the cheap checks: the solver and its compiled loops take a while to load
-    from gpusim.simulation import Simulation
+    with notes_instead_of_warnings():
+        from gpusim.simulation import Simulation
 
-    return Simulation(
-        model,
-        num_worlds=options.num_worlds,
-        backend=options.backend,
-        dtype=options.dtype,
-        config=config,
-    )
+        sim = Simulation(
+            model,
+            num_worlds=options.num_worlds,
+            backend=options.backend,
+            dtype=options.dtype,
+            config=config,
+        )
+    if options.backend == "auto" and sim.backend_name == "numpy":
+        note(f"running on the slow NumPy backend, as there is no faster one here: {why_not('native')}")
+    return sim
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:

@@ -7,8 +7,10 @@ kernels are cached too.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -49,5 +51,19 @@ def compiled(function: _Function, **options: Any) -> _Function:
 
     ``options`` are further ones of ``numba.njit``.
     """
+    options["error_model"] = "numpy"
     with _own_cache():
-        return cast(_Function, numba.njit(cache=True, error_model="numpy", **options)(function))
+        try:
+            return cast(_Function, numba.njit(cache=True, **options)(function))
+        except RuntimeError:  # numba has found no folder that it may write to
+            _warn_once()
+            return cast(_Function, numba.njit(**options)(function))
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "no folder for compiled loops can be written, so contacts on the NumPy backend are compiled anew by each "
+        "process, which takes a minute or two; set GPUSIM_CACHE to a folder that can be written",
+        stacklevel=3,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from gpusim.reference.compiled import compiled
 from gpusim.typing import Array
 
 
-@numba.njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
     """First free color of each constraint in the given order; -1 where all ``max_colors`` are taken."""
     masks = np.zeros(dynamic.shape[0], dtype=np.int64)

@@ -124,6 +124,15 @@ def test_options_reach_the_simulation(cli, monkeypatch) -> None:
     assert (seen["backend"], seen["dtype"], seen["num_worlds"]) == ("numpy", "float32", 4)
 
 
+def test_a_fallback_to_the_slow_backend_is_told(cli, monkeypatch) -> None:
+    for module in ("gpusim.backends", "gpusim.cli.run"):
+        monkeypatch.setattr(f"{module}.why_not", lambda name: "" if name == "numpy" else f"no {name} here")
+    result = cli("run", "double_pendulum", "--duration", "0.01")
+    assert result.exit_code == 0 and "running on the slow NumPy backend" in result.stderr
+    assert "no native here" in result.stderr
+    assert "slow NumPy" not in cli("run", "double_pendulum", "--duration", "0.01", "--backend", "numpy").stderr
+
+
 def test_same_command_line_gives_the_same_bits(cli, tmp_path) -> None:
     for name in ("a.npz", "b.npz"):
         result = cli("run", *SHORT, "--seed", "7", "--out", tmp_path / name)

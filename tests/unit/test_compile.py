@@ -428,3 +428,26 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
     cubin = alone.compile("twice.cu", sources, options)[0]
     assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]  # CuPy's would lack a byte
     assert "invalid" in alone.compile("twice.cu", sources, ["--gpu-architecture=sm_1"])[1].lower()
+
+
+def test_loops_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user has no home: numba finds no folder for its cache."""
+    from gpusim.reference import compiled
+
+    original = compiled.numba.njit
+
+    def njit(cache: bool = False, **options):
+        def decorate(function):
+            if cache:
+                raise RuntimeError(f"cannot cache function {function.__name__!r}: no locator available")
+            return original(function, **options)
+
+        return decorate
+
+    monkeypatch.setattr(compiled.numba, "njit", njit)
+    compiled._warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="set GPUSIM_CACHE"):
+        twice = compiled.compiled(lambda x: 2.0 * x)
+        thrice = compiled.compiled(lambda x: 3.0 * x)
+    assert (twice(2.0), thrice(2.0)) == (4.0, 6.0)
+    compiled._warn_once.cache_clear()
