@@ -49,7 +49,7 @@ TIERS = {
     for tier in (
         Quality("high", 8, 4096, 9, 3, 10.0, 32, True, 8_000_000, 96, 1_000_000),
         Quality("medium", 4, 2048, 9, 1, 4.0, 20, True, 2_000_000, 48, 1_000_000),
-        Quality("software", 4, 1024, 4, 0, 0.0, 14, False, 30_000, 64, 400),
+        Quality("software", 4, 1024, 4, 0, 0.0, 14, False, 16_000, 48, 400),
     )
 }
 

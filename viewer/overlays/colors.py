@@ -133,11 +133,11 @@ class ColorsOverlay(Overlay):
             links = joint_links(frame, 32 if sim is None else sim.config.max_colors)
             direct = sim is not None and sim.config.joint_solver == "direct"
             _draw_links(canvas, links, 7.0, 2.6)
-            _add_legend(canvas, "joints, if colored" if direct else "joints", links)
+            _add_legend(canvas, "joints by color, if colored" if direct else "joints by color", links)
         if sim is not None and frame.contacts is not None and len(frame.contacts):
             links = contact_links(frame, frame.contacts, manifold_colors(sim))
             _draw_links(canvas, links, 6.0, 2.2)
-            _add_legend(canvas, "contacts", links)
+            _add_legend(canvas, "contacts by color", links)
 
 
 def _draw_links(canvas: Canvas, links: Links, disk: float, line: float) -> None:
