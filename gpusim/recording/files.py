@@ -28,7 +28,8 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
     """
     file = Path(path)
     if file.suffix.lower() not in suffixes:
-        example = f"{file.stem or 'run'}{suffixes[0]}"
+        stem = "run" if not file.suffix and file.name.startswith(".") else file.stem  # ".png" has no ending
+        example = f"{stem or 'run'}{suffixes[0]}"
         raise ModelError(f"{name}: {str(file)!r} must end in {' or '.join(suffixes)}; give e.g. {example!r}")
     if file.is_dir():
         raise ModelError(f"{name}: {str(file)!r} is a folder, not a file; name a file inside it")

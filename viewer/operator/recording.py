@@ -112,8 +112,10 @@ class OperatorRecording:
         element = f"operator recording {str(path)!r}"
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
+        except UnicodeDecodeError:
+            raise validate.fail(element, "it is no text", "give a file that a viewer has recorded") from None
+        except OSError as error:
+            reason = error.strerror or error
             raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
         lines = [_parsed(element, number, line) for number, line in enumerate(text.splitlines(), start=1)]
         if not lines or lines[0].get("format") != FORMAT or lines[0].get("version") != VERSION:

@@ -41,6 +41,7 @@ class Desk:
         world: the one whose commands and signals are shown.
         overlays: all there are.
         jitter: root mean square lateness of the frames, s; None where nothing is paced.
+        frame_rate: frames per second, where they are paced.
         record_path: of the operator's first recording; later ones have a number in their name.
         message: one line for the person about the last restart.
         problem: why the last recording or replay of commands could not be; empty if it could.
@@ -59,6 +60,7 @@ class Desk:
     world: int = 0
     overlays: Sequence[Overlay] = field(default_factory=overlays)
     jitter: float | None = None
+    frame_rate: float = 0.0
     record_path: Path = Path(RECORDING)
     message: str = ""
     problem: str = ""

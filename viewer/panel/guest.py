@@ -103,7 +103,8 @@ class PanelGuest:
     def draw(self, shown: Shown) -> None:
         """Draw it, and act on what was clicked."""
         width, height = self._window.screen.size()
-        self.panel.desk.jitter = self._window.pacer.recent().rms
+        pacer = self._window.pacer
+        self.panel.desk.jitter, self.panel.desk.frame_rate = pacer.recent().rms, pacer.frame_rate()
         self._look()
         self.panel.frame(width, height, shown.seconds, shown.width / max(width, 1))
         self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)

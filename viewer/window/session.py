@@ -21,6 +21,8 @@ _BUDGET = (1.0 / 30.0, 0.08)
 """Least and greatest bound of the work of a source in one frame, s: the mouse must not wait for it."""
 _SHOWN = 1.0
 """How long a lag stays in sight, s."""
+_READ = 8.0
+"""How long a note stays while time runs, s."""
 _RECENT = 120
 
 Rebuild = Callable[[Mapping[str, Any]], Source]
@@ -41,7 +43,7 @@ class Session:
         generation: how many sources there were before.
         paused, speed: as set.
         finished: the user wants to leave.
-        note: one line for the user, about the last command.
+        note: one line for the user, about the last command; it goes after some seconds in which time runs.
         dropped: real time that was dropped because the source lagged, s.
         on_restart: called before the source is exchanged.
 
@@ -57,7 +59,7 @@ class Session:
         self.source, self.speed, self.paused = source, speed, paused
         self.generation = 0
         self.finished = False
-        self.note = ""
+        self._note, self._noted_at = "", 0.0
         self.dropped = 0.0
         self.on_restart: list[Callable[[], None]] = []
         self._rebuild = rebuild
@@ -66,6 +68,15 @@ class Session:
         self._dropped_at = float("-inf")
         self._course: deque[tuple[float, float]] = deque(maxlen=_RECENT)
 
+    @property
+    def note(self) -> str:
+        """One line for the user."""
+        return self._note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        self._note, self._noted_at = text, self._deadline or 0.0
+
     # Time.
 
     def frame(self, deadline: float) -> None:
@@ -73,7 +84,10 @@ class Session:
         elapsed = 0.0 if self._deadline is None else deadline - self._deadline
         self._deadline = deadline
         if self.paused:
+            self._noted_at = deadline
             return
+        if deadline - self._noted_at > _READ:
+            self._note = ""
         if elapsed > _STALL:
             self._drop(elapsed - BEHIND)
             elapsed = BEHIND

@@ -71,6 +71,22 @@ def test_the_source_keeps_pace(speed: float) -> None:
     assert not session.behind and session.dropped == 0.0
 
 
+def test_notes_go_when_they_have_been_read() -> None:
+    session = Session(Fake())
+    session.frame(0.0)
+    session.note = "restarted"
+    for k in range(1, 70):
+        session.frame(0.1 * k)
+    assert session.note == "restarted"
+    session.paused = True
+    session.frame(100.0)  # somebody may have left
+    session.paused = False
+    session.frame(107.9)
+    assert session.note == "restarted"
+    session.frame(108.1)
+    assert session.note == ""
+
+
 def test_a_source_that_is_too_slow_drops_time_and_says_so() -> None:
     session = Session(Fake(cost=2.0))
     run(session, 4.0)
