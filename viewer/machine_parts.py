@@ -1,8 +1,9 @@
-"""Pictures of machines without shapes: solids for bodies, rods to where they are held, pins, balls and guides."""
+"""What stands for bodies without shapes and visuals: solids, rods to where they are held; pins, balls and guides."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
-from gpusim.viewer.meshes import BALL, ROD
+from gpusim.viewer.meshes import BALL, ROD, coarse_points
 from gpusim.viewer.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
 from gpusim.viewer.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
@@ -24,22 +25,28 @@ _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
 class MachineParts:
-    """Parts and spans of everything in a model that has no shape.
+    """Parts and spans of everything in a model that has no shape and no visual.
+
+    Args:
+        model: the model.
+        pictures: parts of the visuals that are drawn. What joints look like is left to them where they show the child.
 
     Attributes:
-        solids: of each body, None where it has shapes of its own.
+        pictured: bodies with visuals; not the world, whose shapes may belong to anything.
+        solids: of each body, None where it has shapes or visuals of its own.
         center: of the machine in the builder's poses, world frame, m, (3,).
         size: half of its extent, m.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, pictures: Sequence[Part] = ()) -> None:
         self._model = model
+        self.pictured = frozenset(part.body for part in pictures) - {WORLD}
         self._around = surroundings(model)
-        shaped = {shape.body for shape in model.shapes}
+        shaped = self.pictured | {shape.body for shape in model.shapes}
         self.solids: list[Solid | None] = [
             None if k in shaped else solid_of(model, k, self._around[k]) for k in range(len(model.bodies))
         ]
-        self.center, self.size = machine_extent(model, self.solids)
+        self.center, self.size = machine_extent(model, self.solids, pictures)
         self.solids = [None if s is None else s.thickened(_THINNEST * self.size) for s in self.solids]
         self.parts: list[Part] = []
         self.spans: list[Span] = []
@@ -47,7 +54,8 @@ class MachineParts:
             if solid is not None:
                 self._add_solid(body, solid, self._around[body])
         for joint in model.joints:
-            self._add_joint(joint)
+            if joint.kind == "distance" or joint.child not in self.pictured:
+                self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
         """Points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m."""
@@ -201,8 +209,8 @@ class MachineParts:
         self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
 
 
-def machine_extent(model: Model, solids: list[Solid | None]) -> tuple[Array, float]:
-    """Center (3,) and half diagonal, m, of the box about all bodies and holds in the builder's poses."""
+def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
+    """Center (3,) and half diagonal, m, of the box about all bodies, visuals and holds in the builder's poses."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]
@@ -212,6 +220,11 @@ def machine_extent(model: Model, solids: list[Solid | None]) -> tuple[Array, flo
         radius = shape_type(shape.kind).radius(shape.params)
         if shape.body != WORLD and math.isfinite(radius):
             center = model.bodies[shape.body].xform.apply(shape.xform.position)
+            places += [center - radius, center + radius]
+    for part in pictures:
+        if part.body != WORLD:
+            radius = float(np.linalg.norm(coarse_points(part.mesh) @ part.linear.T, axis=1).max())
+            center = model.bodies[part.body].xform.apply(part.offset + com_of(model, part.body))
             places += [center - radius, center + radius]
     for body_a, point_a, body_b, point_b in attachments(model):
         for body, point in ((body_a, point_a), (body_b, point_b)):

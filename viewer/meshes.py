@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from gpusim.geometry.base import shape_type
+from gpusim.geometry.pieces import Piece
 from gpusim.geometry.tessellation import revolve, rings_mesh
-from gpusim.model.specs import ShapeSpec
+from gpusim.model.specs import ShapeSpec, VisualSpec
 from gpusim.typing import Array
 
 CREASE = 35.0
@@ -52,6 +53,8 @@ class MeshSource:
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
     """False: ``segments`` change nothing."""
+    open: bool = field(default=False, compare=False)
+    """Encloses no volume, so that its triangles are seen from both sides."""
 
 
 @lru_cache(maxsize=512)
@@ -147,8 +150,8 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
     return smooth_mesh(vertices / [1.0, 1.0, aspect], triangles, crease=60.0)
 
 
-def shape_mesh(shape: ShapeSpec) -> tuple[MeshSource, Array]:
-    """The mesh of a shape and how far it is stretched along the axes of the shape frame, (3,).
+def shape_mesh(shape: ShapeSpec | VisualSpec) -> tuple[MeshSource, Array]:
+    """The mesh of a shape or a visual of its kind, and how far it is stretched along the axes of its frame, (3,).
 
     Not for planes: the ground is drawn by its own shader.
     """
@@ -172,14 +175,26 @@ def shape_mesh(shape: ShapeSpec) -> tuple[MeshSource, Array]:
     return _own_mesh(shape), np.ones(3)
 
 
-def _own_mesh(shape: ShapeSpec) -> MeshSource:
+def _own_mesh(shape: ShapeSpec | VisualSpec) -> MeshSource:
     """Hulls and height fields; equal ones of several bodies are one mesh."""
     vertices, triangles = shape_type(shape.kind).mesh(shape.params)
-    digest = hashlib.blake2b(np.asarray(vertices).tobytes() + triangles.tobytes(), digest_size=8).hexdigest()
-    key = f"{shape.kind} {digest}"
+    key = f"{shape.kind} {_digest(vertices, triangles)}"
     if shape.kind == "height_field":
         return MeshSource(key, lambda segments: _terrain(vertices, triangles, shape.params), round=False)
     return MeshSource(key, lambda segments: smooth_mesh(vertices, triangles), round=False)
+
+
+@lru_cache(maxsize=512)
+def piece_mesh(piece: Piece) -> MeshSource:
+    """The mesh of a piece of a visual; equal ones are drawn together, and normals are computed once."""
+    key = f"piece {_digest(piece.vertices, piece.triangles)}"
+    made = cache(lambda: smooth_mesh(piece.vertices, piece.triangles))
+    return MeshSource(key, lambda segments: made(), round=False, open=not piece.closed)
+
+
+def _digest(vertices: Array, triangles: Array) -> str:
+    data = np.asarray(vertices).tobytes() + triangles.tobytes()
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def _terrain(vertices: Array, triangles: Array, params: dict[str, Any]) -> TriangleMesh:

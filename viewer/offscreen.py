@@ -48,8 +48,11 @@ class Offscreen:
         overlays: names of what is drawn over the pictures, not over depth and segmentation (docs/viewer.md); or one.
         glass: pictures show shapes of the world that hide bodies as glass, depth and segmentation see through them;
             False: they hide what is behind them, as for a camera that is there.
-        decoration: draw what has no shape too: bodies by their inertia, joints, springs, cylinders, stands; in all
-            three kinds of pictures.
+        decoration: draw what the viewer makes up too: bodies without shapes and visuals by their inertia, joints,
+            springs, cylinders, stands; in all three kinds of pictures. False: shapes and visuals alone, as for a
+            camera that is there.
+        visuals: draw bodies that have visuals by these, in all three kinds of pictures; False: by the shapes that
+            touch.
 
     Attributes:
         worlds: numbers of the worlds that are drawn.
@@ -76,6 +79,7 @@ class Offscreen:
         overlays: Iterable[str] = (),
         glass: bool = True,
         decoration: bool = True,
+        visuals: bool = True,
     ) -> None:
         self.overlays = overlays
         self.timings = Timings()
@@ -90,7 +94,7 @@ class Offscreen:
         from gpusim.viewer.painting import Painting
 
         self.quality = choose_quality(quality, self._context.renderer_name)
-        self.stage = Stage(model, len(self.worlds), decoration)
+        self.stage = Stage(model, len(self.worlds), decoration, visuals)
         self._painting = Painting(self.stage, self.quality, self.width, self.height, glass)
         self._sensed: Framebuffer | None = None
         self._poses = Poses.from_model(model)

@@ -82,9 +82,12 @@ class SceneBuffers:
         self._looks.write(self._look_values)
 
     def draw(self) -> None:
-        """Draw all instances with the program in use."""
+        """Draw all instances with the program in use; backs of open meshes too."""
         GL.glBindVertexArray(self._array)
+        culled = bool(GL.glIsEnabled(GL.GL_CULL_FACE))
         for k, batch in enumerate(self._batches):
+            if culled and batch.mesh.open:
+                GL.glDisable(GL.GL_CULL_FACE)
             GL.glDrawElementsInstancedBaseVertexBaseInstance(
                 GL.GL_TRIANGLES,
                 int(self._first[k + 1] - self._first[k]),
@@ -94,6 +97,8 @@ class SceneBuffers:
                 int(self._base[k]),
                 batch.first,
             )
+            if culled and batch.mesh.open:
+                GL.glEnable(GL.GL_CULL_FACE)
 
     def close(self) -> None:
         """Delete all buffers."""

@@ -14,14 +14,14 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, ShapeSpec
+from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.actuator_parts import actuator_parts
 from gpusim.viewer.floor import Ground, find_grounds, up_of
 from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.materials import TERRAIN, body_finish
-from gpusim.viewer.meshes import MeshSource, coarse_points, shape_mesh
-from gpusim.viewer.parts import Part, Span, com_of
+from gpusim.viewer.meshes import MeshSource, coarse_points
+from gpusim.viewer.parts import Part, Span
+from gpusim.viewer.shape_parts import shape_parts, visual_parts
 from gpusim.viewer.stands import stands
 
 _TONES = 0.13
@@ -88,7 +88,9 @@ class Stage:
     Args:
         model: what to draw.
         num_worlds: how many copies stand side by side.
-        decoration: draw what has no shape too: bodies by their inertia, joints, springs, cylinders, stands.
+        decoration: draw what has no shape and no visual too: bodies by their inertia, joints, springs, cylinders,
+            stands.
+        visuals: draw bodies that have visuals by these; False: by their shapes, as others.
 
     Attributes:
         batches: instances by mesh.
@@ -96,19 +98,20 @@ class Stage:
         finish: (instances, 3) roughness, metal, and how strongly sectors about the mesh's z axis differ in tone.
         body: (instances,) body index, -1 for the world.
         world: (instances,) number of the world.
-        shape: (instances,) shape index, -1 for what is drawn of bodies without shapes.
+        shape: (instances,) shape index, -1 for what is no shape.
         grounds: planes of the model, or a floor below a model without one.
         up: against gravity, unit vector (3,).
         offsets: (num_worlds, 3) by which each world is moved, m.
     """
 
-    def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True) -> None:
+    def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
         self.model = model
         self.num_worlds = num_worlds
         self.up = up_of(model)
-        machine = MachineParts(model)
+        pictures = visual_parts(model) if visuals else []
+        machine = MachineParts(model, pictures)
         actuators = actuator_parts(model, machine)
-        parts = [*(_shape_part(model, k, s) for k, s in enumerate(model.shapes) if s.kind != "plane")]
+        parts = [*pictures, *shape_parts(model, machine.pictured)]
         shapes = list(parts)
         parts += machine.parts + actuators[0]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
@@ -257,13 +260,6 @@ def _tones(piece: Part | Span) -> float:
     """Round shapes that move get sectors of two tones, or nobody would see them roll."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
-
-
-def _shape_part(model: Model, index: int, shape: ShapeSpec) -> Part:
-    mesh, stretch = shape_mesh(shape)
-    offset = shape.xform.position - com_of(model, shape.body)
-    finish = TERRAIN if shape.kind == "height_field" and shape.body == WORLD else body_finish(shape.body)
-    return Part(mesh, shape.body, shape.xform.matrix() * stretch, offset, finish, index)
 
 
 def _reach(mesh: MeshSource) -> float:

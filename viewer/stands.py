@@ -26,7 +26,7 @@ def stands(model: Model, machine: MachineParts, grounds: list[Ground], up: Array
     floor = float(level.point @ up)
     parts: list[Part] = []
     for joint in model.joints:
-        if joint.kind != "revolute" or joint.parent != WORLD:
+        if joint.kind != "revolute" or joint.parent != WORLD or joint.child in machine.pictured:
             continue
         frames = joint_frames(joint)
         radius, half = machine.pin_size(joint)

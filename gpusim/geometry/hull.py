@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.contact.material import Material
 from gpusim.geometry.base import Faces, Mesh, Params, ShapeType, register
+from gpusim.geometry.mesh_files import read_mesh_file
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
 from gpusim.geometry.transform import Transform
@@ -171,26 +172,7 @@ def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
 
 def _mesh_points(element: str, mesh: Any) -> Any:
     if isinstance(mesh, str | os.PathLike):
-        return _read_mesh(element, os.fspath(mesh))
+        return read_mesh_file(element, os.fspath(mesh)).vertices
     if hasattr(mesh, "vertices"):
         return mesh.vertices
     return mesh[0] if isinstance(mesh, tuple) and len(mesh) == 2 else mesh
-
-
-def _read_mesh(element: str, path: str) -> Any:
-    if not os.path.isfile(path):
-        raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
-    try:
-        import trimesh
-    except ImportError:
-        raise validate.fail(
-            element, f"reading the mesh file {path} needs trimesh, which is not installed", 'pip install "gpusim[urdf]"'
-        ) from None
-    try:
-        mesh: Any = trimesh.load(path, force="mesh")
-        vertices = np.asarray(mesh.vertices)
-    except Exception as error:  # what trimesh's many readers raise is not stated
-        raise validate.fail(
-            element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
-        ) from None
-    return vertices

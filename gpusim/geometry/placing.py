@@ -18,7 +18,7 @@ ALL_GROUPS = 0xFFFFFFFF
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
     """How messages name the shape that is about to be added."""
-    return f"shape '{label or f'shape{len(builder.shapes)}'}'"
+    return f"{builder.element_word} '{label or f'shape{len(builder.shapes)}'}'"
 
 
 @builder_method
@@ -56,7 +56,7 @@ def add_shape(
         ModelError: a value breaks a rule, or a plane or height field is put on a body that forces move.
     """
     name = self._new_label("shape", label, len(self.shapes))
-    element = f"shape '{name}'"
+    element = shape_element(self, name)
     body = self.check_body(element, "body", body)
     if not shape_type(kind).movable and body != WORLD and not self.bodies[body].kinematic:
         raise validate.fail(

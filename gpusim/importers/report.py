@@ -81,6 +81,8 @@ class ImportReport:
         merged: link name -> label of the body that it became a part of.
         link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body; every link has one.
         shapes: link name -> indices of its shapes in the builder.
+        visuals: link name -> indices of its visuals in the builder.
+        triangles: how many a picture of all visuals has, with 32 around a circle.
         joints: joint label -> JointInfo, in the order of the builder.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name -> how many of them the importer passed over.
@@ -97,6 +99,8 @@ class ImportReport:
     merged: dict[str, str] = field(default_factory=dict)
     link_frames: dict[str, np.ndarray] = field(default_factory=dict)
     shapes: dict[str, list[int]] = field(default_factory=dict)
+    visuals: dict[str, list[int]] = field(default_factory=dict)
+    triangles: int = 0
     joints: dict[str, JointInfo] = field(default_factory=dict)
     joint_limits: dict[str, JointLimits] = field(default_factory=dict)
     ignored: Mapping[str, int] = field(default_factory=dict)
@@ -122,9 +126,13 @@ class ImportReport:
             f"{self.robot_name} from {self.source}: {_count(bodies, 'body', 'bodies')}, "
             f"{_count(len(movable), 'movable joint')}, {self.total_mass:.6g} kg, base {self.base_link!r} {base}"
         ]
-        if self.shapes:
-            number = sum(map(len, self.shapes.values()))
-            lines.append(f"  {_count(number, 'collision shape')} on {_count(len(self.shapes), 'link')}")
+        for found, what, more in (
+            (self.shapes, "collision shape", ""),
+            (self.visuals, "visual", f", {_count(self.triangles, 'triangle')}"),
+        ):
+            if found:
+                number = sum(map(len, found.values()))
+                lines.append(f"  {_count(number, what)} on {_count(len(found), 'link')}{more}")
         if self.merged:
             lines.append(f"  {_count(len(self.merged), 'link')} merged: {_merged_line(self.merged)}")
         if self.ignored:

@@ -14,9 +14,11 @@ from gpusim.geometry import Transform
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
+from gpusim.importers.urdf_geometry import Placement, Search
 from gpusim.importers.urdf_joints import emit
-from gpusim.importers.urdf_shapes import Search, add_shapes, read_collisions
+from gpusim.importers.urdf_shapes import add_shapes, read_collisions
 from gpusim.importers.urdf_tree import read_tree
+from gpusim.importers.urdf_visuals import add_visuals, read_visuals
 from gpusim.importers.urdf_xml import read_document
 from gpusim.model.builder import ModelBuilder
 from gpusim.typing import Vector
@@ -31,6 +33,7 @@ def load_urdf(
     merge_fixed: bool = True,
     collisions: bool = True,
     self_collisions: bool = False,
+    visuals: bool = True,
     package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a robot from a URDF file or from URDF text.
@@ -38,7 +41,13 @@ def load_urdf(
     A body's frame is its link's frame, a joint's frame is its child link's frame, and all bodies stand where forward
     kinematics puts them with every joint at 0 (followers of ``<mimic>`` at their offset). Bodies and joints are
     labeled as in the file. Shapes come from <collision>, meshes as their convex hulls; a mesh whose file is missing is
-    left out with a warning. Looks, materials, sensors and transmissions are not read.
+    left out with a warning. Sensors and transmissions are not read.
+
+    What links look like comes from <visual>, for the viewer alone: box, cylinder, sphere, capsule, and meshes as
+    trimesh reads them (STL, OBJ, DAE, ...; units and axes in a DAE file are not looked at). The color is that of its
+    <material>, its own or the one of that name anywhere in the file; else the colors in the mesh's file, of a texture
+    the mean; else one that the viewer chooses. All are opaque. Nothing about a visual is an error: one that cannot be
+    read is told once in ``report.warnings``, and its link is drawn by its shapes.
 
     Masses and inertias that no body can have are repaired, each with a sentence in ``report.warnings``: a body without
     mass gets one hundredth of the mean mass of the others and the inertia of a sphere of water; principal moments that
@@ -55,6 +64,7 @@ def load_urdf(
             and each fixed joint a joint.
         collisions: read the shapes; their labels are the links' names, with a number from the second one on.
         self_collisions: let shapes of the robot touch each other, but for those of bodies that a joint connects.
+        visuals: read what links look like; False saves the time for their meshes, and bodies are drawn by their shapes.
         package_dirs: folders in which ``package://name/...`` is looked for, besides those above the file and those of
             ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
 
@@ -81,9 +91,12 @@ def load_urdf(
     )
     bodies = emit(tree, groups, builder, _pose(xform), report)
     found = read_collisions(document) if collisions else []
+    looks = read_visuals(document) if visuals else []
     report.warnings = document.warnings + tree.warnings
     search = Search(_folder(path_or_string), [Path(folder) for folder in package_dirs])
-    add_shapes(found, groups, builder, bodies, _pose(xform), search, self_collisions, report)
+    placement = Placement(groups, bodies, _pose(xform))
+    add_shapes(found, placement, builder, search, self_collisions, report)
+    add_visuals(looks, placement, builder, search, report)
     return builder, report
 
 

@@ -40,6 +40,8 @@ class Document:
         warnings: one sentence for every gap that was filled.
         ignored: element name -> number of elements dropped.
         collisions: (<link>, <collision>) as they stand in the file.
+        visuals: (<link>, <visual>), likewise.
+        materials: <material> of the robot.
     """
 
     source: Source
@@ -47,6 +49,8 @@ class Document:
     warnings: list[str] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     collisions: list[tuple[Element, Element]] = field(default_factory=list)
+    visuals: list[tuple[Element, Element]] = field(default_factory=list)
+    materials: list[Element] = field(default_factory=list)
 
 
 def read_document(path_or_text: str | os.PathLike[str]) -> Document:
@@ -118,7 +122,7 @@ def _refuse_templates(root: Element, source: Source) -> None:
             )
 
 
-# What each kept element may hold; looks, materials, sensors and plugins are no business of the dynamics.
+# What each kept element may hold; collisions and visuals are kept apart, sensors and plugins are not read.
 _KEPT: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
@@ -147,9 +151,11 @@ def _reduce(document: Document) -> None:
                 visit(child)
                 continue
             element.remove(child)
-            if name == "collision" and element.tag == "link":
-                document.collisions.append((element, child))
+            if name in ("collision", "visual") and element.tag == "link":
+                (document.collisions if name == "collision" else document.visuals).append((element, child))
                 continue
+            if name == "material" and element.tag == "robot":
+                document.materials.append(child)
             if name not in _SILENT and element.tag in _KEPT:
                 document.ignored[name] += 1
 

@@ -1,4 +1,4 @@
-"""ModelBuilder: bodies, joints, couplings, actuators and shapes, checked as they are added."""
+"""ModelBuilder: bodies, joints, couplings, actuators, shapes and visuals, checked as they are added."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import copy
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
 from gpusim.model import validate
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec
+from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
@@ -46,9 +46,13 @@ class ModelBuilder:
         self.actuators: list[ActuatorSpec] = []
         self.shapes: list[ShapeSpec] = []
         self.pairs: list[PairSpec] = []
+        self.visuals: list[VisualSpec] = []
         self.num_worlds = 1
-        spaces = ("body", "joint", "coupling", "actuator", "shape")
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
+
+    element_word: ClassVar[str] = "shape"
+    """What messages call that which ``add_shape_<kind>`` adds; pictures take the same parameters and checks."""
 
     if TYPE_CHECKING:
 
@@ -165,7 +169,8 @@ class ModelBuilder:
     def add_builder(self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "") -> None:
         """Copy another builder's content into this world, moved by ``xform``, labels behind ``label_prefix``.
 
-        Joints of ``other`` to the world keep their frames moved by ``xform``, and so do its shapes on the world.
+        Joints of ``other`` to the world keep their frames moved by ``xform``, and so do its shapes and
+        visuals on the world.
         Labels must stay unique, so adding the same builder twice needs two prefixes.
         """
         if not isinstance(other, ModelBuilder):
@@ -211,6 +216,7 @@ class ModelBuilder:
                 params["joint"] += joint0
             self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
         self._copy_shapes(other, body0, pose, label_prefix)
+        self._copy_visuals(other, body0, pose, label_prefix)
 
     def _copy_shapes(self, other: ModelBuilder, body0: int, pose: Transform, label_prefix: str) -> None:
         shape0 = len(self.shapes)
@@ -228,6 +234,18 @@ class ModelBuilder:
         for pair in other.pairs:
             self.pairs.append(dataclasses.replace(pair, shape_a=pair.shape_a + shape0, shape_b=pair.shape_b + shape0))
 
+    def _copy_visuals(self, other: ModelBuilder, body0: int, pose: Transform, label_prefix: str) -> None:
+        for visual in other.visuals:
+            on_world = visual.body == WORLD
+            new = dataclasses.replace(  # the triangles are shared: nobody writes them
+                visual,
+                label=self._new_label("visual", label_prefix + visual.label, len(self.visuals)),
+                body=WORLD if on_world else visual.body + body0,
+                xform=pose * visual.xform if on_world else visual.xform,
+            )
+            self._labels["visual"][new.label] = len(self.visuals)
+            self.visuals.append(new)
+
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Make this builder ``num_worlds`` separate copies of ``template``, simulated side by side.
 
@@ -237,7 +255,7 @@ class ModelBuilder:
         Raises:
             ModelError: the builder holds something else already, or num_worlds < 1.
         """
-        if self.bodies or self.joints or self.actuators or self.shapes:
+        if self.bodies or self.joints or self.actuators or self.shapes or self.visuals:
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"

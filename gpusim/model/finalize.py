@@ -47,6 +47,7 @@ def finalize(builder: ModelBuilder) -> Model:
         actuators=list(builder.actuators),
         shapes=list(builder.shapes),
         pairs=list(builder.pairs),
+        visuals=list(builder.visuals),
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,

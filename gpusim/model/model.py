@@ -9,7 +9,7 @@ from gpusim.errors import unknown_name
 from gpusim.joints.base import Coordinate
 from gpusim.model.contact_topology import ContactTopology
 from gpusim.model.rows import Axis
-from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec
+from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
@@ -28,6 +28,7 @@ class Model:
     actuators: list[ActuatorSpec]
     shapes: list[ShapeSpec]
     pairs: list[PairSpec]
+    visuals: list[VisualSpec]
     num_worlds: int
     topology: Topology
     contact: ContactTopology
@@ -40,13 +41,14 @@ class Model:
     parameters: dict[str, Array]
 
     def labels(self, kind: str) -> list[str]:
-        """Labels of all bodies, joints, couplings, actuators or shapes ("body", "joint", ...), in index order."""
+        """Labels of all bodies, joints, couplings, actuators, shapes or visuals ("body", ...), in index order."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,
             "coupling": self.couplings,
             "actuator": self.actuators,
             "shape": self.shapes,
+            "visual": self.visuals,
         }
         if kind not in lists:
             raise unknown_name("element kind", kind, lists)

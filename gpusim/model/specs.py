@@ -1,4 +1,4 @@
-"""What the builder writes down: one record for each body, joint, coupling, actuator, shape and pair of shapes."""
+"""What the builder writes down: one record for each body, joint, coupling, actuator, shape, pair, visual."""
 
 from __future__ import annotations
 
@@ -117,6 +117,32 @@ class ShapeSpec:
     def element(self) -> str:
         """How messages name it."""
         return f"shape '{self.label}'"
+
+
+@dataclass
+class VisualSpec:
+    """What a body (-1: the world) looks like; neither contacts nor masses know of it.
+
+    Attributes:
+        label: its name.
+        kind: of a registered shape, or "mesh".
+        body: index, -1 for the world.
+        xform: frame of the picture in the body frame.
+        params: checked parameters of the kind; of a mesh the ``pieces``.
+        color: sRGB, 0 to 1; None for the colors of a mesh's file, or that which bodies have by their index.
+    """
+
+    label: str
+    kind: str
+    body: int
+    xform: Transform
+    params: dict[str, Any]
+    color: tuple[float, float, float] | None = None
+
+    @property
+    def element(self) -> str:
+        """How messages name it."""
+        return f"visual '{self.label}'"
 
 
 @dataclass

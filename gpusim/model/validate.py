@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,18 @@ def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool 
     if np.ndim(value) == 0:
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
+
+
+def color(element: str, value: Any) -> tuple[float, float, float]:
+    """sRGB, 0 to 1, from three numbers or "#rrggbb"."""
+    if isinstance(value, str):
+        if not re.fullmatch("#[0-9a-fA-F]{6}", value):
+            raise fail(element, f"color {value!r} is none", 'give "#rrggbb", such as "#c75437", or three numbers')
+        return (int(value[1:3], 16) / 255.0, int(value[3:5], 16) / 255.0, int(value[5:7], 16) / 255.0)
+    r, g, b = numbers(element, "color", value, 3)
+    if min(r, g, b) < 0.0 or max(r, g, b) > 1.0:
+        raise fail(element, f"color ({r:g}, {g:g}, {b:g}) is not within 0 to 1", "give red, green, blue from 0 to 1")
+    return (float(r), float(g), float(b))
 
 
 def direction(element: str, name: str, value: Any) -> Array:

@@ -1,0 +1,167 @@
+"""Looks of URDF links -> visuals of the bodies that they became: nothing about a picture is ever an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.geometry.base import shape_type
+from gpusim.geometry.pieces import Color, mesh_pieces
+from gpusim.importers.report import ImportReport
+from gpusim.importers.urdf_check import numbers
+from gpusim.importers.urdf_geometry import (
+    Geometry,
+    NoGeometryError,
+    Placement,
+    Search,
+    builder_sizes,
+    child,
+    free_label,
+    read_geometry,
+)
+from gpusim.importers.urdf_xml import Document, Element, title
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.specs import VisualSpec
+
+_SEGMENTS = 48
+"""Around a circle, of a shape that stands for a picture."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One <visual>: its geometry and its color (sRGB, 0 to 1), None where the file gives none."""
+
+    geometry: Geometry
+    color: Color | None
+
+
+def read_visuals(document: Document) -> list[Look]:
+    """Every visual of a checked document that can be drawn; what is left out is told in its warnings."""
+    colors = _materials(document)
+    looks = []
+    for link, element in document.visuals:
+        if _is_nothing(element):
+            continue
+        try:
+            geometry = read_geometry(document, link, element)
+        except (NoGeometryError, ModelError) as why:
+            document.warnings.append(f"{title(link)}: a <visual> is left out: {why}")
+            continue
+        looks.append(Look(geometry, _color_of(document, link, element, colors)))
+    return looks
+
+
+def _is_nothing(element: Element) -> bool:
+    """A geometry of size 0: a usual way to draw nothing."""
+    geometry = child(element, "geometry")
+    shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
+    sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
+    return any(size and set(size) <= {"0", "0.0", "0."} for size in sizes)
+
+
+def _materials(document: Document) -> dict[str, Color]:
+    """Colors by the names of materials: those of the robot, then those that a <visual> defines for all."""
+    colors: dict[str, Color] = {}
+    inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
+    for material in (*document.materials, *inside):
+        name = material.get("name")
+        if name and name not in colors and (color := _rgb(document, material)) is not None:
+            colors[name] = color
+    return colors
+
+
+def _rgb(document: Document, material: Element) -> Color | None:
+    """The color of a material, kept within 0 to 1; None without one, or with one that is no numbers."""
+    element = child(material, "color")
+    if element is None or element.get("rgba") is None:
+        return None
+    try:
+        rgba = numbers(document, element, "rgba", 4)
+    except ModelError:
+        return None
+    r, g, b = np.clip(rgba[:3], 0.0, 1.0)
+    return float(r), float(g), float(b)
+
+
+def _color_of(document: Document, link: Element, visual: Element, colors: dict[str, Color]) -> Color | None:
+    material = child(visual, "material")
+    if material is None:
+        return None
+    color = _rgb(document, material) or colors.get(material.get("name") or "")
+    if color is None:
+        name = f" {material.get('name')!r}" if material.get("name") else ""
+        text = f'<material>{name} of a <visual> has no color; add <color rgba="..."> of four numbers to it'
+        _tell(document.warnings, f"{title(link)}: {text}")
+    return color
+
+
+def _tell(warnings: list[str], text: str) -> None:
+    if text not in warnings:
+        warnings.append(text)
+
+
+def add_visuals(
+    looks: Sequence[Look], placement: Placement, builder: ModelBuilder, search: Search, report: ImportReport
+) -> None:
+    """Add the visuals to ``builder`` and list them in ``report.visuals``.
+
+    A link whose mesh cannot be read is drawn by its shapes, as a body without visuals is.
+
+    Args:
+        looks: what links have.
+        placement: where the links are.
+        builder: receives them; the shapes are there already.
+        search: where meshes are looked for.
+        report: gets the indices, and a sentence for every mesh that cannot be read.
+    """
+    meshes: dict[tuple[Any, ...], Any] = {}
+    failed: dict[str, int] = {}
+    for look in looks:
+        geometry = look.geometry
+        body, xform = placement.of(geometry)
+        label = free_label(geometry.link, builder.visuals)
+        try:
+            if geometry.kind == "mesh":
+                sizes: tuple[Any, ...] = (_mesh(meshes, geometry, search),)
+            else:
+                sizes = builder_sizes(geometry)
+            index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=look.color, label=label)
+        except ModelError as error:
+            _tell(report.warnings, f"link {geometry.link!r}: a <visual> is left out: {error}")
+            failed[geometry.link] = body
+            continue
+        report.visuals.setdefault(geometry.link, []).append(index)
+    drawn = {visual.body for visual in builder.visuals}
+    for link, body in failed.items():
+        if body in drawn and link not in report.visuals:
+            _show_shapes(builder, link, report)
+    report.triangles = sum(map(_triangles, builder.visuals))
+
+
+def _triangles(visual: VisualSpec) -> int:
+    if visual.kind == "mesh":
+        return sum(len(piece.triangles) for piece in visual.params["pieces"])
+    return len(shape_type(visual.kind).mesh(visual.params)[1])
+
+
+def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
+    """Pieces of a mesh; a file is read once for all links that show it in one size."""
+    path = search.need(geometry.mesh)
+    key = (path, geometry.sizes)
+    if key not in meshes:
+        meshes[key] = mesh_pieces(f"<mesh> {geometry.mesh!r}", path, geometry.sizes)
+    return meshes[key]
+
+
+def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
+    """Pictures of a link's shapes, where others of its body have visuals, which take the place of all shapes."""
+    for number in report.shapes.get(link, []):
+        shape = builder.shapes[number]
+        mesh = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)
+        label = free_label(link, builder.visuals)
+        index = builder.add_visual(shape.body, "mesh", mesh, xform=shape.xform, label=label)
+        report.visuals.setdefault(link, []).append(index)

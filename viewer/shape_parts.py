@@ -1,0 +1,54 @@
+"""What a model says about how bodies look: their shapes, or visuals in place of these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
+from gpusim.typing import Array
+from gpusim.viewer.materials import TERRAIN, Finish, body_finish
+from gpusim.viewer.meshes import MeshSource, piece_mesh, shape_mesh
+from gpusim.viewer.parts import Part, com_of
+
+
+def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
+    """Parts of the shapes of all bodies but those ``pictured``; planes are grounds."""
+    parts = []
+    for index, shape in enumerate(model.shapes):
+        if shape.kind == "plane" or shape.body in pictured:
+            continue
+        mesh, stretch = shape_mesh(shape)
+        terrain = shape.kind == "height_field" and shape.body == WORLD
+        parts.append(_part(model, shape, mesh, stretch, TERRAIN if terrain else body_finish(shape.body), index))
+    return parts
+
+
+def visual_parts(model: Model) -> list[Part]:
+    """Parts of all visuals, one for each color of a mesh."""
+    parts = []
+    for visual in model.visuals:
+        for mesh, stretch, color in _meshes(visual):
+            finish = body_finish(visual.body) if color is None else Finish(color)
+            parts.append(_part(model, visual, mesh, stretch, finish))
+    return parts
+
+
+def _meshes(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, tuple[float, float, float] | None]]:
+    if visual.kind != "mesh":
+        yield *shape_mesh(visual), visual.color
+        return
+    for piece in visual.params["pieces"]:
+        yield piece_mesh(piece), 1.0, visual.color or piece.color
+
+
+def _part(
+    model: Model,
+    spec: ShapeSpec | VisualSpec,
+    mesh: MeshSource,
+    stretch: Array | float,
+    finish: Finish,
+    shape: int = -1,
+) -> Part:
+    offset = spec.xform.position - com_of(model, spec.body)
+    return Part(mesh, spec.body, spec.xform.matrix() * stretch, offset, finish, shape)
