@@ -182,7 +182,7 @@ class Offscreen:
         return self._sensors().read(0, GL.GL_RED, GL.GL_FLOAT, np.float32, 1)[:, :, 0]
 
     def segmentation(self) -> Array:
-        """Index of the body in each point, int32 (height, width); -1 for nothing, the ground and the world's shapes."""
+        """Index of the body in each point, int32 (height, width); -1 for nothing, the ground and the world's things."""
         from OpenGL import GL
 
         return self._sensors().read(1, GL.GL_RED_INTEGER, GL.GL_INT, np.int32, 1)[:, :, 0]

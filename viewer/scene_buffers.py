@@ -108,14 +108,20 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """The meshes of all batches, round ones as fine as the tier's number of triangles allows."""
+    """The meshes of all batches, round ones as fine as the tier's number of triangles allows.
+
+    Others, such as those of visuals, stay as they are; they take at most half of the room of the round ones.
+    """
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
-    total = sum(len(m.triangles) * b.count for m, b in zip(meshes, stage.batches, strict=True))
-    if total <= quality.triangles:
+    totals = {True: 0, False: 0}
+    for mesh, batch in zip(meshes, stage.batches, strict=True):
+        totals[batch.mesh.round] += len(mesh.triangles) * batch.count
+    room = quality.triangles - min(totals[False], quality.triangles // 2)
+    if totals[True] <= room:
         return meshes
     # triangles of a round mesh grow with the square of its segments
-    coarse = max(_LEAST_SEGMENTS, int(segments * (quality.triangles / total) ** 0.5)) // 2 * 2
+    coarse = max(_LEAST_SEGMENTS, int(segments * (room / totals[True]) ** 0.5)) // 2 * 2
     return [_coarser(b.mesh, m, coarse) for m, b in zip(meshes, stage.batches, strict=True)]
 
 

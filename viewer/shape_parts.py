@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
@@ -19,8 +20,7 @@ def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
         if shape.kind == "plane" or shape.body in pictured:
             continue
         mesh, stretch = shape_mesh(shape)
-        terrain = shape.kind == "height_field" and shape.body == WORLD
-        parts.append(_part(model, shape, mesh, stretch, TERRAIN if terrain else body_finish(shape.body), index))
+        parts.append(_part(model, shape, mesh, stretch, _finish(shape), index))
     return parts
 
 
@@ -32,6 +32,11 @@ def visual_parts(model: Model) -> list[Part]:
             finish = body_finish(visual.body) if color is None else Finish(color)
             parts.append(_part(model, visual, mesh, stretch, finish))
     return parts
+
+
+def _finish(shape: ShapeSpec) -> Finish:
+    usual = TERRAIN if shape.kind == "height_field" and shape.body == WORLD else body_finish(shape.body)
+    return usual if shape.color is None else replace(usual, color=shape.color)
 
 
 def _meshes(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, tuple[float, float, float] | None]]:

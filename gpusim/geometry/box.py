@@ -63,13 +63,14 @@ def add_shape_box(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a box about the shape frame's origin, edges along its axes.
 
     Args:
         body: body index, -1 for the world.
         half_extents: half of the edges along x, y, z, m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
@@ -82,4 +83,4 @@ def add_shape_box(
     for axis, value in zip("xyz", half, strict=True):
         validate.positive(element, f"half_extents along {axis}", value)
     params: dict[str, Any] = {"half_extents": half}
-    return self.add_shape("box", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("box", body, params, xform, material, label, group, mask, density, color)

@@ -64,6 +64,7 @@ def add_shape_capsule(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a capsule: the points within ``radius`` of a segment along z.
 
@@ -71,7 +72,7 @@ def add_shape_capsule(
         body: body index, -1 for the world.
         radius: m, above zero.
         half_length: half of the segment, so without the round ends, m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
 
     Returns:
         The shape's index.
@@ -84,4 +85,4 @@ def add_shape_capsule(
         "radius": validate.positive(element, "radius", radius),
         "half_length": validate.positive(element, "half_length", half_length),
     }
-    return self.add_shape("capsule", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("capsule", body, params, xform, material, label, group, mask, density, color)

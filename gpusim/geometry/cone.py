@@ -62,6 +62,7 @@ def add_shape_cone(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame.
 
@@ -69,7 +70,7 @@ def add_shape_cone(
         body: body index, -1 for the world.
         radius: of the base, m, above zero.
         half_length: half of its height, m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
 
     Returns:
         The shape's index.
@@ -82,4 +83,4 @@ def add_shape_cone(
         "radius": validate.positive(element, "radius", radius),
         "half_length": validate.positive(element, "half_length", half_length),
     }
-    return self.add_shape("cone", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("cone", body, params, xform, material, label, group, mask, density, color)

@@ -58,6 +58,7 @@ def add_shape_cylinder(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a cylinder about the shape frame's origin, axis along z.
 
@@ -65,7 +66,7 @@ def add_shape_cylinder(
         body: body index, -1 for the world.
         radius: m, above zero.
         half_length: half of its length, m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``; turn the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
 
     Returns:
         The shape's index.
@@ -78,4 +79,4 @@ def add_shape_cylinder(
         "radius": validate.positive(element, "radius", radius),
         "half_length": validate.positive(element, "half_length", half_length),
     }
-    return self.add_shape("cylinder", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("cylinder", body, params, xform, material, label, group, mask, density, color)

@@ -68,13 +68,14 @@ def add_shape_ellipsoid(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add an ellipsoid about the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.
         semi_axes: half of its extents along x, y, z, m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
@@ -83,4 +84,4 @@ def add_shape_ellipsoid(
         ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     params: dict[str, Any] = {"semi_axes": check_semi_axes(shape_element(self, label), semi_axes)}
-    return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("ellipsoid", body, params, xform, material, label, group, mask, density, color)

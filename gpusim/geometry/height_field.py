@@ -70,6 +70,7 @@ def add_shape_height_field(
     label: str | None = None,
     group: int = 1,
     mask: int = ALL_GROUPS,
+    color: Any = None,
 ) -> int:
     """Add ground given by heights on a grid, centered on the shape frame's origin.
 
@@ -79,7 +80,7 @@ def add_shape_height_field(
             least 2 of each.
         spacing: (dx, dy) between columns and between rows, m, above zero.
         base: z of the bottom, m, not above the lowest height; left out: below it by as much as the field is wide.
-        xform, material, label, group, mask: see ``add_shape``.
+        xform, material, label, group, mask, color: see ``add_shape``.
 
     Returns:
         The shape's index.
@@ -101,7 +102,7 @@ def add_shape_height_field(
             element, f"base = {bottom:g} lies above the lowest height {lowest:g}", "give a lower base, or leave it out"
         )
     params: dict[str, Any] = {"heights": grid, "spacing": steps, "base": bottom}
-    return self.add_shape("height_field", body, params, xform, material, label, group, mask)
+    return self.add_shape("height_field", body, params, xform, material, label, group, mask, color=color)
 
 
 def _check_heights(element: str, heights: Any) -> Array:

@@ -72,13 +72,14 @@ def add_shape_hull(
     mask: int = ALL_GROUPS,
     density: float | None = None,
     max_vertices: int = MOST_VERTICES,
+    color: Any = None,
 ) -> int:
     """Add the convex hull of points.
 
     Args:
         body: body index, -1 for the world.
         vertices: points in the shape frame, m, (n, 3), at least four that are not in one plane.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: 4 to 256; a hull with more keeps those that change it least, with a warning that says by how much.
 
     Returns:
@@ -89,7 +90,7 @@ def add_shape_hull(
     """
     element = shape_element(self, label)
     params = _hull_params(element, _check_points(element, vertices), max_vertices)
-    return self.add_shape("hull", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density, color)
 
 
 @builder_method
@@ -105,6 +106,7 @@ def add_shape_mesh(
     mask: int = ALL_GROUPS,
     density: float | None = None,
     max_vertices: int = MOST_VERTICES,
+    color: Any = None,
 ) -> int:
     """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece.
 
@@ -113,7 +115,7 @@ def add_shape_mesh(
         mesh: path of a file that trimesh reads (STL, OBJ, PLY, ...; needs the extra ``urdf``),
             ``(vertices, triangles)``, vertices (n, 3), or an object that has ``vertices``.
         scale: from the mesh's unit to m, one number or one for each axis.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
 
     Returns:
@@ -128,7 +130,7 @@ def add_shape_mesh(
         raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
     points = _check_points(element, _mesh_points(element, mesh)) * factors
     params = _hull_params(element, points, max_vertices)
-    return self.add_shape("hull", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density, color)
 
 
 def _check_points(element: str, vertices: Any) -> Array:

@@ -33,6 +33,7 @@ def add_shape(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first.
 
@@ -48,6 +49,7 @@ def add_shape(
             other's mask; shapes of one body never do, those of two bodies that a joint connects only if
             ``add_collision_pair`` says so (of the joints to the world only fixed ones count).
         density: kg/m3, for a body without a given mass; the material's if left out.
+        color: in pictures, sRGB, red, green and blue from 0 to 1, or "#rrggbb"; that of the body if left out.
 
     Returns:
         The shape's index.
@@ -78,6 +80,7 @@ def add_shape(
             group=_bits(element, "group", group),
             mask=_bits(element, "mask", mask),
             density=material.density if density is None else validate.positive(element, "density", density),
+            color=None if color is None else validate.color(element, color),
         )
     )
     self._labels["shape"][name] = len(self.shapes) - 1

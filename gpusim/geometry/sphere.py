@@ -53,13 +53,14 @@ def add_shape_sphere(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a sphere about the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.
         radius: m, above zero.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
@@ -68,4 +69,4 @@ def add_shape_sphere(
         ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
     """
     params: dict[str, Any] = {"radius": validate.positive(shape_element(self, label), "radius", radius)}
-    return self.add_shape("sphere", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("sphere", body, params, xform, material, label, group, mask, density, color)

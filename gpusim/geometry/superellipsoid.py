@@ -97,6 +97,7 @@ def add_shape_superellipsoid(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a superellipsoid about the shape frame's origin.
 
@@ -105,7 +106,7 @@ def add_shape_superellipsoid(
         semi_axes: half of its extents (a, b, c) along x, y, z, m, above zero.
         exponents: (e1, e2), 0.1 to 1.9: e1 of the outline seen from the side, e2 of that seen along z; near 0 a
             square, 1 an ellipse, near 2 a rhombus.
-        xform, material, label, group, mask, density: see ``add_shape``.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
@@ -123,4 +124,4 @@ def add_shape_superellipsoid(
                 "give exponents between them, or use a box or a hull for sharp edges",
             )
     params: dict[str, Any] = {"semi_axes": check_semi_axes(element, semi_axes), "exponents": powers}
-    return self.add_shape("superellipsoid", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("superellipsoid", body, params, xform, material, label, group, mask, density, color)

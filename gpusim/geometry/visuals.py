@@ -12,9 +12,8 @@ from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import WORLD, VisualSpec
 
 _METHOD = "add_shape_"
-_OF_SHAPES_ALONE = {
-    "self", "body", "xform", "material", "label", "group", "mask", "density", "max_vertices"
-}  # fmt: skip
+_NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
+"""Parameters of ``add_shape_<kind>`` that do not say what it looks like, or that ``add_visual`` has itself."""
 
 
 @builder_method
@@ -85,7 +84,7 @@ def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, 
     if spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")
     wanted = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters
-    own = inspect.Signature([p for p in wanted.values() if p.name not in _OF_SHAPES_ALONE])
+    own = inspect.Signature([p for p in wanted.values() if p.name not in _NO_SIZES])
     try:
         given = own.bind(*sizes, **params).arguments
     except TypeError as error:

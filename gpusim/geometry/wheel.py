@@ -74,6 +74,7 @@ def add_shape_wheel(
     group: int = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
+    color: Any = None,
 ) -> int:
     """Add a wheel: a disk with a round edge, axle along z, one contact point with anything.
 
@@ -82,7 +83,7 @@ def add_shape_wheel(
         radius: to the outside of the edge, m, above zero.
         edge_radius: radius of the edge's rounding, m, from 0 (sharp; the wheel then has no volume, and its body
             needs a mass) to below ``radius``.
-        xform, material, label, group, mask, density: see ``add_shape``; turn the axle with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axle with ``xform``.
 
     Returns:
         The shape's index.
@@ -101,4 +102,4 @@ def add_shape_wheel(
             f"edge_radius = {edge_radius:g} is not below radius = {radius:g}",
             "give a smaller edge_radius, or use a sphere",
         )
-    return self.add_shape("wheel", body, params, xform, material, label, group, mask, density)
+    return self.add_shape("wheel", body, params, xform, material, label, group, mask, density, color)

@@ -100,7 +100,7 @@ class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
     ``xform`` is the shape frame in the body frame; two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
-    both have a bit; ``density`` in kg/m3 serves bodies without a given mass.
+    both have a bit; ``density`` in kg/m3 serves bodies without a given mass; ``color`` (sRGB, 0 to 1) pictures alone.
     """
 
     label: str
@@ -112,6 +112,7 @@ class ShapeSpec:
     group: int
     mask: int
     density: float
+    color: tuple[float, float, float] | None = None
 
     @property
     def element(self) -> str:

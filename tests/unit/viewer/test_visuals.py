@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gpusim import Model, ModelBuilder, Transform
+from gpusim import Model, ModelBuilder, ModelError, Transform
 from gpusim.importers import load_urdf
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.stage import Poses, Stage
@@ -177,3 +177,54 @@ def test_a_robot_with_looks() -> None:
     model = load_urdf(DATA / "rover.urdf", fixed_base=False, xform=Transform((0.0, 0.0, 0.12)))[0].finalize()
     with Offscreen(model, width=320, height=180, quality="software") as eye:
         compare(eye.image(), "robot_rover")
+
+
+def test_a_large_mesh_leaves_round_shapes_round() -> None:
+    """Meshes keep their triangles; they take at most half of those that the software tier has for round shapes."""
+    require_egl()
+    from gpusim.viewer.quality import TIERS
+    from gpusim.viewer.scene_buffers import _meshes
+
+    quality = TIERS["software"]
+    counts = []
+    for pieces in (1, 1 + quality.triangles // 12):
+        b = ModelBuilder()
+        body = b.add_body(xform=Transform((0.0, 0.0, 1.0)))
+        b.add_shape_sphere(body, 0.5)
+        other = b.add_body(1.0, (1, 1, 1))
+        places = 0.01 * np.arange(pieces)[:, None, None] + 1e-3 * CORNERS
+        triangles = 8 * np.arange(pieces)[:, None, None] + SIDES
+        b.add_visual(other, "mesh", (places.reshape(-1, 3), triangles.reshape(-1, 3)))
+        stage = Stage(b.finalize())
+        made = dict(zip(keys(stage), _meshes(stage, quality), strict=True))
+        assert len(made["piece"].triangles) == 12 * pieces
+        counts.append(len(made["ball"].triangles))
+    assert counts[0] == counts[1] > 1000
+
+
+def test_every_kind_of_shape_passes_its_color_on() -> None:
+    b = ModelBuilder()
+    body = b.add_body(1.0, (1, 1, 1))
+    sizes = {
+        "sphere": (0.1,),
+        "box": ((0.1, 0.1, 0.1),),
+        "capsule": (0.1, 0.1),
+        "cylinder": (0.1, 0.1),
+        "cone": (0.1, 0.1),
+        "ellipsoid": ((0.1, 0.1, 0.1),),
+        "superellipsoid": ((0.1, 0.1, 0.1), (0.5, 0.5)),
+        "wheel": (0.1, 0.01),
+        "hull": (CORNERS,),
+        "mesh": ((CORNERS, SIDES),),
+    }
+    for kind, given in sizes.items():
+        getattr(b, f"add_shape_{kind}")(body, *given, color=(0.25, 0.5, 1.0))
+    b.add_shape_height_field(-1, np.zeros((3, 3)), base=-1.0, color="#4080ff")
+    model = b.finalize()
+    stage = Stage(model, decoration=False)
+    assert stage.color[stage.body == body] == pytest.approx(np.array([[0.25**2.2, 0.5**2.2, 1.0]] * len(sizes)))
+    colors = [shape.color for shape in model.shapes]
+    assert colors[:-1] == [(0.25, 0.5, 1.0)] * len(sizes)
+    assert colors[-1] == pytest.approx((64 / 255, 128 / 255, 1.0))
+    with pytest.raises(ModelError, match="shape 'red': color 'red' is none"):
+        b.add_shape_sphere(body, 0.1, color="red", label="red")
