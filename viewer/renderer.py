@@ -157,7 +157,7 @@ class Renderer:
         GL.glDepthMask(False)
         self._light(self._solid, view, shadow)
         self._solid.set("glass", 1)
-        self._buffers.draw()
+        self._buffers.draw_glass()
         GL.glDepthMask(True)
         GL.glDisable(GL.GL_BLEND)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_right
 
 import numpy as np
 from OpenGL import GL
@@ -88,17 +89,27 @@ class SceneBuffers:
         for k, batch in enumerate(self._batches):
             if culled and batch.mesh.open:
                 GL.glDisable(GL.GL_CULL_FACE)
-            GL.glDrawElementsInstancedBaseVertexBaseInstance(
-                GL.GL_TRIANGLES,
-                int(self._first[k + 1] - self._first[k]),
-                GL.GL_UNSIGNED_INT,
-                ctypes.c_void_p(int(self._first[k]) * 4),
-                batch.count,
-                int(self._base[k]),
-                batch.first,
-            )
+            self._draw_instances(k, batch.first, batch.count)
             if culled and batch.mesh.open:
                 GL.glEnable(GL.GL_CULL_FACE)
+
+    def draw_glass(self) -> None:
+        """Draw with the program in use those instances alone that let light through."""
+        GL.glBindVertexArray(self._array)
+        firsts = [batch.first for batch in self._batches]
+        for instance in self._glass.tolist():
+            self._draw_instances(bisect_right(firsts, instance) - 1, instance, 1)
+
+    def _draw_instances(self, batch: int, first: int, count: int) -> None:
+        GL.glDrawElementsInstancedBaseVertexBaseInstance(
+            GL.GL_TRIANGLES,
+            int(self._first[batch + 1] - self._first[batch]),
+            GL.GL_UNSIGNED_INT,
+            ctypes.c_void_p(int(self._first[batch]) * 4),
+            count,
+            int(self._base[batch]),
+            first,
+        )
 
     def close(self) -> None:
         """Delete all buffers."""

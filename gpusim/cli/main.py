@@ -95,6 +95,7 @@ OverlayOption = Annotated[
         help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
     ),
 ]
+VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]
 QualityOption = Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
 FixedBaseOption = Annotated[
@@ -193,6 +194,7 @@ def _render(
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Points of the picture.")] = "640x360",
     quality: QualityOption = Quality.auto,
     overlay: OverlayOption = None,
+    visuals: VisualsOption = True,
     glass: Annotated[bool, typer.Option(help="Show walls that hide bodies as glass.")] = True,
     decoration: Annotated[bool, typer.Option(help="Draw joints, springs, cylinders, bodies without shapes.")] = True,
     settings: SettingsOption = None,
@@ -235,6 +237,7 @@ def _render(
                 max_worlds=max_worlds,
                 size=size,
                 quality=quality.value,
+                visuals=visuals,
                 glass=glass,
                 decoration=decoration,
             ),
@@ -252,6 +255,7 @@ def _view(
     camera: CameraOption = None,
     follow: FollowOption = None,
     overlay: OverlayOption = None,
+    visuals: VisualsOption = True,
     num_worlds: NumWorldsOption = 1,
     world: WorldOption = None,
     max_worlds: MaxWorldsOption = 16,
@@ -302,6 +306,7 @@ def _view(
                 max_worlds=max_worlds,
                 size=size,
                 quality=quality.value,
+                visuals=visuals,
             ),
             speed=speed,
             paused=paused,

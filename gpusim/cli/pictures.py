@@ -36,6 +36,7 @@ class PictureOptions:
     quality: str = "auto"
     glass: bool = True
     decoration: bool = True
+    visuals: bool = True
 
     def check(self, least: int) -> None:
         """Check everything that can be checked without the model.

@@ -199,6 +199,7 @@ def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, 
         overlays=options.picture.overlay_names(),
         glass=options.picture.glass,
         decoration=options.picture.decoration,
+        visuals=options.picture.visuals,
     )
 
 

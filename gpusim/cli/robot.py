@@ -16,7 +16,7 @@ _SLIDING = "prismatic"
 _TURNING = ("revolute", "continuous")
 
 
-def robot_scene(path: str, *, hold: bool) -> Scene:
+def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
     """Read a URDF file and build a scene around it; its base is fixed to the world.
 
     Every warning of the importer goes to stderr.
@@ -24,6 +24,7 @@ def robot_scene(path: str, *, hold: bool) -> Scene:
     Args:
         path: the file.
         hold: hold all joints at zero with position servos; otherwise the robot swings freely from its base.
+        visuals: read what it looks like, for pictures.
 
     Raises:
         ModelError: the file is missing or broken, or the packages that read it are.
@@ -31,7 +32,7 @@ def robot_scene(path: str, *, hold: bool) -> Scene:
     from gpusim.importers import add_holding_servos, load_urdf
     from gpusim.solver.config import SolverConfig
 
-    builder, report = load_urdf(Path(path), fixed_base=True)
+    builder, report = load_urdf(Path(path), fixed_base=True, visuals=visuals)
     for warning in report.warnings:
         note(f"warning: {warning}")
     if hold:

@@ -40,7 +40,7 @@ def run(options: RunOptions) -> None:
 
     check(options)
     replay = load_replay(options)
-    scene = load_target(options)
+    scene = load_target(options, visuals=False)
     config = dataclasses.replace(scene.config, **options.config_changes())
     duration = scene.duration
     if replay is not None:
@@ -64,14 +64,17 @@ def run(options: RunOptions) -> None:
     raise_failure(sim, outcome)
 
 
-def load_target(options: RunOptions) -> Scene:
-    """The scene that a command line names, or one around its robot file, with its parameters."""
+def load_target(options: RunOptions, visuals: bool = True) -> Scene:
+    """The scene that a command line names, or one around its robot file, with its parameters.
+
+    ``visuals``: read what a robot looks like, for pictures.
+    """
     if options.is_file():
         from gpusim.cli.robot import robot_scene
 
         if options.seed is not None:
             note(f"robot {options.target!r} draws no random numbers; --seed changes nothing")
-        return robot_scene(options.target, hold=not options.fixed_base)
+        return robot_scene(options.target, hold=not options.fixed_base, visuals=visuals)
     parameters: dict[str, Any] = options.parameters()
     known = [parameter.name for parameter in scene_parameters(options.target)]
     for name in parameters:

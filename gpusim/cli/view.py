@@ -188,6 +188,7 @@ def _show(options: ViewOptions, scene: Scene, session: Session, desk: Desk, worl
         worlds=worlds,
         camera=picture.camera_for(scene),
         overlays=sorted(picture.overlay_names()),
+        visuals=picture.visuals,
     ) as window:
         try:
             add_operator(window, desk, panel=options.panel)

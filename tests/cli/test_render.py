@@ -341,3 +341,12 @@ def test_nothing_to_draw_with(render, monkeypatch) -> None:
     result = render("double_pendulum", "--out", "a.png")
     assert result.exit_code == 2 and "EGL library is missing" in result.output
     assert os.listdir() == []
+
+
+def test_a_robot_as_painted_or_by_what_collides(render, draws) -> None:
+    rover = Path(__file__).parents[1] / "data" / "urdf" / "rover.urdf"
+    pictures = []
+    for option in ((), ("--no-visuals",)):
+        assert render(rover, "--out", "a.png", "--size", "160x90", *option).exit_code == 0
+        pictures.append(load_picture("a.png").astype(int))
+    assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 40).mean() > 0.02

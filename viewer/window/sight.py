@@ -38,6 +38,7 @@ class Sight:
         poses: of these worlds.
         width, height: of the window, in the units of the cursor.
         camera: of the scene, or another one, or the name of a view; None for one that shows everything.
+        visuals: see :class:`Stage`.
 
     Attributes:
         stage: everything that is drawn.
@@ -57,8 +58,9 @@ class Sight:
         width: int,
         height: int,
         camera: PinholeCamera | Camera | str | None = None,
+        visuals: bool = True,
     ) -> None:
-        self.stage = Stage(model, len(worlds))
+        self.stage = Stage(model, len(worlds), visuals=visuals)
         self.worlds, self.poses = worlds, poses
         self.width, self.height = width, height
         self.navigator = Navigator(self.stage.up)

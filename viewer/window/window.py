@@ -76,6 +76,7 @@ class Window:
         worlds: numbers of the worlds to draw instead.
         camera: of the scene, or another one, or the name of a view; None for one that shows everything.
         overlays: names of those that are on at first.
+        visuals: draw bodies that have visuals by these; False: by their shapes, as others.
         visible: False opens it hidden.
 
     Attributes:
@@ -101,11 +102,13 @@ class Window:
         worlds: Sequence[int] | None = None,
         camera: PinholeCamera | Camera | str | None = None,
         overlays: Sequence[str] = (),
+        visuals: bool = True,
         visible: bool = True,
     ) -> None:
         self.session, self.title = session, title
         self._quality, self._camera = quality, camera
         self._worlds, self._max_worlds = worlds, max_worlds
+        self._visuals = visuals
         self.overlays = set(overlays)
         self._guests: list[Guest] = []
         self._room: Room = lambda width, height: Area(0.0, 0.0, width, height)
@@ -133,7 +136,7 @@ class Window:
         worlds = list(first if self._worlds is None else self._worlds)
         area = self._area()
         size = int(area.width), int(area.height)
-        return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera)
+        return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
 
     def _area(self) -> Area:
         """Where the scene is in the window, in the units of the cursor."""
