@@ -54,8 +54,13 @@ def started(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from gpusim.cli.main import main; main()", "view", *arguments, *SMALL]
     environment = {**os.environ, **display_variables()}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+    pipe, start = subprocess.PIPE, None if sys.platform == "win32" else hear_interrupts
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, preexec_fn=start)
+
+
+def hear_interrupts() -> None:
+    """Tests that run in the background of a shell have Ctrl-C ignored, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(part: Path, size: int) -> None:

@@ -109,7 +109,7 @@ def test_of_several_worlds_the_message_serves_all() -> None:
 def test_gpusim_run_tells_and_fails_in_strict_mode(monkeypatch, strict, code) -> None:
     config = SolverConfig(dt=0.005, max_pairs=PLACES, strict=strict)
     scene = Scene("balls", "balls on the ground", row_of_balls(), config, duration=0.02)
-    monkeypatch.setattr(run_module, "load_target", lambda options: scene)
+    monkeypatch.setattr(run_module, "load_target", lambda options, **more: scene)
     result = CliRunner().invoke(app, ["run", "balls", "--backend", "native"])
     assert result.exit_code == code, result.output
     table = " ".join(result.stdout.split())
