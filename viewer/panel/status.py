@@ -21,7 +21,8 @@ def draw(desk: Desk) -> None:
         _cell(session.source.recording, look.TEXT, gap)
     _cell(*_pace(desk), gap)
     if desk.jitter is not None:
-        _cell(f"{desk.frame_rate:.0f} frames/s", look.FAINT, gap)
+        if desk.frame_rate:
+            _cell(f"{desk.frame_rate:.0f} frames/s", look.FAINT, gap)
         _cell(f"jitter {1e3 * desk.jitter:.1f} ms", look.FAINT, gap)
     text, rgba = _event(desk)
     if text:
