@@ -48,6 +48,10 @@ class Ground:
     solid: bool
     half: float = 0.0
 
+    def seen_from(self, height: float) -> bool:
+        """Whether it is drawn for an eye so far above it, m: from below, only what the bodies stand on hides them."""
+        return height >= 0.0 or (self.solid and self.level)
+
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
     """A point of a ground and its axes (columns) in one of the worlds, world frame, m."""

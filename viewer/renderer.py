@@ -165,7 +165,7 @@ class Renderer:
         if self._shade is None:
             return None
         ground = next(ground for ground in self.stage.grounds if ground.level)
-        point, axes = self._place(ground, view, 0)
+        point, axes = place_of(ground, view.poses, 0)
         bounds = self._shadow_bounds(view)
         GL.glDisable(GL.GL_CULL_FACE)
         to_shade = self._shade.draw(self._buffers, bounds, point, axes, view.eye)
@@ -235,18 +235,10 @@ class Renderer:
         )
 
     def _draw_ground(self, program: Program, ground: Ground, view: View) -> None:
-        worlds = range(1 if ground.level else self.stage.num_worlds)
-        for world in worlds:
-            point, axes = self._place(ground, view, world)
+        for _, point, axes in self.stage.ground_places(ground, view.poses):
             height = float(axes[:, 2] @ (view.eye - point))
-            if height < 0.0 and not (ground.solid and ground.level):
-                continue  # from below, only the ground that the bodies stand on hides them
-            self._draw_square(program, ground, view, point, axes, height)
-
-    def _place(self, ground: Ground, view: View, world: int) -> tuple[Array, Array]:
-        """A point of a ground and its axes (columns), world frame."""
-        point, axes = place_of(ground, view.poses, world)
-        return point if ground.level else point + self.stage.offsets[world], axes
+            if ground.seen_from(height):
+                self._draw_square(program, ground, view, point, axes, height)
 
     def _draw_square(
         self, program: Program, ground: Ground, view: View, point: Array, axes: Array, height: float

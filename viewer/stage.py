@@ -7,7 +7,7 @@ NumPy operations over all of them. Worlds stand side by side in a square; each h
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.actuator_parts import actuator_parts
-from gpusim.viewer.floor import Ground, find_grounds, up_of
+from gpusim.viewer.floor import Ground, find_grounds, place_of, up_of
 from gpusim.viewer.machine_parts import MachineParts
 from gpusim.viewer.meshes import MeshSource, coarse_points
 from gpusim.viewer.parts import Part, Span
@@ -169,6 +169,15 @@ class Stage:
             result[self._spanning] = self._span.transforms(poses, world)
         result[:, :, 3] += self.offsets[self.world]
         return result
+
+    def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
+        """Where a ground is drawn: number of the world, a point (m) and axes (columns), world frame.
+
+        A level ground reaches the horizon under all worlds, so it is drawn once.
+        """
+        for world in range(1 if ground.level else self.num_worlds):
+            point, axes = place_of(ground, poses, world)
+            yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
         """Corners of boxes about all instances, (8 instances, 3), world frame, m."""

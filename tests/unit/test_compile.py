@@ -54,7 +54,9 @@ needs_compiler = pytest.mark.skipif(
     COMPILER is None, reason="no C++ compiler on the path and none in CXX; install g++ or clang++"
 )
 needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="NVRTC is not installed; pip install nvidia-cuda-nvrtc-cu12")
-needs_shell = pytest.mark.skipif(os.name != "posix", reason="the stand-in compiler is a shell script")
+needs_shell = pytest.mark.skipif(
+    os.name != "posix", reason="the stand-in for a C++ compiler is a shell script, which this system cannot run"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -418,7 +420,7 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
 
     found = module._wheel_libraries()
     if not found:
-        pytest.skip("NVRTC is not installed as a wheel, whose library is compared with CuPy's here")
+        pytest.skip("NVRTC's wheel is compared with CuPy's library here; pip install nvidia-cuda-nvrtc-cu12")
     alone, loaded = LibraryNvrtc(found[0]), load_nvrtc()
     if alone.version != loaded.version:
         pytest.skip("CuPy has loaded another version of NVRTC than the wheel's; their cubins differ")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.actuators.base import actuator_type
+from gpusim.actuators.steering import Steering
 from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.viewer.operator.recording import Value
@@ -17,36 +18,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Input:
-    """One number that an operator sets.
+class Input(Steering):
+    """One number that an operator sets, and how: see :class:`Steering`.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
-        lower, upper: least and greatest value, in ``unit``.
         initial: value before anybody touches it.
-        safe: value in an emergency stop; None: what ``measured`` says at that moment, so that nothing moves.
-        unit: "-" for none.
-        switch: has only two values, ``lower`` (off) and ``upper`` (on).
-        springs: a stick that is let go brings it back to zero (valves, motors); otherwise it stays (positions).
-        idle: changes nothing in this model, so nobody needs to see it.
         doc: one line.
-        measured: signal and component that tell the value that is reached, for ``safe``.
 
     Raises:
         ModelError: the range is empty or not finite, or a value lies outside of it.
     """
 
-    name: str
-    lower: float = -1.0
-    upper: float = 1.0
+    name: str = field(kw_only=True)
     initial: float = 0.0
-    safe: float | None = 0.0
-    unit: str = "-"
-    switch: bool = False
-    springs: bool = True
-    idle: bool = False
     doc: str = ""
-    measured: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         element = f"input '{self.name}'"
@@ -97,5 +83,5 @@ def command_inputs(model: Model) -> dict[str, Input]:
             reading = next((r for r in kind.readings if r.name == command), None)
             steering = vars(kind.steering(model, spec, command))
             initial = float(kind.default_command(spec, command))
-            found[label] = Input(label, initial=initial, doc=reading.doc if reading else "", **steering)
+            found[label] = Input(**steering, name=label, initial=initial, doc=reading.doc if reading else "")
     return found

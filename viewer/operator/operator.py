@@ -133,7 +133,7 @@ class Operator:
         """
         if name in self._channels:
             raise validate.fail(f"input '{name}'", "there is one of this name already", "give another name")
-        item = Input(name, lower, upper, initial, safe, unit, switch, springs, doc=doc)
+        item = Input(lower, upper, safe, unit, switch, springs, name=name, initial=initial, doc=doc)
         self._added[name] = item
         self._channels.add(item)
         self.use_mapping(self._wish)

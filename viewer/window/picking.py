@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.floor import Ground, place_of
+from gpusim.viewer.floor import Ground
 from gpusim.viewer.meshes import MeshSource
 from gpusim.viewer.see_through import SeeThrough
 from gpusim.viewer.stage import Poses, Stage
@@ -75,12 +75,8 @@ class Picker:
     def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
         """The nearest solid ground; the floor that is there for the picture alone hides nothing."""
         nearest: Hit | None = None
-        for ground in self._stage.grounds:
-            # a level ground reaches the horizon, under all worlds
-            for world in range((1 if ground.level else self._stage.num_worlds) if ground.solid else 0):
-                point, axes = place_of(ground, poses, world)
-                if not ground.level:
-                    point = point + self._stage.offsets[world]
+        for ground in (ground for ground in self._stage.grounds if ground.solid):
+            for world, point, axes in self._stage.ground_places(ground, poses):
                 distance = _to_ground(ground, point, axes, eye, ray)
                 if distance < (np.inf if nearest is None else nearest.distance):
                     nearest = Hit(ground.body, world, eye + distance * ray, distance)
@@ -88,9 +84,9 @@ class Picker:
 
 
 def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array) -> float:
-    """Along the ray to a ground where its picture is; inf for nowhere. From below only level ones are drawn."""
+    """Distance along the ray to the part of a ground that the picture shows, m; inf where the ray meets none of it."""
     height, sinking = float(axes[:, 2] @ (eye - point)), -float(axes[:, 2] @ ray)
-    if height * sinking <= 0.0 or (height < 0.0 and not ground.level):
+    if height * sinking <= 0.0 or not ground.seen_from(height):
         return float("inf")
     distance = height / sinking
     beside = np.abs(axes[:, :2].T @ (eye + distance * ray - point))

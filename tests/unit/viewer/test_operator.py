@@ -56,13 +56,13 @@ def test_a_scale_of_a_force_stays_where_it_is_put() -> None:
 )
 def test_bad_inputs_are_told(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=f"input 'x': .*{words}"):
-        Input("x", **changes)
+        Input(**changes, name="x")
 
 
 def test_deflections_become_values() -> None:
-    lopsided = Input("x", -2.0, 4.0)
+    lopsided = Input(-2.0, 4.0, name="x")
     assert [lopsided.at(u) for u in (-1.0, -0.5, 0.0, 0.5, 1.0)] == [-2.0, -1.0, 0.0, 2.0, 4.0]
-    throttle = Input("x", 10.0, 20.0, initial=10.0, safe=10.0)
+    throttle = Input(10.0, 20.0, initial=10.0, safe=10.0, name="x")
     assert [throttle.at(u) for u in (-1.0, 0.0, 0.5, 1.0)] == [10.0, 10.0, 15.0, 20.0]
 
 

@@ -32,7 +32,7 @@ def drive(target: Input, **settings: Any) -> Drive:
 
 
 def test_a_stick_springs_back_and_its_rate_is_limited() -> None:
-    stick = drive(Input("x", -2.0, 2.0), rate_limit=4.0, dead_zone=0.0, expo=0.0)
+    stick = drive(Input(-2.0, 2.0, name="x"), rate_limit=4.0, dead_zone=0.0, expo=0.0)
     full = GamepadState({"left_y": 1.0})
     values = [stick.update(set(), full, 0.0, 0.1) for _ in range(4)]
     assert values == [pytest.approx(0.8), pytest.approx(1.6), 2.0, None]
@@ -41,13 +41,13 @@ def test_a_stick_springs_back_and_its_rate_is_limited() -> None:
 
 
 def test_a_stick_inside_its_dead_zone_touches_nothing() -> None:
-    stick = drive(Input("x"), dead_zone=0.2, rate_limit=math.inf)
+    stick = drive(Input(name="x"), dead_zone=0.2, rate_limit=math.inf)
     assert stick.update(set(), GamepadState({"left_y": 0.19}), 0.0, FRAME) is None
     assert stick.update(set(), GamepadState({"left_y": 0.25}), 0.0, FRAME) is not None
 
 
 def test_positions_go_on_while_a_key_is_held_and_stay() -> None:
-    held = drive(Input("x", 0.0, 2.0, springs=False), speed=0.5, rate_limit=math.inf)
+    held = drive(Input(0.0, 2.0, springs=False, name="x"), speed=0.5, rate_limit=math.inf)
     assert held.update({"2"}, GamepadState(), 1.0, 0.1) == pytest.approx(1.1)
     assert held.update({"2"}, GamepadState(), 1.95, 0.1) == 2.0
     assert held.update(set(), GamepadState(), 1.1, 0.1) is None
@@ -55,7 +55,7 @@ def test_positions_go_on_while_a_key_is_held_and_stay() -> None:
 
 
 def test_scale_turns_a_stick_round() -> None:
-    turned = drive(Input("x"), scale=-0.5, rate_limit=math.inf, expo=0.0)
+    turned = drive(Input(name="x"), scale=-0.5, rate_limit=math.inf, expo=0.0)
     assert turned.update(set(), GamepadState({"left_y": 1.0}), 0.0, FRAME) == -0.5
 
 
