@@ -48,6 +48,19 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
     return fitted(PinholeCamera(camera.position, camera.target, up=up), corners, aspect)
 
 
+def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
+    """What is seen at first.
+
+    Args:
+        camera: wished; None for no wish. A scene's is for one world, and one that it has not set itself (robots) is
+            nobody's.
+        num_worlds: how many are drawn.
+    """
+    if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
+        return "fit"
+    return camera
+
+
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:

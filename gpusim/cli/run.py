@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.backends import why_not
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome, simulate
@@ -114,6 +113,7 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
     """The simulation that a command line asks for, in its first state."""
     # only now, after the cheap checks: the solver and its compiled loops take a while to load
     with notes_instead_of_warnings():
+        from gpusim.backends import why_not
         from gpusim.simulation import Simulation
 
         sim = Simulation(

@@ -125,8 +125,7 @@ def test_options_reach_the_simulation(cli, monkeypatch) -> None:
 
 
 def test_a_fallback_to_the_slow_backend_is_told(cli, monkeypatch) -> None:
-    for module in ("gpusim.backends", "gpusim.cli.run"):
-        monkeypatch.setattr(f"{module}.why_not", lambda name: "" if name == "numpy" else f"no {name} here")
+    monkeypatch.setattr("gpusim.backends.why_not", lambda name: "" if name == "numpy" else f"no {name} here")
     result = cli("run", "double_pendulum", "--duration", "0.01")
     assert result.exit_code == 0 and "running on the slow NumPy backend" in result.stderr
     assert "no native here" in result.stderr

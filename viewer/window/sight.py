@@ -9,24 +9,11 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.aim import above_ground, aimed
+from gpusim.viewer.aim import above_ground, aimed, home_camera
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.stage import Poses, Stage
 from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picking import Hit, Picker
-
-
-def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """What is seen at first.
-
-    Args:
-        camera: wished; None for no wish. A scene's is for one world, and one that it has not set itself (robots) is
-            nobody's.
-        num_worlds: how many are drawn.
-    """
-    if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
-        return "fit"
-    return camera
 
 
 class Sight:
