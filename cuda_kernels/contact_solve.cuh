@@ -292,7 +292,7 @@ GPUSIM_PHASE void start_course_body(const World& w, int i) {
 }
 GPUSIM_PHASE void start_course_sum(const World& w, int) {
     *w.square_before() = 0.0;
-    *w.sweep_count() = 0;
+    *w.sweep_count() = *w.done() = 0;
 }
 GPUSIM_PHASE void start_course_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;

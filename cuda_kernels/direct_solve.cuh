@@ -57,6 +57,8 @@ GPUSIM_PHASE void residual_row(const World& w, int row) {
 }
 // Take the first refresh back where it did not shrink the error, and stop there.
 GPUSIM_PHASE void guard(const World& w, int) {
+    *w.correcting() = *w.guard_action() = 0;
+    if (*w.left() <= 0) return;  // staged launch: others have passes left
     const real worst = *w.worst();
     int action = 0;
     if (*w.since() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
@@ -67,6 +69,7 @@ GPUSIM_PHASE void guard(const World& w, int) {
         action = KEEP_TWIST;
         *w.first_error() = worst;
     }
+    *w.correcting() = *w.left() > 0;
     *w.guard_action() = action;
     *w.worst() = real(0);
 }

@@ -16,7 +16,6 @@ from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import POSE, SENSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import GPU_LANES, model_variant
 from gpusim.contact.report import Trial
 from gpusim.model import validate
@@ -25,6 +24,7 @@ from gpusim.model.state import State
 from gpusim.reference.work import Work
 from gpusim.sensors.device import DeviceSignal, device_signals
 from gpusim.solver.config import SolverConfig
+from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
@@ -241,7 +241,7 @@ class CudaBackend(KernelBackend):
             if self.staged:
                 run = self._runner(h)
                 for _ in range(n):
-                    self.program.run_step(run, self._any_active(run), self.config.substeps)
+                    self.plan.step(run, self._any_active(run), self.config.substeps)
             for start in range(0, 0 if self.staged else n, MOST_STEPS):
                 self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
@@ -303,7 +303,7 @@ class CudaBackend(KernelBackend):
             self._ensure_slabs(self.num_worlds)
             if self.staged:
                 run = self._runner(h)
-                self.program.run_sense(run, self._any_active(run))
+                execute(self.plan.trial, run, self._any_active(run))
             else:
                 self._run(h, SENSE)
         self._device_newer, self._sensed_h = True, h
@@ -434,9 +434,9 @@ class CudaBackend(KernelBackend):
         seen, self._seen_crowded = self._seen_crowded, int(self._told[1])
         return self._seen_crowded > seen
 
-    def make_program(self) -> None:
+    def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are; graphs of the one before are gone."""
-        super().make_program()
+        super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def release(self, worlds: Array) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 from gpusim import health
 from gpusim.actuators import base, hydraulic_cylinder
 from gpusim.actuators.base import ActuatorType, actuator_kinds
-from gpusim.backends import staged
 from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
@@ -95,14 +94,9 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
 def codes() -> dict[str, int]:
     """Numbers by which the host and the kernels name the same things."""
     modes_of_rows = ("FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CLAMP_UP", "CLAMP_DOWN")
-    conditions = (
-        "ALWAYS", "ACTIVE", "AGAIN", "SWEEPING", "CORRECTING", "REFRESHING", "TOUCHING", "PRESSING", "SETTLING",
-        "SEARCHING",
-    )  # fmt: skip
     failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "INDICES")
     return {
         **{name: getattr(laws, name) for name in modes_of_rows},
-        **{name: getattr(staged, name) for name in conditions},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **contact.CODES,

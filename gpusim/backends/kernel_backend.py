@@ -21,7 +21,6 @@ from gpusim.backends.header import (
     kinds,
 )
 from gpusim.backends.slab import actuator_sizes, slab_layout
-from gpusim.backends.staged import Program
 from gpusim.backends.tables import model_tables
 from gpusim.contact.report import Trial
 from gpusim.errors import unknown_name
@@ -33,6 +32,7 @@ from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.work import Work
 from gpusim.solver.config import SolverConfig
+from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -98,13 +98,14 @@ class KernelBackend(ABC):
         self._work: Work | None = None
         self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
-        self.make_program()
+        self.make_plan()
         self.arguments = np.zeros((), arguments_type())
 
-    def make_program(self) -> None:
+    def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are."""
-        settings = {name: self._setting(name) for name in SETTINGS_INT}
-        self.program = Program(self.sizes, settings, self.direct)
+        if self.staged:
+            settings = {name: self._setting(name) for name in SETTINGS_INT}
+            self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
 
     # What a backend adds: memory and launches.
 
@@ -264,7 +265,7 @@ class KernelBackend(ABC):
         a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
         if a["bounces"] != self._setting("bounces"):
             a["bounces"] = self._setting("bounces")
-            self.make_program()
+            self.make_plan()
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:

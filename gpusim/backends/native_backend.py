@@ -14,13 +14,13 @@ from gpusim.backends.compile import build_native
 from gpusim.backends.compile_native import vector_bytes
 from gpusim.backends.header import POSE, SENSE
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.staged import TELL_ACTIVE, Launch
 from gpusim.backends.variants import Variant, model_variant
 from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
 from gpusim.solver.config import SolverConfig
+from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 
@@ -133,7 +133,7 @@ class NativeBackend(KernelBackend):
         if self.staged:
             run = self._runner(h)
             for _ in range(n):
-                self.program.run_step(run, self._any_active(run), self.config.substeps)
+                self.plan.step(run, self._any_active(run), self.config.substeps)
         else:
             self._run_pieces(n, ctypes.c_double(h))
         return self.newly_failed()
@@ -152,14 +152,14 @@ class NativeBackend(KernelBackend):
     def run_stage(self, stage: str, h: float) -> None:
         """One stage of a substep of ``h`` seconds on the slabs ("start" loads the state); staged launch only."""
         run = self._runner(h)
-        self.program.run_stage(stage, run, self._any_active(run))
+        execute(self.plan.stages[stage], run, self._any_active(run))
 
     def sensed(self, h: float) -> Work:
         """Velocities and forces at the current time (stage sense)."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(h)
-            self.program.run_sense(run, self._any_active(run))
+            execute(self.plan.trial, run, self._any_active(run))
         else:
             self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
         return self.fill_work(h)
@@ -168,12 +168,13 @@ class NativeBackend(KernelBackend):
         """Bring the counted joint angles up to the current poses."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
-            self._runner(0.0)(self.program.pose)
+            run = self._runner(0.0)
+            execute(self.plan.pose, run, self._any_active(run))
         else:
             self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self._team)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Executes segments of the staged program for substeps of ``h`` seconds."""
+        """Executes segments of the launch plan for substeps of ``h`` seconds."""
         size, library = ctypes.c_double(h), self._library
 
         def run(segment: list[Launch]) -> None:

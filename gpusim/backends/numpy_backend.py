@@ -55,6 +55,8 @@ class NumpyBackend:
         self._displacement: Array | None = None
         self._trial: Trial | None = None
         self._crowded = 0
+        self.h = 0.0
+        self._check: Callable[[], None] = lambda: None
 
     def bind(self, control: Array) -> None:
         """Take the commands from ``control``, (num_worlds, controls)."""
@@ -62,10 +64,10 @@ class NumpyBackend:
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds, with ``check`` after each one."""
-        for _ in range(n):
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        self._check = check
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            for _ in range(n):
                 step(self, self.work.config, dt)
-            check()
 
     def make_quarantine(self, sim: Simulation) -> Quarantine:
         """Who watches the worlds."""
@@ -152,19 +154,41 @@ class NumpyBackend:
         if name not in UNDERIVED:
             self.work.refresh_parameters()
 
-    def collide(self, step_time: float) -> None:
-        """Stages collide and color."""
-        if self.work.contacts is None:
-            return
-        # Its loops take numba, which models without contacts need not load.
-        from gpusim.reference import collide_stage
+    # The stages, as in solver/schedule.py. Those of contacts have loops that take numba, which models without contacts
+    # need not load.
 
-        collide_stage.collide(self.work, step_time)
+    def broad_phase(self) -> None:
+        """Pairs of shapes whose boxes overlap."""
+        w = self.work
+        if w.contacts is not None:
+            from gpusim.reference import broad_phase, narrow_phase
 
-    def prepare(self, h: float) -> None:
-        """Stage prepare."""
+            w.contacts.substep[:] = 0
+            w.rotation = matrix_from_quaternion(w.state.arrays["orientation"])
+            narrow_phase.keep_pairs(w)
+            broad_phase.search_pairs(w, self.h * w.config.substeps)
+
+    def narrow_phase(self) -> None:
+        """Where the shapes of a pair touch."""
+        if self.work.contacts is not None:
+            from gpusim.reference import narrow_phase
+
+            narrow_phase.meet_pairs(self.work)
+
+    def color_contacts(self) -> None:
+        """Which manifolds are solved side by side."""
+        if self.work.contacts is not None:
+            from gpusim.reference import contact_coloring
+
+            contact_coloring.color(self.work)
+
+    def prepare(self) -> None:
+        """Jacobian rows and velocities before the kick."""
         self._displacement = None
-        prepare.prepare(self.work, h)
+        prepare.prepare(self.work, self.h)
+
+    def prepare_contacts(self) -> None:
+        """Rows of the manifolds; points of round surfaces are found anew."""
         if self.work.contacts is not None:
             from gpusim.reference import contact_follow
 
@@ -172,15 +196,15 @@ class NumpyBackend:
         contact_rows.prepare(self.work)
 
     def actuate(self) -> None:
-        """Stage actuate."""
+        """Forces and the laws of the axis rows."""
         actuate.actuate(self.work)
 
     def kick(self) -> None:
-        """Stage kick."""
+        """Gravity and applied forces."""
         kick.kick(self.work)
 
     def solve(self) -> None:
-        """Stage solve, by the chosen solver."""
+        """Impulses of all rows."""
         w = self.work
         if not self._rows:
             w.mode = w.state.arrays["axis_mode"]
@@ -194,20 +218,20 @@ class NumpyBackend:
             colored_solve.solve(w)
 
     def split_impulses(self) -> None:
-        """Stage positions of the papers' scheme."""
+        """A displacement that takes back position errors, of the papers' scheme."""
         if self._rows:
             stage = positions if self._direct else colored_solve
             self._displacement = stage.papers_pseudo_velocity(self.work)
 
-    def commit(self) -> None:
-        """Stage actuate, second part."""
+    def advance_actuators(self) -> None:
+        """Actuators' variables after the solve."""
         actuate.commit(self.work)
         kept = self.state.arrays["impulse"].dtype
         for group in self.state.groups:
             group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
 
     def drift(self) -> None:
-        """Stage drift."""
+        """Positions and orientations, from t to t + h."""
         drift.drift(self.work)
         if self._displacement is not None:
             moved = self._displacement.astype(np.float64)
@@ -215,7 +239,7 @@ class NumpyBackend:
         contact_rows.slip(self.work)
 
     def positions(self) -> None:
-        """Stage positions."""
+        """Rigid rows back to zero."""
         if not self._rows:
             return
         if self._direct:
@@ -223,10 +247,17 @@ class NumpyBackend:
         else:
             colored_solve.correct_positions(self.work)
 
-    def settle(self) -> None:
-        """Stage settle."""
+    def relax(self) -> None:
+        """Velocities after the drift took overlaps back, and after impacts."""
         settle.settle(self.work)
 
+    def store_contacts(self) -> None:
+        """Nothing: stage relax leaves impulses in the state, substep by substep."""
+
+    def check(self) -> None:
+        """Worlds that failed are put back to their last good state."""
+        self._check()
+
     def sense(self) -> None:
-        """Stage sense."""
+        """Velocities at t_n."""
         sense.sense(self.work)

@@ -9,7 +9,9 @@ from functools import cache
 import numpy as np
 
 from gpusim.backends.header import actuators_header, arguments_header, sizes_header
+from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
+from gpusim.solver.nodes import Build
 
 # Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
@@ -58,6 +60,12 @@ def _headers(real: np.dtype) -> dict[str, str]:  # type: ignore[type-arg]
     return {"world.cuh": arguments_header(real), "kinds.cuh": actuators_header()}
 
 
+@cache
+def _schedule(build: Build) -> dict[str, str]:
+    headers = {"order.cuh": order_header(build)}
+    return headers | ({"entries.cuh": entries_header(build)} if build.staged else {})
+
+
 def make_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
@@ -75,7 +83,8 @@ def make_variant(
     ``lanes``: records of manifolds that stand side by side (lanes.cuh).
     """
     real = np.dtype(real)
-    generated = {**_headers(real), "sizes.cuh": sizes_header(fixed)}
+    staged = main == "staged.cu"
+    generated = {**_headers(real), "sizes.cuh": sizes_header(fixed), **_schedule(Build(direct, shapes > 0, staged))}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_STORED": C_REAL[np.dtype(stored)],

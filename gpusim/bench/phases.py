@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.backends.native_backend import NativeBackend
-from gpusim.backends.staged import Launch, Program
 from gpusim.errors import ModelError
-
-# Kernels of the stage collide that are told apart: where shapes touch, which manifolds go side by side, their records.
-_COLLIDE = {
-    "meet_pair": "narrow", "load_pair": "end", "clear_colors": "color", "color_pairs": "color", "list_colors": "color",
-    "list_overflow": "color",
-}  # fmt: skip
-# Parts of the program in the order in which they run as one segment.
-_BEFORE = ("prepare", "actuate", "kick", "start_solve")
-_AFTER = ("split_impulses", "commit", "drift", "settle", "positions")
-_NAMES = {"start_solve": "solve", "end_solve": "solve", "solve_pass": "solve", "commit": "drift"}
+from gpusim.solver.launch_plan import Launch
 
 
 def can_profile(sim: Any) -> bool:
@@ -44,8 +34,8 @@ def staged_twin(sim: Any) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[dict[str, float], dict[str, float]]:
     """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    The stage "end" loads, checks and stores the state and the records of manifolds; what Python and ctypes spend
-    between the kernels is "calls".
+    Stages are those of solver/schedule.py; "start" and "store" load and store the state, "calls" is what Python and
+    ctypes spend between the kernels.
 
     Raises:
         ModelError: the simulation does not run on the native backend in staged launch.
@@ -74,7 +64,6 @@ class _Timer:
 
     def __init__(self, backend: NativeBackend) -> None:
         self._backend = backend
-        self._labels: dict[int, tuple[list[Launch], list[str]]] = {}
         self.stages: defaultdict[str, float] = defaultdict(float)
         self.kernels: defaultdict[str, float] = defaultdict(float)
 
@@ -86,36 +75,12 @@ class _Timer:
         clock = time.thread_time if team == 1 else time.perf_counter
 
         def run(segment: list[Launch]) -> None:
-            for launch, stage in zip(segment, self._stages(segment), strict=True):
+            for launch in segment:
                 kernel = getattr(library, f"staged_{launch.phase}")
                 begin = clock()
                 kernel(address, size, launch.condition, launch.level, team)
                 spent = clock() - begin
-                self.stages[stage] += spent
+                self.stages[launch.stage] += spent
                 self.kernels[launch.phase] += spent
 
         return run
-
-    def _stages(self, segment: list[Launch]) -> list[str]:
-        key = len(segment)
-        if key not in self._labels or self._labels[key][0] != segment:
-            self._labels[key] = (segment, stage_names(self._backend.program, segment))
-        return self._labels[key][1]
-
-
-def stage_names(program: Program, segment: list[Launch]) -> list[str]:
-    """The stage of every launch of a segment of the program's step."""
-    if segment == program.begin_step:
-        others = len(segment) - len(program.collide)
-        return ["end"] * others + [_stage("collide", launch.phase) for launch in program.collide]
-    for parts in (_BEFORE, _AFTER, ("end",), ("end_solve",), ("solve_pass",)):
-        lists = [(part, getattr(program, part)) for part in parts]
-        if [launch for _, launches in lists for launch in launches] == segment:
-            return [_stage(part, launch.phase) for part, launches in lists for launch in launches]
-    return ["other"] * len(segment)
-
-
-def _stage(part: str, phase: str) -> str:
-    if part == "collide":
-        return _COLLIDE.get(phase, "broad")
-    return _NAMES.get(part, part)

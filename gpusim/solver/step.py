@@ -1,41 +1,33 @@
-"""The whole step on one screen: every backend runs these stages in this order."""
+"""The step of the NumPy backend: the stages of solver/schedule.py in their order."""
 
 from __future__ import annotations
 
 from gpusim.backends.base import Stages
 from gpusim.solver.config import SolverConfig
+from gpusim.solver.nodes import If, Node, Stage, Sweeps
+from gpusim.solver.schedule import STEP, TRIAL
 
 
 def step(stages: Stages, config: SolverConfig, dt: float) -> None:
     """Advance all worlds by ``dt`` seconds in ``config.substeps`` equal parts."""
-    h = dt / config.substeps
-    stages.collide(dt)  # pairs of shapes that are close, contact points, colors
-    for _ in range(config.substeps):
-        substep(stages, config, h)
-
-
-def substep(stages: Stages, config: SolverConfig, h: float) -> None:
-    """Velocities from t - h_prev/2 to t + h/2, then positions from t to t + h."""
-    impulses(stages, h)
-    if config.scheme == "papers":
-        stages.split_impulses()  # displacement that takes back position errors
-    stages.commit()  # actuators' own variables
-    stages.drift()  # x += h v, midpoint rotation
-    stages.settle()  # velocities without what took overlaps back; what landed leaves with its speed
-    if config.scheme == "second_order":
-        stages.positions()  # rigid rows back to zero, velocities not touched
-
-
-def impulses(stages: Stages, h: float) -> None:
-    """The part that changes velocities only."""
-    stages.prepare(h)  # Jacobians, M^-1 J^T, row velocities before the kick
-    stages.actuate()  # forces, laws of springs, motors, cylinders, limits, friction
-    stages.kick()  # v += H (g + f/m), L += H tau
-    stages.solve()  # direct: block LDL^T; colored: sweeps. Curvature bias inside
+    stages.h = dt / config.substeps
+    _run(STEP, stages, config)
 
 
 def sense(stages: Stages, config: SolverConfig, h: float) -> None:
     """Velocities and forces at t_n from a trial kick; the caller keeps the state as it is."""
-    stages.collide(h * config.substeps)
-    impulses(stages, h)
-    stages.sense()
+    stages.h = h
+    _run(TRIAL, stages, config)
+
+
+def _run(nodes: tuple[Node, ...], stages: Stages, config: SolverConfig) -> None:
+    settings = {"papers": int(config.scheme == "papers"), "substeps": config.substeps}
+    for node in nodes:
+        if isinstance(node, Stage):
+            getattr(stages, node.name)()
+        elif isinstance(node, Sweeps):
+            assert isinstance(node.count, str)
+            for _ in range(settings[node.count]):
+                _run(node.body, stages, config)
+        elif isinstance(node, If) and node.when.host(settings):
+            _run(node.body, stages, config)

@@ -1,76 +1,57 @@
-"""What every stage reads and writes, by the names of the kernels' arrays (see model/fields.py).
+"""What every stage makes, by the names of the kernels' arrays (see model/fields.py).
 
-``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; WRITES which
-arrays the kernels write in it. So every stage can be judged alone: the kernels get the reference's numbers as inputs,
+``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; ``written``
+which arrays the kernels write in it, by the table of phases. So every stage can be judged alone: the kernels get the
+reference's numbers as inputs,
 and NaN where they have to write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from gpusim import Simulation
 from gpusim.backends.header import kinds
+from gpusim.backends.native_backend import NativeBackend
 from gpusim.reference.work import Work
+from gpusim.solver.launch_plan import Plan, Repeat
+from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
 #: An array as the reference made it, and where it is to be looked at (None: everywhere).
 Made = tuple[Array, Array | None]
 
-_LAW = ("law_impulse", "law_slope", "servo_impulse", "servo_slope", "servo_most")
-_FACTOR_WORK = ("right", "change")
-#: Arrays that a stage writes in full; they are poisoned before it.
-WRITES: dict[str, tuple[str, ...]] = {
-    "prepare": (
-        "step_last", "rotation", "element_value", "element_vectors", "coupling_value", "inertia_inverse", "mobility",
-        "twist_before", "jacobian", "mass_jacobian", "axis_position", "rate", "rate_old",
-    ),
-    "actuate": (*_LAW, "force", "torque", "share", "law_friction", "velocity_lower", "velocity_upper", "motor_scratch",
-                "cylinder_scratch"),
-    "kick": ("twist", "twist_kicked", "momentum_kicked"),
-    "direct solve": (
-        "mass_blocks", "factor_blocks", "own", "gamma", "factored", "target", "scale", "shown", "solved", "kept_twist",
-        "kept_solved", "lower", "inverse", "rate_next", "response", "worst", "first_error", "residual_next", "mode",
-        "wanted", "left", "correcting", "since", "switches", "refreshes", "hold", "stuck", "again", "changed", "stale",
-        "first_axis",
-        "guard_action", *_FACTOR_WORK,
-    ),
-    "colored solve": (
-        "inverse", "axis_reaction", "axis_motion", "response", "solved", "rate_next", "worst", "residual_next",
-        "largest_change", "last_change", "mode", "sweeps", "done",
-    ),
-    "curvature": ("midpoint", "turn", "element_bias", "bias"),
-    "solve": ("unconverged",),
-    "sense": ("twist_now", "momentum_now", "share_force"),
-    "direct split_impulses": ("displacement", *_FACTOR_WORK),
-    "colored split_impulses": ("displacement",),
-    "commit": ("command_before",),
-    "drift": (
-        "linear_velocity", "angular_momentum", "impulse", "axis_mode", "axis_velocity", "axis_velocity_before",
-        "kick_before", "residual",
-    ),
-    "direct positions": ("rotation", *_FACTOR_WORK),
-    "colored positions": ("rotation",),
-    "end": ("culprit",),
-}  # fmt: skip
-#: Arrays that a stage reads and writes, or writes in part.
+#: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
-    "solve": ("twist", "share", "cylinder_scratch", "overflow_change", *_LAW),
+    "solve": (
+        "twist", "share", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope", "servo_impulse",
+        "servo_slope", "servo_most",
+    ),
     "split_impulses": ("overflow_change",),
-    "commit": ("motor_state", "cylinder_state"),
+    "advance_actuators": ("motor_state", "cylinder_state"),
     "drift": ("position", "orientation", "time", "step_before", "not_converged"),
     "positions": ("position", "orientation", "overflow_change"),
-}
+}  # fmt: skip
 
 
-def written(stage: str, direct: bool, papers: bool) -> tuple[str, ...]:
-    """Arrays to poison before a stage."""
-    solver = "direct" if direct else "colored"
-    names = WRITES.get(stage, ()) + WRITES.get(f"{solver} {stage}", ())
-    return names + (WRITES["curvature"] if stage == "solve" and not papers else ())
+def written(kernels: NativeBackend, stage: str) -> set[str]:
+    """Arrays that the phases of a stage write, by the schedule's table."""
+    names: set[str] = set()
+    for phase in planned(kernels.plan.stages[stage]):
+        names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()
+    for kind in kinds():
+        for part in ("state", "scratch"):
+            names |= {f"{kind.name}_{part}"} if f"actuator_{part}" in names else set()
+    return names & set(kernels.layout.places)
+
+
+def planned(plan: Plan) -> Iterator[str]:
+    """Phases of a plan."""
+    for part in plan:
+        yield from planned(part.body) if isinstance(part, Repeat) else (launch.phase for launch in part)
 
 
 def _flat(array: Array, like: tuple[int, ...]) -> Array:
@@ -257,24 +238,13 @@ class Reference:
         """Stage positions of the papers' scheme."""
         return {"displacement": (self.sim.backend._displacement, None)}
 
-    def _state_of(self, stage: str) -> dict[str, Made]:
-        names, state = WRITES.get(stage, ()) + UPDATES[stage], self.state()
-        return {name: state[name] for name in names if name in state}
-
-    def commit(self) -> dict[str, Made]:
-        """Stage commit."""
-        return self._state_of("commit")
-
-    def drift(self) -> dict[str, Made]:
-        """Stage drift."""
-        return self._state_of("drift")
-
-    def positions(self) -> dict[str, Made]:
-        """Stage positions."""
-        return self._state_of("positions")
+    def state_of(self, names: set[str]) -> dict[str, Made]:
+        """Those arrays that are of the state."""
+        return {name: made for name, made in self.state().items() if name in names}
 
 
-def made(reference: Reference, stage: str) -> dict[str, Made]:
-    """What the reference made in a stage: copies, for it goes on working in the same arrays."""
-    read: Callable[[], dict[str, Made]] = getattr(reference, stage)
-    return {name: (np.array(array), mask) for name, (array, mask) in read().items()}
+def made(reference: Reference, stage: str, names: set[str]) -> dict[str, Made]:
+    """What the reference made of some arrays in a stage: copies, for it goes on working in the same arrays."""
+    read: Callable[[], dict[str, Made]] | None = getattr(reference, stage, None)
+    results = read() if read is not None else reference.state_of(names)
+    return {name: (np.array(array), mask) for name, (array, mask) in results.items()}

@@ -123,9 +123,10 @@ def test_the_machines_meet_every_case() -> None:
     for seed in SEEDS:
         reference, native = make_pair(seed, "float64", dt=DT)
         walk = Walk(reference, native, DT)
+        reference.backend.h = DT  # type: ignore[attr-defined]
         for stage in ("prepare", "actuate", "kick", "solve"):
             run = getattr(reference.backend, stage)
-            run(DT) if stage == "prepare" else run()
+            run()
         w, t = walk.reference.w, reference.model.topology
         modes |= set((w.mode & 7).ravel().tolist()) | set((w.mode & 24).ravel().tolist())
         dynamic = t.dynamic

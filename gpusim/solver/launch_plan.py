@@ -1,0 +1,145 @@
+"""The launch plan: the schedule as lists of kernel launches, for one big world (staged launch).
+
+A *segment* is a list of launches that no decision of the host interrupts; the cuda backend captures each one in a
+graph. What each world decides for itself goes with a launch as a bit mask of solver/schedule.py's FLAGS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gpusim.solver import schedule
+from gpusim.solver.nodes import If, Later, Levels, Lists, Node, Routine, Run, Sizes, Stage, Sweeps, While, Whole
+
+_BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel: phase, conditions on the world as a bit mask, level or color, and its name in profiles."""
+
+    phase: str
+    condition: int = 0
+    level: int = 0
+    stage: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Parts of a plan that run as long as a world has passes left."""
+
+    body: tuple[list[Launch] | Repeat, ...]
+
+
+Part = list[Launch] | Repeat
+Plan = tuple[Part, ...]
+TELL_ACTIVE = [Launch("tell_active")]
+"""Sets the flag ``active`` where a world has passes left."""
+LOAD = Stage("start", (Whole("clear_rows"), Whole("load_state")))
+STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
+
+
+class LaunchPlan:
+    """The plans of a model: a step in three parts, a trial, and every stage alone.
+
+    Args:
+        sizes: as tables.model_tables gives them, with the settings of the run ("papers", "iterations", "direct", ...).
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
+        step, trial = (Launch("set_trial", level=number, stage="start") for number in (0, 1))
+        self.begin = self.plan(LOAD, step, *schedule.CONTACTS)
+        self.substep = self.plan(*schedule.SUBSTEP)
+        self.end = self.plan(schedule.STORE_CONTACTS, schedule.CHECK, STORE)
+        self.trial = self.plan(LOAD, trial, *schedule.TRIAL)
+        self.pose = self.plan(LOAD, schedule.POSE)
+        self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
+
+    def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
+        """One step: ``run`` executes a segment, ``any_active`` tells whether a world has passes left."""
+        execute(self.begin, run, any_active)
+        for _ in range(substeps):
+            execute(self.substep, run, any_active)
+        execute(self.end, run, any_active)
+
+    def plan(self, *nodes: Node | Launch) -> Plan:
+        """Segments and loops of some nodes."""
+        parts: list[Part] = []
+        for node in nodes:
+            if isinstance(node, Launch):
+                _append(parts, node)
+            else:
+                self._add(node, 0, 0, "", parts)
+        return tuple(parts)
+
+    def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
+        """Add the launches of a node under the conditions ``mask``."""
+        add = lambda phase, at=level: _append(parts, Launch(phase, mask, at, label))  # noqa: E731
+        if isinstance(node, Run):
+            if not node.phase.idle(self.sizes):
+                add(node.phase.name)
+        elif isinstance(node, Whole):
+            add(node.name)
+        elif isinstance(node, Lists):
+            most = self.sizes["max_colors"]
+            add(node.phase.name, most)
+            add(node.add.name)
+            for color in range(most):
+                add(node.phase.name, color)
+        elif isinstance(node, Stage) and node.together is not None and node.together.host(self.sizes):
+            _append(parts, Launch(f"{node.name}_world", 0, 0, node.name))
+        elif isinstance(node, While):
+            inner: list[Part] = []
+            self._add_all(node.body, mask, level, label, inner)
+            parts.append(Repeat(tuple(inner)))
+        else:
+            self._add_nested(node, mask, level, label, parts)
+
+    def _add_nested(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
+        if isinstance(node, Routine):
+            label = node.name if isinstance(node, Stage) else node.label or label
+            self._add_all(node.body, mask, level, label, parts)
+        elif isinstance(node, If):
+            if node.when.host(self.sizes):
+                bit = _BIT[node.when.name] if node.when.each_world else 0
+                self._add_all(node.body, mask | bit, level, label, parts)
+        elif isinstance(node, Sweeps):
+            bit = _BIT[node.going.name] if node.going else 0
+            count = self.sizes[node.count] if isinstance(node.count, str) else node.count
+            for sweep in range(count):
+                body = [n for n in node.body if not isinstance(n, Later) or _takes_part(n, sweep)]
+                self._add_all(tuple(body), mask | bit, level, label, parts)
+        elif isinstance(node, Later):
+            self._add_all(node.body, mask, level, label, parts)
+        elif isinstance(node, Levels):
+            levels = range(self.sizes[node.size])
+            for number in reversed(levels) if node.backward else levels:
+                self._add_all(node.body, mask, number, label, parts)
+
+    def _add_all(self, nodes: tuple[Node, ...], mask: int, level: int, label: str, parts: list[Part]) -> None:
+        for node in nodes:
+            self._add(node, mask, level, label, parts)
+
+
+def _takes_part(node: Later, sweep: int) -> bool:
+    return sweep > 0 and (node.last is None or sweep <= node.last)
+
+
+def _append(parts: list[Part], launch: Launch) -> None:
+    if not parts or isinstance(parts[-1], Repeat):
+        parts.append([])
+    segment = parts[-1]
+    assert isinstance(segment, list)
+    segment.append(launch)
+
+
+def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
+    """Run a plan's segments; loops go on as long as ``any_active()``."""
+    for part in plan:
+        if isinstance(part, Repeat):
+            while any_active():
+                execute(part.body, run, any_active)
+        else:
+            run(part)

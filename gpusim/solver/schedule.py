@@ -1,0 +1,283 @@
+"""The schedule: the whole step, its stages and their phases, in order and written once.
+
+From it come the order within the fused kernel and the entries of the staged one (backends/schedule_source.py), the
+list of launches (solver/launch_plan.py), the NumPy step (solver/step.py), what the tests of parity poison and compare,
+and the names in profiles. STEP, at the end, is the step on one screen; docs/architecture.md tells what each stage does.
+
+A new phase is a row in solver/phases.py, its place here, its lines in the NumPy stage, and its function in the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
+from gpusim.solver.nodes import (
+    Condition,
+    If,
+    Later,
+    Levels,
+    Lists,
+    Node,
+    Routine,
+    Run,
+    Stage,
+    Sweeps,
+    While,
+    Whole,
+    walk,
+)
+from gpusim.solver.phases import PHASES
+
+COLOR_ROUNDS = 48
+"""Rounds of coloring by many threads; what is left after them, one thread colors."""
+
+# What host and build know.
+DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
+COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
+PAPERS = Condition("papers", "w.papers()", lambda s: bool(s["papers"]))
+SECOND_ORDER = Condition("second_order", "!w.papers()", lambda s: not s["papers"])
+STIFFENS = Condition("stiffens", "w.geometric_stiffness()", lambda s: bool(s["geometric_stiffness"]))
+BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
+JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
+FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
+AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
+OVERFLOW = Condition("overflow", "w.overflow_constraints()", lambda s: s["overflow_constraints"] > 0)
+PAIRS = Condition("pairs", "w.pairs()", lambda s: s["pairs"] > 0, build=lambda b: None if b.shapes else False)
+GRID = Condition("grid", "w.buckets()", lambda s: s["buckets"] > 0)
+MAY_RELAX = Condition("may_relax", "(w.pairs() || w.bounces())", lambda s: bool(s["pairs"] or s["bounces"]))
+MANY_SWEEPS = Condition("many_sweeps", "(w.iterations() > 1)", lambda s: s["iterations"] > 1)
+MIDDLE = Condition(
+    "middle", "finds_middle(w)", lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["papers"]
+)
+IN_ROUNDS = Condition("in_rounds", "true", lambda s: s["ready_pairs"] > 0, build=lambda b: None if b.staged else False)
+IN_TURN = Condition("in_turn", "true", lambda s: not s["ready_pairs"])
+JOINTED_CONTACTS = Condition("jointed_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"]))
+DIRECT_JOINTS = Condition("direct_joints", "", lambda s: bool(s["direct"] and s["constraints"]))
+# What each world knows.
+SEARCHING = Condition("searching", "*w.searching() != 0", each_world=True)
+FOLLOWS = Condition("follows", "follows(w)", lambda s: s["rolling_shapes"] > 0 and s["substeps"] > 1, True)
+TOUCHING = Condition("touching", "touches(w)", PAIRS.host, True, PAIRS.build)
+JOINTED = Condition("jointed", "jointed_size(w) > 0", JOINTED_CONTACTS.host, True, PAIRS.build)
+SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
+PASSES_LEFT = Condition("passes_left", "*w.left() > 0", each_world=True)
+REFACTOR = Condition("refactor", "*w.again() != 0", each_world=True)
+FREE_BIAS = Condition("free_bias", "!*w.hold()", each_world=True)
+CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
+RELAXING = Condition("relaxing", "*w.settling() != 0", each_world=True)
+FLAGS = (
+    SEARCHING, FOLLOWS, TOUCHING, JOINTED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
+)  # fmt: skip
+"""Conditions that each world decides; a launch carries those it is under as bits in this order."""
+
+
+def run(names: str) -> tuple[Node, ...]:
+    """Phases by name, one after another."""
+    return tuple(Run(PHASES[name]) for name in names.split())
+
+
+def by_level(names: str) -> tuple[Node, ...]:
+    """Phases that take the number of a level or color."""
+    return tuple(Run(PHASES[name], by_level=True) for name in names.split())
+
+
+def lists(name: str) -> Node:
+    """A phase over the manifolds by color."""
+    return Lists(PHASES[name], PHASES["add_contact_parts"])
+
+
+def colors(overflow: str, color: str) -> tuple[Node, ...]:
+    """Joint constraints: those without a color together, then one color after another."""
+    return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
+
+
+# Contacts, once a step.
+BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
+    *run("turn_body start_search place_shape"),
+    If(GRID, (If(SEARCHING, run(
+        "widen_shape clear_bucket count_member scan_bucket_part scan_sums scan_bucket_rest enter_bucket sort_bucket"
+        " find_near"
+    )),)),
+    *run("count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs count_close"),
+)),))  # fmt: skip
+NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("meet_pair")),))
+COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
+    *run("clear_colors"),
+    If(IN_TURN, run("color_pairs list_colors")),
+    If(IN_ROUNDS, (
+        *run("clear_meetings count_meetings scan_meeting_part scan_sums scan_meeting_rest enter_meetings"),
+        Sweeps(COLOR_ROUNDS, run("find_ready color_ready_pair")),
+        *run("color_rest count_colors start_colors place_colors"),
+    )),
+    *run("list_overflow load_pair"),
+)),))  # fmt: skip
+STORE_CONTACTS = Stage("store_contacts", (If(TOUCHING, run("store_pair")),))
+
+# Velocities.
+PREPARE = Stage("prepare", (
+    *run("set_times rotate_body track_angle evaluate_element couple"),
+    If(STIFFENS, run("stiffen_body")),
+    *run("mass_row axis_rates"),
+))  # fmt: skip
+PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
+    If(FOLLOWS, run("follow_shape follow_pair")),
+    *run("prepare_pair"),
+)),))  # fmt: skip
+ACTUATE = Stage("actuate", run("push_body contribute sum_law bound_law"))
+KICK = Stage("kick", run("kick_body"))
+
+CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
+REFIT = Routine("refit", run("next_rate refresh sum_law"))
+FACTORIZE = Routine("factorize", (
+    *run("scale_row scale_entry"),
+    Levels("levels", by_level("invert_pivot divide_entry update_entry")),
+))  # fmt: skip
+SOLVE_FACTORED = Routine("solve_factored", (
+    *run("scale_right"),
+    Levels("levels", by_level("forward_row")),
+    *run("divide_row"),
+    Levels("levels", by_level("backward_row"), backward=True),
+    *run("scale_change"),
+))  # fmt: skip
+# Contacts for the velocities that the joint rows have left, by conjugate gradients over the sweeps.
+SWEEP_CONTACTS = Routine("sweep_contacts", (
+    *run("start_course_sum"),
+    If(MANY_SWEEPS, run("start_course_body start_course_pair start_course_row")),
+    Sweeps("iterations", (
+        Later(run("sum_squares choose_share go_on_pair go_on_body go_on_row")),
+        lists("sweep_contact"),
+        If(DIRECT, (If(JOINTED, (Whole("sweep_jointed_contacts"),)),)),
+        *run("end_contact_sweep"),
+    ), going=SWEEPING),
+), label="sweep contacts")  # fmt: skip
+WARM_START_CONTACTS = Routine("warm_start_contacts", (
+    *run("start_contact_sweeps"),
+    If(MIDDLE, run("middle_body")),
+    *run("aim_pair"),
+    lists("warm_contact"),
+    If(DIRECT, (If(JOINTED, (Whole("warm_jointed_contacts"),)),)),
+), label="warm start contacts")  # fmt: skip
+DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
+    If(PASSES_LEFT, (
+        If(REFACTOR, (FACTORIZE, If(JOINTED, (Whole("respond_jointed"),)))),
+        If(FREE_BIAS, (CURVATURE,)),
+        *run("residual_row"),
+    )),
+    *run("guard guard_body guard_row"),
+    If(TOUCHING, run("guard_pair")),
+    If(CORRECTING, (
+        SOLVE_FACTORED,
+        *run("correct_row correct_body count_pass"),
+        If(TOUCHING, (SWEEP_CONTACTS,)),
+        If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
+        *run("plan_bias"),
+    )),
+)),))  # fmt: skip
+DIRECT_SOLVE = Routine("direct_solve", (
+    *run("product_entry start_row start_axis start_passes"),
+    If(TOUCHING, (
+        # How far a point gives way goes by its mass, which those on jointed bodies have from the factor.
+        If(JOINTED, (FACTORIZE, Whole("respond_jointed"), *run("keep_factor"))),
+        # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
+        CURVATURE, *run("hold_bias"), WARM_START_CONTACTS,
+    )),
+    DIRECT_PASSES,
+    CURVATURE,
+    *run("next_rate residual_row end_solve"),
+))  # fmt: skip
+# Joints and contacts by color.
+SWEEPS = Routine("sweeps", (Sweeps("iterations", (
+    Later((If(AXES, (REFIT,)),), last=REFITS),
+    *colors("sweep_overflow add_overflow", "sweep_color"),
+    If(TOUCHING, (lists("sweep_contact"),)),
+    *run("end_sweep"),
+), going=SWEEPING),))  # fmt: skip
+COLORED_SOLVE = Routine("colored_solve", (
+    CURVATURE,
+    *run("prepare_constraint warm_row warm_body"),
+    If(TOUCHING, (WARM_START_CONTACTS,)),
+    *run("start_sweeps"),
+    SWEEPS,
+    *run("next_rate left_row end_solve"),
+))  # fmt: skip
+# A world without joints has contacts at most.
+FREE_SOLVE = Routine("free_solve", (
+    *run("skip_solve"),
+    If(TOUCHING, (WARM_START_CONTACTS, SWEEP_CONTACTS)),
+))  # fmt: skip
+SOLVE = Stage("solve", (
+    If(FREE, (FREE_SOLVE,)),
+    If(JOINTS, (If(DIRECT, (DIRECT_SOLVE,)), If(COLORED, (COLORED_SOLVE,)))),
+), together=JOINTED_CONTACTS)  # fmt: skip
+
+# Positions.
+SPLIT_IMPULSES = Stage("split_impulses", (
+    If(DIRECT, (*run("split_row"), SOLVE_FACTORED, *run("split_body"))),
+    If(COLORED, (
+        *run("clear_displacement"),
+        Sweeps("iterations", colors("split_overflow split_overflow_body", "split_color")),
+    )),
+))  # fmt: skip
+ADVANCE_ACTUATORS = Stage("advance_actuators", run("commit_actuator commit_control"))
+DRIFT = Stage("drift", (
+    *run("drift_body"),
+    If(PAPERS, run("displace_body")),
+    *run("store_row store_axis"),
+    If(TOUCHING, run("slip_pair")),
+    *run("store_times"),
+))  # fmt: skip
+# Velocities once more, from the impulses as they are.
+RESOLVE = Routine("resolve", (
+    If(FREE, (SWEEP_CONTACTS,)),
+    If(JOINTS, (
+        If(DIRECT, (*run("refill_axis resume_passes"), DIRECT_PASSES)),
+        If(COLORED, (SWEEPS,)),
+    )),
+    *run("next_rate store_velocity store_rate"),
+))  # fmt: skip
+RELAX = Stage("relax", (If(MAY_RELAX, (
+    *run("start_settle"),
+    If(BOUNCES, run("find_axis_impact")),
+    If(TOUCHING, run("settle_pair")),
+    *run("enter_settle"),
+    If(RELAXING, (RESOLVE,)),
+)),), together=DIRECT_JOINTS)  # fmt: skip
+POSITIONS = Stage("positions", (
+    *run("turn_body"),
+    If(DIRECT, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
+    If(COLORED, (Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color")),)),
+))  # fmt: skip
+
+# Velocities and forces at t_n after a tried kick; of the state only counted angles and offsets of gears are kept.
+SENSE = Stage("sense", run("sense_body sense_share keep_angle keep_offset"))
+# Rotation matrices and counted angles at the current poses, for signals that need no velocities.
+POSE = Stage("pose", run("turn_body track_angle keep_angle"))
+CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
+
+CONTACTS = (BROAD_PHASE, NARROW_PHASE, COLOR_CONTACTS)
+IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
+"""From t - h_prev/2 to t + h/2: velocities only."""
+SUBSTEP = (
+    *IMPULSES,
+    If(PAPERS, (SPLIT_IMPULSES,)),  # a displacement that takes back position errors
+    ADVANCE_ACTUATORS,
+    DRIFT,  # x += h v, midpoint rotation
+    RELAX,  # before positions, which turn the rotations that momenta are worked out with
+    If(SECOND_ORDER, (POSITIONS,)),  # rigid rows back to zero, velocities not touched
+)
+STEP = (
+    *CONTACTS,
+    Sweeps("substeps", SUBSTEP),
+    STORE_CONTACTS,
+    CHECK,
+)
+TRIAL = (*CONTACTS, *IMPULSES, SENSE)
+"""Velocities and forces at the current time; the state stays."""
+
+
+def stages(nodes: tuple[Node, ...] = (*STEP, SENSE, POSE)) -> Iterator[Stage]:
+    """Stages of a part of the schedule, in order."""
+    for node in nodes:
+        for part in walk(node):
+            if isinstance(part, Stage):
+                yield part
