@@ -44,7 +44,8 @@ GPUSIM_FN int choose_color(const World& w, int m) {
     const int color = first_free(masks[0], masks[1], w.max_colors());
     for (int side = 0; color >= 0 && side < 2; ++side) {
         const int b = side_body(w, m, side);
-        w.body_colors()[2 * b + (color >= 32)] |= int(1u << (color & 31));
+        // A body at rest has many manifolds that may take their colors at the same time.
+        if (w.dynamic()[b]) w.body_colors()[2 * b + (color >= 32)] |= int(1u << (color & 31));
     }
     return color;
 }

@@ -25,12 +25,19 @@ GPUSIM_PHASE void run(const World& w, int steps) {
     else pose_world(w);
 }
 
+// Shared memory holds what the kernel before has left there: nobody's near lists.
+GPUSIM_FN void forget_search(const World& w) {
+    if (w.tid == 0) *w.search_owner() = 0;
+}
+
 #if GPUSIM_GPU
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
     extern __shared__ double shared_slab[];
     for (int id = blockIdx.x; id < a->n_worlds; id += gridDim.x) {
-        char* base = steps > 0 && option ? reinterpret_cast<char*>(shared_slab) : slab(a, steps > 0 ? blockIdx.x : id);
+        const bool shared = steps > 0 && option;
+        char* base = shared ? reinterpret_cast<char*>(shared_slab) : slab(a, steps > 0 ? blockIdx.x : id);
         const World w = make_world(a, h, id, base, threadIdx.x, blockDim.x);
+        if (shared) forget_search(w);
         run(w, steps);
         w.sync();
     }
@@ -47,10 +54,16 @@ static int thread_number() {
 // Tests only: each world by a team of ``option`` threads that meet at the barriers.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
 #pragma omp parallel num_threads(option)
-    for (int id = 0; id < a->n_worlds; ++id) {
-        const World w = make_world(a, h, id, slab(a, steps > 0 ? 0 : id), omp_get_thread_num(), omp_get_num_threads());
-        run(w, steps);
-        w.sync();
+    try {
+        join_team(omp_get_thread_num(), omp_get_num_threads());
+        for (int id = 0; id < a->n_worlds; ++id) {
+            char* base = slab(a, steps > 0 ? 0 : id);
+            const World w = make_world(a, h, id, base, omp_get_thread_num(), omp_get_num_threads());
+            if (steps > 0) forget_search(w);
+            run(w, steps);
+            w.sync();
+        }
+    } catch (const TeamMismatch&) {  // counted; the bits are of no use
     }
 }
 #else

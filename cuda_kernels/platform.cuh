@@ -23,13 +23,16 @@
 #define MEMBER inline
 #define GPUSIM_SHARED static inline
 #define GPUSIM_KERNEL extern "C"
-// Tests only: a team of CPU threads runs a block as a GPU does.
 #if defined(GPUSIM_TEAM)
-#define GPUSIM_BARRIER() _Pragma("omp barrier")
+#include "team.cuh"
 #else
 #define GPUSIM_BARRIER()
 #endif
 #define GPUSIM_ROLLED
+#endif
+// The line that calls a barrier, where it is checked.
+#if !defined(GPUSIM_CALLER)
+#define GPUSIM_CALLER
 #endif
 
 // What a substep is worked out in, and what velocities, momenta and impulses are kept in.

@@ -60,7 +60,9 @@ GPUSIM_PHASE void sweep_jointed_contacts(const World& w) {
     for (int n = 0; n < jointed_size(w); ++n) {
         const int m = jointed_member(w, n);
         RUN(1, sweep_jointed(w, m));
-        if (!*w.answering()) continue;
+        const bool answers = *w.answering();
+        w.sync();  // the next manifold sets it anew
+        if (!answers) continue;
         answer(w, m);
         RUN(w.rows(), correct_row(w, i));
         RUN(w.bodies(), correct_body(w, i));

@@ -37,6 +37,7 @@ GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, dou
 
 // The same contact seen from the other side.
 GPUSIM_FN void swap_sides(Manifold& out) {
+    if (!out.count) return;
     for (int k = 0; k < 3; ++k) out.normal[k] = -out.normal[k];
     for (int k = 0; k < 3 * out.count; ++k) {
         const double x = out.a[k];

@@ -100,9 +100,11 @@ class CudaBackend(KernelBackend):
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._threads = threads_of_block(self.sizes)
         self._shared = 0
-        if not self.staged and self.layout.size <= int(gpu.attributes["MaxSharedMemoryPerBlockOptin"]):
+        most = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        if not self.staged and self.layout.size <= most:
             self._shared = self.layout.size
-            self._kernel("run_worlds").max_dynamic_shared_size_bytes = self._shared
+            # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
+            self._kernel("run_worlds").max_dynamic_shared_size_bytes = most
         # The counts of failed and of crowded worlds, as they arrive from the device.
         self._pinned = cupy.cuda.alloc_pinned_memory(8)
         self._told = np.frombuffer(self._pinned, np.int32, 2)

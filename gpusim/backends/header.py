@@ -188,7 +188,7 @@ def _member(kind: str, name: str, arguments: str, value: str) -> str:
 def _world() -> Iterable[str]:
     yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
     yield "    int id, tid, threads;"
-    yield "    MEMBER void sync() const { GPUSIM_BARRIER(); }"
+    yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
     for name in all_sizes():
         if name == "worlds":  # the one size that a build never fixes
             continue

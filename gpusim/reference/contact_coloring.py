@@ -60,7 +60,7 @@ def bits_for(count: int) -> int:
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
     """The lowest color that no moving body of a and b has yet, and that both have from now on; OVERFLOW: none is left.
 
-    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63.
+    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63; zero for bodies that do not move.
     """
     low = np.uint32(0)
     high = np.uint32(0)
@@ -71,8 +71,9 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
     for color in range(colors):
         word, bit = color >> 5, np.uint32(1 << (color & 31))
         if not (low if word == 0 else high) & bit:
-            used[a, word] |= bit
-            used[b, word] |= bit
+            for body in (a, b):
+                if dynamic[body]:
+                    used[body, word] |= bit
             return color
     return OVERFLOW
 

@@ -5,12 +5,14 @@ A missing barrier, or two items of one phase that touch the same number, would s
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 
 import pytest
 
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import native_backend
+from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.scene import load_scene
 
 pytestmark = pytest.mark.native
@@ -36,8 +38,8 @@ def leg() -> ModelBuilder:
     return b
 
 
-def heap(count: int) -> ModelBuilder:
-    """Boxes and balls that fall on each other; more than 64 go through the grid."""
+def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
+    """Boxes and balls that fall on each other, if their mask lets them; more than 64 go through the grid."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(count):
@@ -45,20 +47,36 @@ def heap(count: int) -> ModelBuilder:
         body = b.add_body(xform=Transform.from_axis_angle(place, (1.0, 2.0, k), 0.3 * k), label=f"body{k}")
         material = Material(restitution=0.3 * (k % 2), rolling_friction=1e-3, spinning_friction=1e-3)
         if k % 3:
-            b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06), material=material)
+            b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06), material=material, mask=mask)
         else:
-            b.add_shape_sphere(body, radius=0.05, material=material)
+            b.add_shape_sphere(body, radius=0.05, material=material, mask=mask)
     return b
 
 
-TOUCHING = {"leg": leg, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
-SCENES = ("hydraulic_lift", "slider_crank", "dc_motor_rig", "flyball")
+def crawler() -> ModelBuilder:
+    """Jointed links of which every other one touches the ground; the rest only hover within reach of it."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    for k in range(5):
+        body = b.add_body(xform=Transform((0.22 * k, 0.0, 0.05)), label=f"link{k}")
+        b.add_shape_box(body, half_extents=(0.1, 0.06, 0.05 - 2e-4 * (k % 2)))
+        if k:
+            ends = Transform((0.11, 0.0, 0.0)), Transform((-0.11, 0.0, 0.0))
+            b.add_joint_revolute(body - 1, body, *ends, axis=(0, 1, 0), friction=0.01, label=f"joint{k}")
+    return b
+
+
+TOUCHING = {"leg": leg, "crawler": crawler, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
+SCENES = (
+    "boom_crane", "bricard", "chain", "dc_motor_rig", "double_pendulum", "flyball", "four_bar", "hydraulic_lift",
+    "quarter_car", "slider_crank", "slope", "spinning_top",
+)  # fmt: skip
 # Number of threads and defines of the build.
 TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
 
 
-def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **config: object) -> dict[str, bytes]:
-    """State after some steps of a build with the team's defines."""
+def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
+    """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
     plain = native_backend.model_variant
 
@@ -67,21 +85,36 @@ def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **
         return dataclasses.replace(variant, defines=variant.defines | defines)
 
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
-    sim = Simulation(
-        model,
-        backend="native",
-        threads=threads,
-        launch="fused",
-        config=SolverConfig(dt=1e-3, **config),  # type: ignore[arg-type]
-    )
-    # What a kernel reads it must have written: in shared memory anything may lie there before.
-    sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
-    monkeypatch.undo()
-    for command in sim.control:
-        sim.control[command] = 0.6
-    sim.step(steps)
+    # A single world would else get a single thread.
+    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
+    options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
+    return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
+
+
+def end(sim: Simulation) -> dict[str, bytes]:
+    """Its state, after a look at its health and at the barriers where threads of a team have met."""
+    library = sim.backend._library  # type: ignore[union-attr]
+    if hasattr(library, "team_report"):
+        report = (ctypes.c_int * 4).in_dll(library, "team_report")
+        size, count, first, other = report
+        report[1] = 0
+        assert size == TEAMS["team"][1]
+        assert not count, f"threads of a block have met at different barriers, called in lines {first} and {other}"
     assert sim.health().all()
     return {name: array.tobytes() for name, array in sim.state.variables().items()}
+
+
+def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **config: object) -> dict[str, bytes]:
+    """State after some steps of a build with the team's defines."""
+    sim = start(model, team, monkeypatch, **config)
+    for command in sim.control:
+        sim.control[command] = 0.6
+    for part in (steps // 2, steps - steps // 2):
+        # What a kernel reads it must have written: in shared memory anything may lie there before.
+        sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
+        sim.step(part)
+    monkeypatch.undo()
+    return end(sim)
 
 
 @pytest.mark.parametrize("scheme", ["second_order", "papers"])
@@ -90,7 +123,7 @@ def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage of both solvers and schemes."""
     model = load_scene(scene).builder.finalize()
-    ends = [run(model, team, monkeypatch, 15, joint_solver=solver, scheme=scheme) for team in TEAMS]
+    ends = [run(model, team, monkeypatch, 8, joint_solver=solver, scheme=scheme) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
     assert ends[0] == ends[2], "threads of a block step on each other"
 
@@ -124,9 +157,23 @@ def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> No
     """Broad and narrow phase, colors and their overflow, sweeps, joints' answers, impacts."""
     model = TOUCHING[name]().finalize()
     options = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
-    ends = [run(model, team, monkeypatch, 25, **options) for team in TEAMS]
+    steps = 6 if name == "crawler" else 25
+    ends = [run(model, team, monkeypatch, steps, **options) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
     assert ends[0] == ends[2], "threads of a block step on each other"
+
+
+def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
+    free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")
+    piles = [start(heap(70).finalize(), team, monkeypatch, joint_solver="colored") for team in ("plain", "team")]
+    for _ in range(2):
+        free.step(2)
+        piles[1].backend._slab[:] = free.backend._slab  # type: ignore[union-attr]
+        for pile in piles:
+            pile.step(2)
+    assert len(piles[0].contacts()) > len(free.contacts())
+    assert end(piles[0]) == end(piles[1])
 
 
 @pytest.mark.parametrize("solver", ["direct", "colored"])

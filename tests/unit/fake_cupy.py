@@ -46,17 +46,30 @@ def fake(array: Any) -> FakeArray:
 
 
 class Function:
-    """A kernel of the native library."""
+    """A kernel of the native library.
+
+    Modules of one path are one module, so attributes of a kernel are those of all simulations that launch it.
+    """
 
     recording: list[Any] | None = None
+    _caps: dict[tuple[str, str], int] = {}
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self.max_dynamic_shared_size_bytes = 0
+    def __init__(self, path: str, name: str, function: Any) -> None:
+        self._key, self._function = (path, name), function
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Shared memory of a launch at most, until it is set 48 kB."""
+        return Function._caps.get(self._key, 48 * 1024)
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        assert size <= Device.attributes["MaxSharedMemoryPerBlockOptin"]
+        Function._caps[self._key] = size
 
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...], shared_mem: int = 0) -> None:
         assert grid[0] > 0 and block[0] % 32 == 0
-        assert shared_mem <= max(self.max_dynamic_shared_size_bytes, 48 * 1024)
+        assert shared_mem <= self.max_dynamic_shared_size_bytes
         if Function.recording is not None:
             Function.recording.append((self, grid, block, arguments, shared_mem))
             return
@@ -70,12 +83,12 @@ class Module:
     """``RawModule(path=)``."""
 
     def __init__(self, path: str) -> None:
-        self._library = ctypes.CDLL(path)
+        self._path, self._library = path, ctypes.CDLL(path)
         self._functions: dict[str, Function] = {}
 
     def get_function(self, name: str) -> Function:
-        """One object a kernel, so that its attributes stay."""
-        return self._functions.setdefault(name, Function(getattr(self._library, name)))
+        """One object a kernel."""
+        return self._functions.setdefault(name, Function(self._path, name, getattr(self._library, name)))
 
 
 class Graph:

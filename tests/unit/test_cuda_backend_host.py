@@ -159,6 +159,16 @@ def test_reset_by_mask_and_quarantine(launch: str) -> None:
     assert sim.read("sim.time").get()[0] == 0.0 < sim.read("sim.time").get()[1]
 
 
+def test_two_simulations() -> None:
+    """A later one of less shared memory takes none from the first, though both launch the same kernel."""
+    sims = [machine(name, "cuda") for name in ("chain", "double_pendulum")]
+    large, small = (sim.backend.layout.size for sim in sims)  # type: ignore[union-attr]
+    assert large > small
+    for sim in sims:
+        sim.step(2)
+        assert sim.health().all()
+
+
 def test_devices() -> None:
     """The GPU is named by its number, and only those that are there."""
     assert machine("boom_crane", "cuda", device=1).backend.device == 1  # type: ignore[union-attr]
