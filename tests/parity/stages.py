@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpusim import Simulation
-from gpusim.backends.header import kinds
+from gpusim.backends.kinds import kinds_of
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -153,7 +153,7 @@ class Reference:
 
     def _shares(self) -> Made:
         law, columns = self.w.law, []
-        for kind in kinds():
+        for kind in kinds_of(self.sim.model):
             if kind.name not in law.shares:
                 continue
             _, impulse, slope = law.shares[kind.name]
@@ -249,7 +249,7 @@ class Reference:
     def sense(self) -> dict[str, Made]:
         """Stage sense."""
         w = self.w
-        shares = [w.shares[kind.name] for kind in kinds() if kind.name in w.shares]
+        shares = [w.shares[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.shares]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
         return {"twist_now": (w.twist_now, None), "momentum_now": (w.momentum_now, None), "share_force": (force, None)}
 
