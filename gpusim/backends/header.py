@@ -260,7 +260,7 @@ def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
     for at, name in enumerate(kind.commands):
         column = f"a->{kind.name}_columns[{at} * {n} + k]"
         yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})", "in the coming step")
-        yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last step")
+        yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last one")
     if "contribute" in kind.kernel:
         before = [f"{k.name}_count()" for k in kinds if "contribute" in k.kernel and k.name < kind.name]
         first = " + ".join([*before, "k"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 
 from gpusim.actuators import PACKAGE_KINDS
@@ -108,7 +109,7 @@ def check_names(kinds: Kinds, names: list[str]) -> None:
     Raises:
         ModelError: a kind from outside the package takes a name that there is.
     """
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         element = "actuator kinds " + ", ".join(f"'{kind.name}'" for kind in own_kinds(kinds))
         raise validate.fail(element, f"the kernels' name {twice[0]!r} is taken twice", "rename a kind or its part")

@@ -70,17 +70,19 @@ def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: 
 
 
 @lru_cache(maxsize=16)
-def _headers(real: np.dtype, kinds: Kinds, declared: object) -> dict[str, str]:  # type: ignore[type-arg]
+def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
     """The headers as they are compiled; ``declared`` is what the kinds were when they were made."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
-def _declared(kinds: Kinds) -> object:
+def _declared(kinds: Kinds) -> str:
     """All that headers tell of kinds."""
-    return tuple(
-        (k.name, k.kernel_file, k.kernel, k.kernel_readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
-        + (k.parameters, k.variables, k.commands)
-        for k in kinds
+    return repr(
+        [
+            (k.name, k.kernel_file, k.kernel, k.kernel_readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
+            + (k.parameters, k.variables, k.commands)
+            for k in kinds
+        ]
     )
 
 
