@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpusim import GpusimError, Model, ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.actuators.base import _KINDS, ActuatorType, AxisMaker, Group, Parameter, StateVariable, register
+from gpusim.actuators.base import _KINDS, ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
 from gpusim.actuators.servo import Servo
 from gpusim.backends.editor_headers import COMMANDS, write_headers
 from gpusim.backends.kinds import kinds_of
@@ -96,14 +96,19 @@ class Lag(Shove):
     """The command of LAG steps before as a force, from an array of the state; and how much that was in all."""
 
     name: ClassVar[str] = "lag"
+    prefix: ClassVar[str] = "lag"
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     commands: ClassVar[tuple[str, ...]] = ("wanted",)
     variables: ClassVar[tuple[StateVariable, ...]] = (StateVariable("given", "N s", "impulse of all commands"),)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("given", "N s", "impulse of all commands", lambda group, work: group.state["given"]),
+    )
     state_fields: ClassVar[tuple[Field, ...]] = (
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (Field("lag_out", ("lag_count",), "pose", "N", "of this substep"),)
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
+    kernel_readings: ClassVar[tuple[str, ...]] = ("given",)
     kernel_source: ClassVar[str] = """
 GPUSIM_FN void lag_contribute(const World& w, int k, Share& own) {
     w.lag_out()[k] = w.lag_line()[3 * k];
@@ -116,6 +121,7 @@ GPUSIM_FN void lag_commit(const World& w, int k) {
     line[2] = stored(w.lag_wanted_now(k));
     w.lag_given(k) = stored(w.lag_given(k) + w.h * w.lag_out()[k]);
 }
+GPUSIM_FN double lag_read_given(const World& w, int k) { return w.lag_given(k); }
 """
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
