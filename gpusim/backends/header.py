@@ -23,14 +23,7 @@ from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
-from gpusim.model.fields import (
-    DERIVED_FIELDS,
-    PARAMETER_FIELDS,
-    STATE_FIELDS,
-    WORK_FIELDS,
-    Field,
-    state_fields,
-)
+from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import (
     colored_solve,
     curvature,

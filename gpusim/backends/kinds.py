@@ -77,8 +77,8 @@ def check_kernels(kinds: Kinds) -> None:
     """
     for kind in own_kinds(kinds):
         _check_functions(kind)
-        parts = (*kind.parameters, *kind.variables, *kind.readings)
-        for name in (kind.name, *kind.commands, *kind.kernel_scratch, *(part.name for part in parts)):
+        parts = [part.name for parts in (kind.parameters, kind.variables, kind.readings) for part in parts]
+        for name in (kind.name, *kind.commands, *kind.kernel_scratch, *parts):
             if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
                 rule = f"the name {name!r} is no word of letters, digits and _ that begins with a letter"
                 raise validate.fail(_element(kind), rule, "kernels need such a name: rename it")

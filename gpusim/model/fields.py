@@ -170,7 +170,7 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         first: dimensions that each array begins with.
 
     Raises:
-        ModelError: a dimension or a number type that there is not, or the name of another array.
+        ModelError: a dimension or a number type that there is not, or a name that is not the kind's own.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
@@ -184,8 +184,9 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
             raise validate.fail(element, rule, "begin with 'worlds'" if first else "leave out 'worlds'")
         if f.kind not in numbers:
             raise validate.fail(element, f"number type {f.kind!r} does not serve", f"give one of {', '.join(numbers)}")
-        if f.name in taken:
-            raise validate.fail(element, "the name is taken", f"begin it with {kind.name}_")
+        if f.name in taken or not f.name.startswith(f"{kind.name}_"):
+            rule = "the name is taken" if f.name in taken else "another kind may have an array of that name"
+            raise validate.fail(element, rule, f"give one of its own, which begins with {kind.name}_")
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
