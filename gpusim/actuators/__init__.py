@@ -1,5 +1,9 @@
 """Actuators: springs, motors, servos, hydraulic cylinders, applied forces; one file each."""
 
+from gpusim.actuators.base import ActuatorType, actuator_kinds
 from gpusim.model.registry import discover
 
 discover(__name__, __path__)
+
+PACKAGE_KINDS: tuple[ActuatorType, ...] = tuple(actuator_kinds())
+"""The package's own kinds by name; what is registered later comes from elsewhere."""

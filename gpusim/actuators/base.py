@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpusim.actuators.steering import Steering
+from gpusim.model.field import Field
 from gpusim.model.registry import Registry
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
@@ -119,12 +120,19 @@ class ActuatorType:
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
+    kernel_source: ClassVar[str] = ""
+    """The same of a kind outside the package: their text, or the name of a .cuh file beside that of the class."""
     kernel: ClassVar[tuple[str, ...]] = ()
     """Which functions it holds: "contribute", "refresh", "commit", "push"."""
     kernel_readings: ClassVar[tuple[str, ...]] = ()
     """Readings that kernels can read: functions ``<name>_read_<reading>``."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Numbers that one actuator keeps within a substep."""
+    state_fields: ClassVar[tuple[Field, ...]] = ()
+    """Arrays that the kind adds to the state, for what is no number of one actuator; the first dimension is "worlds",
+    and "<name>_count" is the number of its actuators. ``work.state.arrays[name]``; in kernels ``w.name()``."""
+    kernel_fields: ClassVar[tuple[Field, ...]] = ()
+    """Arrays of one world that its kernels work in, likewise; what is in them is lost after the substep."""
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Value of a command before the user gives one."""

@@ -16,12 +16,14 @@ from pathlib import Path
 from gpusim.errors import GpusimError
 
 ERRORS_SHOWN = 5
+OWN_FOLDER = "own"  # among the generated sources: kernels from outside the package, each by its kind's name
 STALE_AFTER = 86400.0  # seconds after which a scratch folder must be a killed build's
 SCRATCH_PREFIX = "build-"
 
 # g++ and clang: "rows.cuh:12:3: error: ..."; NVRTC: "rows.cuh(12): error: ..."; ptxas and others name no line
 _LINE_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(\n]*)[:(](?P<line>\d+)[):][\d: ]*(?:\w+ )?error[^:\n]*: (?P<text>.*)$")
 _BARE_ERROR = re.compile(r"^\s*\S+ ?(?:fatal|error)\s*: .*$|^\S+: (?:fatal )?error: .*$")
+_OWN_SOURCE = re.compile(rf"\b{OWN_FOLDER}/(\w+)\.cuh\b")
 
 
 class CompileError(GpusimError):
@@ -114,10 +116,14 @@ def compile_error(main: str, tool: str, output: str) -> CompileError:
     shown = [f"  {line}" for line in found[:ERRORS_SHOWN]]
     if len(found) > ERRORS_SHOWN:
         shown.append(f"  ... and {len(found) - ERRORS_SHOWN} more errors")
+    own = sorted(set(_OWN_SOURCE.findall(output)))
+    mend = (
+        f"the fault is in the kernel text of actuator kind {' or '.join(own)}: correct its kernel_source; "
+        if own
+        else "the fault is gpusim's or the compiler's, not your model's: report it with this message; "
+    )
     return CompileError(
-        f"{main} does not compile with {tool}:\n" + "\n".join(shown) + "\n"
-        "the fault is gpusim's or the compiler's, not your model's: report it with this message; "
-        "backend='numpy' needs no compiler"
+        f"{main} does not compile with {tool}:\n" + "\n".join(shown) + f"\n{mend}backend='numpy' needs no compiler"
     )
 
 

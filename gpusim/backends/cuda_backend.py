@@ -90,7 +90,7 @@ class CudaBackend(KernelBackend):
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
 
         def build(main: str) -> Any:
-            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
+            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, specialize)
             arch = f"sm_{gpu.compute_capability}"
             return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
 
@@ -152,10 +152,9 @@ class CudaBackend(KernelBackend):
     def _kept(self) -> list[tuple[Array, Any]]:
         """Host and device arrays of the state."""
         pairs = []
-        for f in kept_fields():
-            kind = f.name.removesuffix("_state")
-            host = self.packed_state.get(kind) if kind != f.name else self._state.arrays[f.name]
-            if host is not None and host.size:
+        for f in kept_fields(self.kinds):
+            host = self.kept_array(f.name)
+            if host.size:
                 pairs.append((host, self._arrays[f"kept_{f.name}"]))
         return pairs
 
@@ -392,9 +391,9 @@ class CudaBackend(KernelBackend):
         """Arguments whose state is ``initial``."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
-        for f in kept_fields():
+        for f in kept_fields(self.kinds):
             kind = f.name.removesuffix("_state")
-            if kind == f.name:
+            if f.name in initial.arrays:
                 array = initial.arrays[f.name]
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)

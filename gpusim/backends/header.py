@@ -1,4 +1,4 @@
-"""The C++ headers of the kernels, generated from model/fields.py, the tables and the registered actuators.
+"""The C++ headers of the kernels, generated from model/fields.py, the tables and the actuator kinds of a model.
 
 ``Arguments`` holds every size, offset and pointer; ``World`` is what a kernel passes around: one world's place, with
 one accessor for each array. Sizes are read from the arguments, or, where ``fixed`` sizes are given, are constants that
@@ -8,19 +8,21 @@ the compiler can unroll by; the order of operations is the same.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 import numpy as np
 
 from gpusim import health
 from gpusim.actuators import base, hydraulic_cylinder
-from gpusim.actuators.base import ActuatorType, actuator_kinds
+from gpusim.actuators.base import ActuatorType
+from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
-from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field
+from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import (
     colored_solve,
     curvature,
@@ -47,6 +49,8 @@ CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
     "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
 )  # fmt: skip
+# An accessor's name, and what stands behind a line.
+_NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
 C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
@@ -107,15 +111,11 @@ def codes() -> dict[str, int]:
     }
 
 
-def kinds() -> list[ActuatorType]:
-    """Actuator kinds in the order of their numbers."""
-    return actuator_kinds()
-
-
-def slab_fields() -> list[Field]:
+def slab_fields(kinds: Kinds) -> list[Field]:
     """Arrays of one world in the slab: state, actuators' variables, work; doubles first, so that all are aligned."""
     fields = list(STATE_FIELDS)
-    for kind in kinds():
+    for kind in kinds:
+        fields += [*kind.state_fields, *kind.kernel_fields]
         if kind.variables:
             name, dims = f"{kind.name}_state", (f"{kind.name}_numbers",)
             fields.append(Field(name, dims, "stored", "SI", "actuators' variables"))
@@ -126,48 +126,54 @@ def slab_fields() -> list[Field]:
     return [f for kind in order for f in fields if f.kind == kind]
 
 
-def kept_fields() -> list[Field]:
+def kept_fields(kinds: Kinds) -> list[Field]:
     """Fields of the slab that live on from step to step."""
-    names = {f.name for f in STATE_FIELDS} | {f"{k.name}_state" for k in kinds()}
-    return [f for f in slab_fields() if f.name in names]
+    names = {f.name for f in state_fields(kinds)} | {f"{k.name}_state" for k in kinds}
+    return [f for f in slab_fields(kinds) if f.name in names]
 
 
-def all_sizes() -> list[str]:
+def all_sizes(kinds: Kinds) -> list[str]:
     """Names of every size."""
     names = list(SIZES)
-    for kind in kinds():
+    for kind in kinds:
         names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]
     return names
 
 
-def argument_members() -> list[tuple[str, str]]:
+def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
     """(C type, name) of every member of ``Arguments``; 8-byte ones first."""
     members = [("const int*" if t == "int" else "const double*", name) for name, t in TABLE_TYPES.items()]
     members += [(f"const {C_TYPES[f.kind]}*", f.name) for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
-    members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields()]
-    for kind in kinds():
+    members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields(kinds)]
+    for kind in kinds:
         members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
         members += [("const double*", f"{kind.name}_parameters")]
     members += [("const double*", "control"), ("char*", "slab")]
     members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "crowded")]
     members += [("double*", "health_value")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
-    members += [("long long", f"stride_{kind.name}") for kind in kinds()]
-    members += [("long long", f"offset_{f.name}") for f in slab_fields()]
+    members += [("long long", f"stride_{kind.name}") for kind in kinds]
+    members += [("long long", f"offset_{f.name}") for f in slab_fields(kinds)]
     members += [("long long", "slab_bytes")]
     members += [("double", name) for name in SETTINGS_DOUBLE]
-    members += [("int", f"n_{name}") for name in all_sizes()]
+    members += [("int", f"n_{name}") for name in all_sizes(kinds)]
     members += [("int", name) for name in SETTINGS_INT]
+    check_names(kinds, [name for _, name in members])
     return members
 
 
-def arguments_header(real: np.dtype[np.floating]) -> str:  # type: ignore[type-arg]
-    """``world.cuh``: constants, Arguments, World and the calls by actuator kind."""
+def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type: ignore[type-arg]
+    """``world.cuh``: constants, Arguments, and World with an accessor for each array.
+
+    Behind an accessor stand shape, unit and meaning of its array; the text that is compiled goes without.
+    """
     out = ["// Generated by gpusim/backends/header.py.", "#pragma once"]
     out += ['#include "platform.cuh"', '#include "sizes.cuh"']
     out += [f"#define {name} {value!r}" for name, value in (constants(real) | codes() | RECORD_LAYOUT).items()]
-    out += ["struct Arguments {", *(f"    {t} {name};" for t, name in argument_members()), "};"]
-    out += _world()
+    out += ["struct Arguments {", *(f"    {t} {name};" for t, name in argument_members(kinds)), "};"]
+    world = list(_world(kinds))
+    check_names(kinds, [_NAME.findall(line)[0] for line in world if "MEMBER" in line])
+    out += world
     return "\n".join(out) + "\n"
 
 
@@ -180,16 +186,26 @@ def sizes_header(fixed: dict[str, int] | None) -> str:
     return "\n".join(out + [f"#define FIXED_{name} {value}" for name, value in fixed.items()]) + "\n"
 
 
-def _member(kind: str, name: str, arguments: str, value: str) -> str:
-    """One accessor of ``World``."""
-    return f"    MEMBER {kind} {name}({arguments}) const {{ return {value}; }}"
+def without_notes(text: str) -> str:
+    """A generated header without what is behind its lines: words about an array are no reason to compile again."""
+    return _NOTE.sub("", text)
 
 
-def _world() -> Iterable[str]:
+def _member(kind: str, name: str, arguments: str, value: str, note: str = "") -> str:
+    """One accessor of ``World``; the note says what it gives."""
+    return f"    MEMBER {kind} {name}({arguments}) const {{ return {value}; }}" + (f"  // {note}" if note else "")
+
+
+def _noted(f: Field) -> str:
+    """Shape in one world, unit and meaning of an array."""
+    return f"({', '.join(str(d) for d in f.dims if d != 'worlds')}) {f.unit}: {f.doc}"
+
+
+def _world(kinds: Kinds) -> Iterable[str]:
     yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
     yield "    int id, tid, threads;"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
-    for name in all_sizes():
+    for name in all_sizes(kinds):
         if name == "worlds":  # the one size that a build never fixes
             continue
         yield _member("int", name, "", f"GPUSIM_SIZE({name})")
@@ -200,55 +216,60 @@ def _world() -> Iterable[str]:
     for name, kind in TABLE_TYPES.items():
         yield _member(f"const {kind}*", name, "", f"a->{name}")
     for f in (*READ_PARAMETERS, *DERIVED_FIELDS):
-        yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", f"a->{f.name} + id * a->stride_{f.name}")
-    for f in slab_fields():
+        yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", f"a->{f.name} + id * a->stride_{f.name}", _noted(f))
+    for f in slab_fields(kinds):
         kind = C_TYPES[f.kind]
-        yield _member(f"{kind}*", f.name, "", f"reinterpret_cast<{kind}*>(base + GPUSIM_OFFSET({f.name}))")
+        value = f"reinterpret_cast<{kind}*>(base + GPUSIM_OFFSET({f.name}))"
+        yield _member(f"{kind}*", f.name, "", value, _noted(f))
     for f in KEPT_FIELDS:
         places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
         value = f"a->kept_{f.name} + (long long)id * {places}"
-        yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value)
+        yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
     yield _member("int", "before_count", "", "a->kept_pair_count[id]")
     yield _member("double", "control", "int column", "a->control[(long long)id * controls() + column]")
-    for actuator in kinds():
-        yield from _actuator_accessors(actuator)
+    for actuator in kinds:
+        yield from _actuator_accessors(actuator, kinds)
     yield "};"
 
 
-def _actuator_accessors(kind: ActuatorType) -> Iterable[str]:
+def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
     """One function for each parameter, variable, command and scratch number of an actuator kind."""
     n = f"{kind.name}_count()"
-    yield _member("const int*", f"{kind.name}_axis", "", f"a->{kind.name}_axis")
+    yield _member("const int*", f"{kind.name}_axis", "", f"a->{kind.name}_axis", "axis rows, or bodies that are pushed")
     for at, p in enumerate(kind.parameters):
         value = f"a->{kind.name}_parameters[id * a->stride_{kind.name} + {at} * {n} + k]"
-        yield _member("double", f"{kind.name}_{p.name}", "int k", value)
+        yield _member("double", f"{kind.name}_{p.name}", "int k", value, f"{p.unit}: {p.doc}")
     for at, v in enumerate(kind.variables):
-        yield _member("stored&", f"{kind.name}_{v.name}", "int k", f"{kind.name}_state()[{at} * {n} + k]")
+        value = f"{kind.name}_state()[{at} * {n} + k]"
+        yield _member("stored&", f"{kind.name}_{v.name}", "int k", value, f"{v.unit}: {v.doc}")
     for at, name in enumerate(kind.kernel_scratch):
         yield _member("double&", f"{kind.name}_{name}", "int k", f"{kind.name}_scratch()[{at} * {n} + k]")
     for at, name in enumerate(kind.commands):
         column = f"a->{kind.name}_columns[{at} * {n} + k]"
-        yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})")
-        yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]")
+        yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})", "in the coming step")
+        yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last one")
     if "contribute" in kind.kernel:
-        before = [f"{k.name}_count()" for k in kinds() if "contribute" in k.kernel and k.name < kind.name]
+        before = [f"{k.name}_count()" for k in kinds if "contribute" in k.kernel and k.name < kind.name]
         first = " + ".join([*before, "k"])
-        yield _member("double", f"{kind.name}_force_now", "int k", f"share_force()[{first}]")
+        yield _member("double", f"{kind.name}_force_now", "int k", f"share_force()[{first}]", "N: over the tried kick")
 
 
-def actuators_header() -> str:
+def actuators_header(kinds: Kinds) -> str:
     """``kinds.cuh``: includes every kind's file and calls its functions by the actuator's number."""
-    files = sorted({k.kernel_file for k in kinds() if k.kernel_file})
+    own = own_kinds(kinds)
+    files = sorted({k.kernel_file for k in kinds if k.kernel_file and k not in own})
     out = ["// Generated by gpusim/backends/header.py.", "#pragma once"]
     out += ['#include "actuate.cuh"', '#include "health.cuh"']
     out += [f'#include "actuators/{name}"' for name in files]
-    out += _share_phases() + _commit_phase() + _push_phase() + _copy_state() + _read_actuator()
+    out += [f'#include "{own_file(kind)}"' for kind in own]
+    out += _share_phases(kinds) + _commit_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
+    out += _read_actuator(kinds)
     return "\n".join(out) + "\n"
 
 
-def _share_phases() -> list[str]:
+def _share_phases(kinds: Kinds) -> list[str]:
     """Item: the number of a share. ``contribute`` starts it anew, ``refresh`` fits it to better velocities."""
-    adders = [k for k in kinds() if "contribute" in k.kernel]
+    adders = [k for k in kinds if "contribute" in k.kernel]
     out = ["GPUSIM_PHASE void contribute(const World& w, int i) {"]
     out += ["    Share& own = share(w, i);", "    clear_share(own);"]
     for kind in adders:
@@ -263,17 +284,17 @@ def _share_phases() -> list[str]:
     return [*out, "}"]
 
 
-def _commit_phase() -> list[str]:
+def _commit_phase(kinds: Kinds) -> list[str]:
     """Item: the number of an actuator."""
     out = ["GPUSIM_PHASE void commit_actuator(const World& w, int i) {"]
-    for kind in kinds():
+    for kind in kinds:
         call = f"{kind.name}_commit(w, i)" if "commit" in kind.kernel else "void()"
         out.append(f"    if (i < w.{kind.name}_count()) return {call};")
         out.append(f"    i -= w.{kind.name}_count();")
     return [*out, "}"]
 
 
-def _push_phase() -> list[str]:
+def _push_phase(kinds: Kinds) -> list[str]:
     """Item: a body; sums the actuators that push it, in order."""
     out = [
         "GPUSIM_PHASE void push_body(const World& w, int b) {",
@@ -283,7 +304,7 @@ def _push_phase() -> list[str]:
         "    for (int n = w.body_push_start()[b]; n < w.body_push_start()[b + 1]; ++n) {",
         "        int i = w.body_push()[n];",
     ]
-    for kind in kinds():
+    for kind in kinds:
         if "push" in kind.kernel:
             call = f"{{ {kind.name}_push(w, i, force, torque); continue; }}"
             out.append(f"        if (i >= 0 && i < w.{kind.name}_count()) {call}")
@@ -299,14 +320,14 @@ def _count(f: Field) -> str:
     return " * ".join(dims) or "1"
 
 
-def _copy_state() -> list[str]:
+def _copy_state(kinds: Kinds) -> list[str]:
     """State into the slab and back; and which of the actuators' variables is not finite."""
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
         # Of the places for pairs only those in use; others hold nothing.
         out.append(f"    const int pairs = {'w.a->kept_pair_count[w.id]' if left == 'slab' else '*w.pair_count()'};")
-        for f in kept_fields():
+        for f in kept_fields(kinds):
             slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
             here = {"slab": slab, "kept": kept}
             used = _count(f).replace("w.pairs()", "pairs")
@@ -315,14 +336,14 @@ def _copy_state() -> list[str]:
         out.append("}")
     # Worlds that are reset take the arrays of another state of the same model.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
-    for f in kept_fields():
+    for f in kept_fields(kinds):
         place = f"(long long)w.id * ({_count(f)}) + i"
         loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads)"
         out.append(f"    {loop} w.a->kept_{f.name}[{place}] = from->kept_{f.name}[{place}];")
     out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
     out.append("    int number = i;")
-    for kind in kinds():
+    for kind in kinds:
         tests = [
             f"if (!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == stored(0))) "
             f"blame(w, HEALTH_ACTUATOR, i * MOST_VARIABLES + {at});"
@@ -335,15 +356,15 @@ def _copy_state() -> list[str]:
     return [*out, "}"]
 
 
-def reading_numbers() -> dict[tuple[str, str], int]:
+def reading_numbers(kinds: Kinds) -> dict[tuple[str, str], int]:
     """Number of every reading that kernels can read, by kind and name."""
-    names = [(kind.name, name) for kind in kinds() for name in kind.kernel_readings]
+    names = [(kind.name, name) for kind in kinds for name in kind.kernel_readings]
     return {name: number for number, name in enumerate(names)}
 
 
-def _read_actuator() -> list[str]:
+def _read_actuator(kinds: Kinds) -> list[str]:
     """Readings of the actuators by their number; ``i`` is the place in the kind."""
     out = ["GPUSIM_FN double read_actuator(const World& w, int reading, int i) {"]
-    for (kind, name), number in reading_numbers().items():
+    for (kind, name), number in reading_numbers(kinds).items():
         out.append(f"    if (reading == {number}) return {kind}_read_{name}(w, i);")
     return [*out, "    return 0.0;", "}"]

@@ -18,14 +18,14 @@ from gpusim.backends.header import (
     SETTINGS_INT,
     argument_members,
     kept_fields,
-    kinds,
 )
+from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
 from gpusim.backends.slab import actuator_sizes, slab_layout
 from gpusim.backends.tables import model_tables
 from gpusim.contact.report import Trial
 from gpusim.errors import unknown_name
 from gpusim.health import KernelQuarantine
-from gpusim.model.fields import DERIVED_FIELDS
+from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import UNDERIVED, derived_parameters
 from gpusim.model.state import State
@@ -55,9 +55,9 @@ def use_staged(launch: str, world_bytes: int) -> bool:
     return launch == "staged" or (launch == "auto" and world_bytes > STAGED_ABOVE)
 
 
-def arguments_type() -> np.dtype:  # type: ignore[type-arg]
+def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
     """The structure ``Arguments`` of the kernels; pointers as 64-bit numbers."""
-    fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members()]
+    fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 
 
@@ -73,6 +73,7 @@ class KernelBackend(ABC):
     name: str
     colors_side_by_side: ClassVar[bool] = False
     """Color the contacts of big worlds by many threads, in staged launch; the colors are the same."""
+
     def __init__(
         self,
         model: Model,
@@ -87,19 +88,23 @@ class KernelBackend(ABC):
         self._state, self._parameters = state, parameters
         self.num_worlds = state.num_worlds
         self.tables, self.sizes = model_tables(model, config, self.num_worlds)
-        self.sizes |= actuator_sizes(model)
+        self.kinds = kinds_of(model)
+        check_kernels(self.kinds)
+        self.sizes |= actuator_sizes(model, self.kinds)
+        for kind in self.kinds:
+            check_fields(kind, kind.kernel_fields, self.sizes, first=())
         if not self.colors_side_by_side:
             self.sizes |= dict.fromkeys(("meeting_places", "meetings", "ready_pairs", "color_parts"), 0)
         add_lanes(self.sizes, 1)
-        self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored).size)
+        self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored, self.kinds).size)
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
-        self.layout = slab_layout(self.sizes, self.real, self.stored)
+        self.layout = slab_layout(self.sizes, self.real, self.stored, self.kinds)
         self._pack_actuators()
         self._work: Work | None = None
         self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
         self.make_plan()
-        self.arguments = np.zeros((), arguments_type())
+        self.arguments = np.zeros((), arguments_type(self.kinds))
 
     def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are."""
@@ -210,6 +215,12 @@ class KernelBackend(ABC):
             self.packed_state[group.type.name] = np.ascontiguousarray(packed)
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 
+    def kept_array(self, name: str) -> Array:
+        """An array of the state, by the name of its field; empty for kinds that the model has no actuator of."""
+        if name in self._state.arrays:
+            return self._state.arrays[name]
+        return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
+
     def fill_arguments(self, control: Array) -> None:
         """All arguments, for a state whose arrays stay where they are."""
         a = self.arguments
@@ -226,11 +237,9 @@ class KernelBackend(ABC):
         for name, table in self.tables.items():
             a[name] = self.place(name, table)
         groups = self._groups()
-        for f in kept_fields():
-            kind = f.name.removesuffix("_state")
-            array = self.packed_state.get(kind, np.zeros(0)) if kind != f.name else self._state.arrays[f.name]
-            a[f"kept_{f.name}"] = self.place(f"kept_{f.name}", array)
-        for actuator in kinds():
+        for f in kept_fields(self.kinds):
+            a[f"kept_{f.name}"] = self.place(f"kept_{f.name}", self.kept_array(f.name))
+        for actuator in self.kinds:
             group = groups.get(actuator.name)
             axis = group.axis if group else np.zeros(0)
             commands = [group.control[c] for c in actuator.commands] if group else []
@@ -336,7 +345,7 @@ class KernelBackend(ABC):
         force, first = self.slab_array("share_force"), 0
         w.shares = {}
         groups = self._groups()
-        for kind in kinds():
+        for kind in self.kinds:
             if kind.name not in groups:
                 continue
             count = len(groups[kind.name].specs)

@@ -53,8 +53,8 @@ if hasattr(os, "register_at_fork"):
 LEAST_WIDE = 128
 # Seconds and steps of one launch at most.
 PIECE, MOST_STEPS = 0.05, 1_000_000
-# Builds of this process by what they were made of.
-_LIBRARIES: dict[tuple[object, ...], ctypes.CDLL] = {}
+# Builds of this process by the digest of what they were made of.
+_LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
@@ -63,7 +63,7 @@ def load_library(variant: Variant) -> ctypes.CDLL:
     Threads that wait for the next phase of a staged launch must not keep a core from others, which would stop them all
     on a busy computer: OpenMP reads the setting when it is loaded.
     """
-    key = (variant.main, *sorted(variant.defines.items()), variant.generated["sizes.cuh"])
+    key = variant.digest
     if key not in _LIBRARIES:
         path = build_native(variant.main, variant.generated, variant.defines)
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -93,7 +93,7 @@ class NativeBackend(KernelBackend):
         launch = "fused" if launch == "auto" and self.threads == 1 else launch
         super().__init__(model, state, parameters, config, real, launch)
         main = "staged.cu" if self.staged else "fused.cu"
-        variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
+        variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, specialize)
         self._library = load_library(variant)
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)

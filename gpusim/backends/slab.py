@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.backends.header import kinds, slab_fields
+from gpusim.backends.header import slab_fields
+from gpusim.backends.kinds import Kinds
 from gpusim.model.fields import number_type
 from gpusim.model.model import Model
 from gpusim.typing import Array
@@ -40,11 +41,11 @@ class SlabLayout:
         return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *(int(s) for s in inner)))
 
 
-def actuator_sizes(model: Model) -> dict[str, int]:
+def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
     """Sizes of every actuator kind: how many, and how many numbers they keep."""
     groups = {g.type.name: g for g in model.groups}
     sizes = {}
-    for kind in kinds():
+    for kind in kinds:
         count = len(groups[kind.name].specs) if kind.name in groups else 0
         sizes[f"{kind.name}_count"] = count
         sizes[f"{kind.name}_numbers"] = count * len(kind.variables)
@@ -56,10 +57,11 @@ def slab_layout(
     sizes: dict[str, int],
     real: np.dtype,  # type: ignore[type-arg]
     stored: np.dtype,  # type: ignore[type-arg]
+    kinds: Kinds,
 ) -> SlabLayout:
     """Places of all slab fields for a model of the given sizes."""
     places, offset = {}, 0
-    for f in slab_fields():
+    for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in f.dims if d != "worlds")
         if f.name in _WIDE and sizes["lanes"] > 1:

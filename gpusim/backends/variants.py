@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
-from gpusim.backends.header import actuators_header, arguments_header, sizes_header
+from gpusim.actuators import PACKAGE_KINDS
+from gpusim.backends.compile_cache import digest
+from gpusim.backends.header import actuators_header, arguments_header, sizes_header, without_notes
+from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
 from gpusim.solver.nodes import Build
@@ -31,6 +34,12 @@ class Variant:
     everywhere: bool = True
     """False: the compile check looks at the newest architecture only, to save time."""
 
+    @property
+    def digest(self) -> str:
+        """Name for all that it is made of beside the package's own sources."""
+        texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
+        return digest([self.main, *(text for pair in texts for text in pair)])
+
 
 def model_variant(
     main: str,
@@ -38,6 +47,7 @@ def model_variant(
     stored: np.dtype,  # type: ignore[type-arg]
     sizes: dict[str, int],
     direct: bool,
+    kinds: Kinds,
     specialize: bool = False,
 ) -> Variant:
     """The build for a model.
@@ -47,17 +57,35 @@ def model_variant(
     """
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
-        return make_variant(main, real, stored, direct, *room, shapes=sizes["shape_level"], lanes=sizes["lanes"])
-    places = slab_layout(sizes, real, stored).places
+        shapes, lanes = sizes["shape_level"], sizes["lanes"]
+        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds)
+    places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
-    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"])
+    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"], kinds)
 
 
-@cache
-def _headers(real: np.dtype) -> dict[str, str]:  # type: ignore[type-arg]
-    return {"world.cuh": arguments_header(real), "kinds.cuh": actuators_header()}
+def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
+    """The generated headers that no model's sizes are in, by name, with notes for people."""
+    return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)}
+
+
+@lru_cache(maxsize=16)
+def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
+    """The headers as they are compiled; ``declared`` is what the kinds were when they were made."""
+    return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
+
+
+def _declared(kinds: Kinds) -> str:
+    """All that headers tell of kinds."""
+    return repr(
+        [
+            (k.name, k.kernel_file, k.kernel, k.kernel_readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
+            + (k.parameters, k.variables, k.commands)
+            for k in kinds
+        ]
+    )
 
 
 @cache
@@ -76,15 +104,16 @@ def make_variant(
     fixed: dict[str, int] | None = None,
     shapes: int = 0,
     lanes: int = 1,
+    kinds: Kinds = PACKAGE_KINDS,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
-    ``lanes``: records of manifolds that stand side by side (lanes.cuh).
+    ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators.
     """
     real = np.dtype(real)
-    staged = main == "staged.cu"
-    generated = {**_headers(real), "sizes.cuh": sizes_header(fixed), **_schedule(Build(direct, shapes > 0, staged))}
+    headers = _headers(real, kinds, _declared(kinds)) | _schedule(Build(direct, shapes > 0, main == "staged.cu"))
+    generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_STORED": C_REAL[np.dtype(stored)],

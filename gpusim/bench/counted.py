@@ -133,7 +133,7 @@ class Counter:
         if not isinstance(backend, NativeBackend) or backend.threads != 1:
             raise ModelError("Counter: simulation must run on the native backend with one thread; make it so")
         main = "staged.cu" if backend.staged else "fused.cu"
-        variant = model_variant(main, backend.real, backend.stored, backend.sizes, backend.direct)
+        variant = model_variant(main, backend.real, backend.stored, backend.sizes, backend.direct, backend.kinds)
         source = f'{_PRELUDE}\n#define GPUSIM_PLAIN\n#include "{variant.main}"\n'
         counting = f"counted_{variant.main}"
         library = load_library(replace(variant, main=counting, generated=variant.generated | {counting: source}))

@@ -19,6 +19,8 @@ from gpusim.cli.viewer_probes import probe_viewer
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 BACKENDS = {
@@ -50,6 +52,25 @@ def doctor() -> int:
         return FAILED
     order = ", ".join(BACKENDS)
     console.print(f"'gpusim run' works; --backend auto takes {working[0]!r} (the first that works of {order}).")
+    return DONE
+
+
+def print_headers(folder: Path) -> int:
+    """Write the kernels' generated sources into a folder, and tell how an editor finds them.
+
+    Returns:
+        Exit code 0.
+
+    Raises:
+        ModelError: the folder can't be written.
+    """
+    from gpusim.backends.editor_headers import write_headers
+
+    console = out_console()
+    for file in write_headers(folder):
+        console.print(Text(str(file)), soft_wrap=True)
+    note = f"clangd --compile-commands-dir={folder.absolute()} follows cuda_kernels/ with them"
+    console.print(Text(note), soft_wrap=True)
     return DONE
 
 

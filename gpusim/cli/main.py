@@ -357,11 +357,18 @@ def _bench(
 
 
 @app.command("doctor")
-def _doctor() -> None:
+def _doctor(
+    headers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the kernels' generated sources there, for editors and readers, and do no more."
+        ),
+    ] = None,
+) -> None:
     """Check what this computer offers: Python packages, compiler, GPU, and which backends work."""
-    from gpusim.cli.doctor import doctor
+    from gpusim.cli.doctor import doctor, print_headers
 
-    raise typer.Exit(doctor())
+    raise typer.Exit(doctor() if headers is None else print_headers(headers))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The one table of the arrays that a simulation holds: name, shape, number type, unit, meaning.
+"""The one table of the arrays that every simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
 largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is
@@ -8,11 +8,18 @@ float64 always, "stored" the simulation's dtype, "real" the one that a substep i
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from gpusim.model import validate
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
 from gpusim.model.field import Field
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.actuators.base import ActuatorType
 
 STATE_FIELDS: tuple[Field, ...] = (
     Field("time", ("worlds",), "pose", "s", "simulated time"),
@@ -146,6 +153,40 @@ WORK_FIELDS: tuple[Field, ...] = (
     ),
     *CONTACT_WORK_FIELDS,
 )
+
+
+def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
+    """The state's arrays: those of every model, and those that the actuator kinds of a model declare."""
+    return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
+
+
+def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
+    """Check arrays that an actuator kind declares.
+
+    Args:
+        kind: of actuators.
+        fields: its arrays.
+        sizes: dimensions that there are.
+        first: dimensions that each array begins with.
+
+    Raises:
+        ModelError: a dimension or a number type that there is not, or a name that is not the kind's own.
+    """
+    taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
+    numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
+    for f in fields:
+        element = f"actuator kind '{kind.name}', array '{f.name}'"
+        unknown = [d for d in f.dims if isinstance(d, str) and d not in sizes]
+        if unknown:
+            raise validate.fail(element, f"dimension {unknown[0]!r} is unknown", f"give {kind.name}_count or a number")
+        if f.dims[: len(first)] != first or "worlds" in f.dims[len(first) :]:
+            rule = f"dimensions {f.dims} are those of {'one world' if first else 'all worlds'}"
+            raise validate.fail(element, rule, "begin with 'worlds'" if first else "leave out 'worlds'")
+        if f.kind not in numbers:
+            raise validate.fail(element, f"number type {f.kind!r} does not serve", f"give one of {', '.join(numbers)}")
+        if f.name in taken or not f.name.startswith(f"{kind.name}_"):
+            rule = "the name is taken" if f.name in taken else "another kind may have an array of that name"
+            raise validate.fail(element, rule, f"give one of its own, which begins with {kind.name}_")
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]

@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 @dataclass
 class State:
-    """Arrays of fields.STATE_FIELDS by name, and the actuators' own variables in ``groups``."""
+    """Arrays of fields.state_fields by name, and the actuators' own variables in ``groups``."""
 
     num_worlds: int
     arrays: dict[str, Array]
@@ -38,8 +38,12 @@ class State:
             "couplings": t.coupling.row.size,
             "controls": len(model.controls),
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
+            **{f"{group.type.name}_count": len(group.specs) for group in model.groups},
         }
-        arrays = fields.allocate(fields.STATE_FIELDS, sizes, np.dtype(real))
+        kinds = [group.type for group in model.groups]
+        for kind in kinds:
+            fields.check_fields(kind, kind.state_fields, sizes, first=("worlds",))
+        arrays = fields.allocate(fields.state_fields(kinds), sizes, np.dtype(real))
         arrays["orientation"][..., 3] = 1.0
         arrays["coupling_offset"][:] = t.coupling.offset
         for k, body in enumerate(model.bodies):

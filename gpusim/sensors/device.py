@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.backends.header import READS, reading_numbers
+from gpusim.backends.kinds import kinds_of
 from gpusim.backends.tables import coordinate_numbers
 from gpusim.model.model import Model
 
@@ -49,7 +50,7 @@ def device_signals(model: Model) -> dict[str, DeviceSignal]:
         if len(model.coordinates[joint]) == 1 and (joint, 0) in numbers:
             add(f"joint.{spec.label}.position", COORDINATE, numbers[joint, 0])
             add(f"joint.{spec.label}.velocity", RATE, numbers[joint, 0])
-    for (kind, reading), number in reading_numbers().items():
+    for (kind, reading), number in reading_numbers(kinds_of(model)).items():
         group = next((g for g in model.groups if g.type.name == kind), None)
         for k, label in enumerate(group.labels if group else ()):
             assert group is not None

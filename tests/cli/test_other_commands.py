@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
 import gpusim
+from gpusim.backends.compile import find_compiler
 from gpusim.cli import doctor as doctor_module
 from gpusim.cli import mends, probes, viewer_probes
 from gpusim.scene import list_scenes, scene_parameters
@@ -217,3 +221,33 @@ def test_doctor_names_a_cache_that_cannot_be_written(monkeypatch, tmp_path) -> N
     monkeypatch.setenv("GPUSIM_CACHE", str(file / "cache"))
     finding = probes.probe_cache()
     assert not finding.good and "GPUSIM_CACHE" in finding.mend
+
+
+@pytest.mark.native
+def test_doctor_writes_headers_that_a_compiler_follows(cli, tmp_path) -> None:
+    folder = tmp_path / "headers"
+    result = cli("doctor", "--headers", str(folder))
+    assert result.exit_code == 0, result.output
+    assert f"clangd --compile-commands-dir={folder}" in result.stdout
+    assert {file.name for file in folder.iterdir()} >= {"world.cuh", "kinds.cuh", "sizes.cuh", "compile_commands.json"}
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    assert {Path(command["file"]).name for command in commands} == {"fused.cu", "staged.cu"}
+    arguments = [find_compiler(), *commands[0]["arguments"][1:]]
+    done = subprocess.run(arguments, cwd=commands[0]["directory"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_writes_all_headers_or_none(cli, tmp_path, monkeypatch) -> None:
+    write, written = Path.write_text, []
+
+    def full_disk(file, text, **options) -> int:
+        written.append(file.name)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+        return write(file, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    result = cli("doctor", "--headers", str(tmp_path))
+    assert result.exit_code == 2, result.output
+    assert "No space left on device" in result.output
+    assert list(tmp_path.iterdir()) == []

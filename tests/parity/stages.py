@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpusim import Simulation
-from gpusim.backends.header import kinds
+from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import Plan, Repeat
@@ -42,7 +42,7 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
     names: set[str] = set()
     for phase in planned(kernels.plan.stages[stage]):
         names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()
-    for kind in kinds():
+    for kind in kernels.kinds:
         for part in ("state", "scratch"):
             names |= {f"{kind.name}_{part}"} if f"actuator_{part}" in names else set()
     return names & set(kernels.layout.places)
@@ -134,7 +134,7 @@ class Reference:
 
     def _shares(self) -> Made:
         law, columns = self.w.law, []
-        for kind in kinds():
+        for kind in kinds_of(self.sim.model):
             if kind.name not in law.shares:
                 continue
             _, impulse, slope = law.shares[kind.name]
@@ -230,7 +230,7 @@ class Reference:
     def sense(self) -> dict[str, Made]:
         """Stage sense."""
         w = self.w
-        shares = [w.shares[kind.name] for kind in kinds() if kind.name in w.shares]
+        shares = [w.shares[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.shares]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
         return {"twist_now": (w.twist_now, None), "momentum_now": (w.momentum_now, None), "share_force": (force, None)}
 

@@ -7,20 +7,21 @@ from functools import cache
 
 import pytest
 
-from gpusim.backends.header import actuators_header, kinds, slab_fields
+from gpusim.actuators import PACKAGE_KINDS
+from gpusim.backends.header import actuators_header, slab_fields
 from gpusim.backends.kernel_sources import kernel_sources
 from gpusim.solver.nodes import Run, walk
 from gpusim.solver.phases import PHASES
 from gpusim.solver.schedule import SENSE, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
-FIELDS = {field.name for field in slab_fields()}
+FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 
 
 @cache
 def functions() -> dict[str, list[str]]:
     """Bodies of all functions of the kernels by name."""
-    texts = [text for name, text in kernel_sources().items() if not name.startswith("collide/")] + [actuators_header()]
+    texts = [text for name, text in kernel_sources().items() if not name.startswith("collide/")] + [actuators_header(PACKAGE_KINDS)]
     bodies: dict[str, list[str]] = {}
     for text in (re.sub(r"//[^\n]*", "", text) for text in texts):
         for match in _FUNCTION.finditer(text):
@@ -36,7 +37,7 @@ def _array(name: str) -> str | None:
     """The array behind an accessor of the world."""
     if name in FIELDS:
         return name
-    for kind in kinds():
+    for kind in PACKAGE_KINDS:
         own = name.removeprefix(f"{kind.name}_")
         if own == name:
             continue

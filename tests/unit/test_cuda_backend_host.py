@@ -11,10 +11,12 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
+from gpusim.actuators.base import _KINDS, register
 from gpusim.backends import cuda_backend
 from gpusim.backends.compile import build_native
 from gpusim.scene import load_scene
 from tests.unit import fake_cupy
+from tests.unit.test_own_kinds import Lag, slide
 
 pytestmark = pytest.mark.native
 
@@ -100,6 +102,26 @@ def test_every_signal(name: str, launch: str) -> None:
         np.testing.assert_allclose(device.get(), host, rtol=1e-12, atol=1e-12, err_msg=signal)
         assert type(cuda.read(signal, numpy=True)) is np.ndarray
     assert by_kernels >= 13
+
+
+def test_a_kind_from_outside_the_package() -> None:
+    """Its kernels, its array of the state, its reading on the device, and a reset of one world."""
+    register(Lag)
+    try:
+        model = slide(Lag)
+        sims = [Simulation(model, 2, backend, config=SolverConfig(dt=1e-3)) for backend in ("cuda", "native")]
+        for sim in sims:
+            sim.control["own"] = [1.0, 2.0]
+            sim.step(6)
+            sim.reset(np.array([True, False]))
+            sim.step(2)
+        assert bits(sims[0]) == bits(sims[1])
+        assert "lag.own.given" in sims[0].backend._on_device  # type: ignore[union-attr]
+        given = sims[0].read("lag.own.given")
+        assert isinstance(given, fake_cupy.FakeArray)
+        np.testing.assert_allclose(given.get(), [0.0, 2.0 * 1e-3 * 5], rtol=1e-12)
+    finally:
+        _KINDS.forget("lag")
 
 
 def test_read_follows_every_write() -> None:

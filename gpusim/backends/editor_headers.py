@@ -1,0 +1,72 @@
+"""The generated sources in a folder, with what editors need to follow the kernels: ``gpusim doctor --headers``."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from gpusim.actuators import PACKAGE_KINDS
+from gpusim.backends.kernel_sources import define_flags
+from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
+from gpusim.backends.variants import Variant, generated_headers, make_variant
+from gpusim.errors import ModelError
+from gpusim.model.model import Model
+
+COMMANDS = "compile_commands.json"
+_KERNELS = Path(str(resources.files("gpusim.cuda_kernels"))).resolve()
+
+
+def write_headers(folder: str | os.PathLike[str], model: Model | None = None) -> list[Path]:
+    """Write the sources that are generated for a build, and ``compile_commands.json``; all of them or none.
+
+    Args:
+        folder: where to; it is made if it is missing.
+        model: whose actuator kinds the build knows; the package's own if left out.
+
+    Returns:
+        The files.
+
+    Raises:
+        ModelError: the folder can't be written; a kind's kernels break a rule.
+    """
+    target = Path(folder).absolute()
+    texts = _texts(target, kinds_of(model) if model else PACKAGE_KINDS)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target, prefix=".headers-") as scratch:
+            for root in (Path(scratch), target):
+                for name in texts:
+                    (root / name).parent.mkdir(exist_ok=True)
+            for name, text in texts.items():
+                (Path(scratch) / name).write_text(text, encoding="utf-8")
+            for name in texts:
+                os.replace(Path(scratch) / name, target / name)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelError(f"headers: {str(target)!r} can't be written ({reason}); name another folder") from error
+    return [target / name for name in texts]
+
+
+def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
+    """Files by name."""
+    check_kernels(kinds)
+    double = np.dtype(np.float64)
+    builds = [make_variant(main, double, double, True, shapes=2, kinds=kinds) for main in ("fused.cu", "staged.cu")]
+    commands = json.dumps([_command(folder, build) for build in builds], indent=2) + "\n"
+    return builds[1].generated | builds[0].generated | generated_headers(double, kinds) | {COMMANDS: commands}
+
+
+def _command(folder: Path, build: Variant) -> dict[str, object]:
+    """How a file of the kernels is compiled."""
+    source = str(_KERNELS / build.main)
+    flags = ["-x", "c++", "-std=c++17", "-fsyntax-only", "-I", str(folder), "-I", str(_KERNELS)]
+    return {
+        "directory": str(folder),
+        "file": source,
+        "arguments": ["c++", *flags, *define_flags(build.defines), source],
+    }

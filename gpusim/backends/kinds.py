@@ -1,0 +1,119 @@
+"""The actuator kinds that a build of the kernels knows, and the text of their functions.
+
+A build knows the package's own kinds, so that plain models share it, and those that its model uses beside them. What
+else is registered is no part of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+from gpusim.actuators import PACKAGE_KINDS
+from gpusim.actuators.base import ActuatorType
+from gpusim.backends.compile_cache import OWN_FOLDER
+from gpusim.health import MOST_VARIABLES
+from gpusim.model import validate
+from gpusim.model.model import Model
+
+Kinds = tuple[ActuatorType, ...]
+"""Actuator kinds in the order of their numbers: by name."""
+
+
+def kinds_of(model: Model) -> Kinds:
+    """The kinds of a model's build: the package's own, and others that the model uses."""
+    known = {kind.name: kind for kind in PACKAGE_KINDS} | {group.type.name: group.type for group in model.groups}
+    return tuple(known[name] for name in sorted(known))
+
+
+def own_kinds(kinds: Kinds) -> Kinds:
+    """Those that are defined outside the package."""
+    classes = {type(kind) for kind in PACKAGE_KINDS}
+    return tuple(kind for kind in kinds if type(kind) not in classes)
+
+
+def own_file(kind: ActuatorType) -> str:
+    """Name of the generated source with the kernels of a kind from outside the package."""
+    return f"{OWN_FOLDER}/{kind.name}.cuh"
+
+
+def own_sources(kinds: Kinds) -> dict[str, str]:
+    """Kernel text of the kinds from outside the package, by file; a text that several share stands in the first.
+
+    Raises:
+        ModelError: a file that ``kernel_source`` names can't be read.
+    """
+    sources: dict[str, str] = {}
+    for kind in own_kinds(kinds):
+        text = kernel_text(kind)
+        sources[own_file(kind)] = "" if text in sources.values() else text
+    return sources
+
+
+def kernel_text(kind: ActuatorType) -> str:
+    """Text that ``kernel_source`` gives, or the file that it names has.
+
+    Raises:
+        ModelError: the file can't be read.
+    """
+    source = kind.kernel_source
+    if not source.endswith(".cuh"):
+        return source
+    owner = next(c for c in type(kind).__mro__ if "kernel_source" in vars(c))
+    try:
+        return Path(inspect.getfile(owner)).with_name(source).read_text(encoding="utf-8")
+    except (OSError, TypeError) as error:
+        rule = f"kernel_source = {source!r} can't be read beside the file of class {owner.__name__} ({error})"
+        raise validate.fail(_element(kind), rule, "put it there, or give the text itself") from error
+
+
+def check_kernels(kinds: Kinds) -> None:
+    """Check the kinds from outside the package before their kernels are built.
+
+    Raises:
+        ModelError: kernels would leave out what the kind does, or would not compile.
+    """
+    for kind in own_kinds(kinds):
+        _check_functions(kind)
+        parts = [part.name for parts in (kind.parameters, kind.variables, kind.readings) for part in parts]
+        for name in (kind.name, *kind.commands, *kind.kernel_scratch, *parts):
+            if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+                rule = f"the name {name!r} is no word of letters, digits and _ that begins with a letter"
+                raise validate.fail(_element(kind), rule, "kernels need such a name: rename it")
+        if len(kind.variables) > MOST_VARIABLES:
+            rule = f"has {len(kind.variables)} state variables, and the kernels' health check {MOST_VARIABLES} places"
+            raise validate.fail(_element(kind), rule, "keep the others in state_fields")
+
+
+def _check_functions(kind: ActuatorType) -> None:
+    """What the class does in Python it declares for kernels, and what it declares is in its text."""
+    done = [f for f in ("push", "contribute", "commit") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
+    missing = [f for f in (*done, *(["refresh"] if kind.curved else [])) if f not in kind.kernel]
+    if missing:
+        rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"
+        mend = 'list it there and give its text in kernel_source, or use backend="numpy"'
+        raise validate.fail(_element(kind), rule, mend)
+    functions = [f"{kind.name}_{f}" for f in kind.kernel] + [f"{kind.name}_read_{r}" for r in kind.kernel_readings]
+    text = kernel_text(kind)
+    absent = [name for name in functions if not re.search(rf"\b{re.escape(name)}\s*\(", text)]
+    if absent:
+        rule = f"its kernel text has no function {' and no '.join(absent)}"
+        raise validate.fail(_element(kind), rule, 'write it in kernel_source, or use backend="numpy"')
+
+
+def check_names(kinds: Kinds, names: list[str]) -> None:
+    """Check that the names which kernels know are different.
+
+    Raises:
+        ModelError: a kind from outside the package takes a name that there is.
+    """
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        element = "actuator kinds " + ", ".join(f"'{kind.name}'" for kind in own_kinds(kinds))
+        raise validate.fail(element, f"the kernels' name {twice[0]!r} is taken twice", "rename a kind or its part")
+
+
+def _element(kind: ActuatorType) -> str:
+    return f"actuator kind '{kind.name}'"
