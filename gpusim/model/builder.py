@@ -5,33 +5,23 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.builder_methods import BuilderMethods
+from gpusim.model.builder_methods import builder_method as builder_method
 from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def builder_method(function: F) -> F:
-    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder.
-
-    So a new joint, actuator or shape touches one file, and users still write ``builder.add_joint_revolute(...)``.
-    """
-    setattr(ModelBuilder, function.__name__, function)
-    return function
-
-
-class ModelBuilder:
+class ModelBuilder(BuilderMethods):
     """Collects one world's bodies, joints, actuators and shapes; :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -53,11 +43,6 @@ class ModelBuilder:
 
     element_word: ClassVar[str] = "shape"
     """What messages call that which ``add_shape_<kind>`` adds; pictures take the same parameters and checks."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Callable[..., int]:
-            """Methods that joints/, actuators/ and geometry/ attach."""
 
     def add_body(
         self,
