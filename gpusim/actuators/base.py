@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpusim.actuators.steering import Steering
+from gpusim.model.references import AS_IS, BODY, JOINT, Reference, point_on
 from gpusim.model.registry import Registry
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 # 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end. The weights place u_n at t_n for equal
 # steps; at a change of step size the damping force is off by a share of that change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
+
+
+LINE_REFERENCES: Mapping[str, Reference] = {
+    "body_a": BODY,
+    "point_a": point_on("body_a"),
+    "body_b": BODY,
+    "point_b": point_on("body_b"),
+}
+"""Of a kind between two points."""
+JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
+"""Of a kind on a joint's coordinate."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,8 @@ class ActuatorType:
     name: ClassVar[str]
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    references: ClassVar[Mapping[str, Reference]] = {}
+    """Which of the builder's parameters are indices of bodies, joints or others, or lie in the frame of a body."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""

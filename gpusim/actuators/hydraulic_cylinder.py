@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpusim.actuators import hydraulics
-from gpusim.actuators.base import ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
+from gpusim.actuators.base import (
+    LINE_REFERENCES,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    StateVariable,
+    register,
+)
 from gpusim.actuators.spring import spring_law
 from gpusim.actuators.steering import Steering
 from gpusim.model import validate
@@ -122,6 +131,7 @@ class HydraulicCylinder(ActuatorType):
         "free_velocity", "free_pressure_a", "free_pressure_b",
     )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
+    references = LINE_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
     curved: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)
