@@ -11,7 +11,7 @@ u_min, u_max: limits and stops. Every actuator is one file that adds its share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -24,6 +24,7 @@ from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
     from gpusim.model.model import Model
     from gpusim.reference.work import Work
 
@@ -162,6 +163,9 @@ class ActuatorType:
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Axis row of one actuator; -1 if it acts on a body directly."""
         return -1
+
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: ModelBuilder) -> None:
+        """Check all actuators of the kind when the model is finalized; raises ModelError."""
 
     def check(self, group: Group) -> None:
         """Check the group's parameter arrays after a user wrote one; raises ModelError."""

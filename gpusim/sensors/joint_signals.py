@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.geometry import rotations
-from gpusim.joints.base import UNITS, joint_type
+from gpusim.joints.base import TRANSLATION, UNITS, joint_type
 from gpusim.sensors import kinematics
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
@@ -47,8 +47,7 @@ class JointSignals:
         self.axes, self.constraint = axes, constraint
         self.spec = sim.model.joints[index]
         self.type = joint_type(self.spec.kind)
-        # A ball's last coordinate only serves its limit.
-        self.count = 3 if self.spec.kind == "ball" else len(self.type.coordinates)
+        self.count = len(self.type.coordinates) - self.type.limits_alone
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the joint's signals known."""
@@ -63,7 +62,7 @@ class JointSignals:
                 "quaternion": "child's frame in the parent's, xyzw",
                 "pose": "child's frame in the parent's: position, quaternion xyzw",
             }.get(self.type.position_is, "joint coordinate, turns counted")
-            writable = self.spec.kind != "distance" and self.spec.child >= 0
+            writable = self.type.sets_pose and self.spec.child >= 0
             table.add(prefix + "position", shape, unit, doc, self.position, self.write_position if writable else None)
             rates = self.rate_of_pose if self.type.position_is == "pose" else self.velocity
             can_write = writable and self.type.position_is != "pose"
@@ -199,7 +198,7 @@ class JointSignals:
             c = self.model.coordinates[self.index][k]
             owner = (pose.rotation_b if c.axis_on_child else pose.rotation_a)[worlds]
             along = matvec(owner, np.broadcast_to(c.axis, (worlds.size, 3))) * difference[:, k, None]
-            if c.kind == "translation":
+            if c.kind == TRANSLATION:
                 linear += along
             else:
                 angular += along
