@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Set
 from typing import TypeVar
 
 import numpy as np
@@ -27,13 +28,25 @@ def finalize(builder: ModelBuilder) -> Model:
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
+    for name in ("joints", "couplings", "shapes", "pairs", "visuals"):
+        setattr(builder, name, list(getattr(builder, name)))
     builder.bodies = complete_bodies(builder)
     builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)
+    for kind, actuators in _by_kind(builder.actuators).items():
+        actuator_type(kind).check_model(actuators, builder)
+    return _compiled(builder, frozenset())
+
+
+def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
+    """The same model with axis rows for more joint coordinates, (joint, coordinate) each."""
+    return _compiled(model.source, {(a.joint, a.coordinate) for a in model.axes} | set(axes))
+
+
+def _compiled(builder: ModelBuilder, asked: Set[tuple[int, int]]) -> Model:
+    """Model of a builder that is complete and checked, with axis rows for the asked joint coordinates too."""
     specs = _by_kind(builder.actuators)
-    for kind, group in specs.items():
-        actuator_type(kind).check_model(group, builder)
-    collector = RowCollector(builder)
+    collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
     collector.collect()
     controls = _controls(builder.actuators)
@@ -45,13 +58,13 @@ def finalize(builder: ModelBuilder) -> Model:
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     return Model(
-        bodies=list(builder.bodies),
-        joints=list(builder.joints),
-        couplings=list(builder.couplings),
-        actuators=list(builder.actuators),
-        shapes=list(builder.shapes),
-        pairs=list(builder.pairs),
-        visuals=list(builder.visuals),
+        bodies=builder.bodies,
+        joints=builder.joints,
+        couplings=builder.couplings,
+        actuators=builder.actuators,
+        shapes=builder.shapes,
+        pairs=builder.pairs,
+        visuals=builder.visuals,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
@@ -62,6 +75,7 @@ def finalize(builder: ModelBuilder) -> Model:
         controls=controls,
         default_controls=_default_controls(builder.actuators),
         parameters=_parameters(builder, collector),
+        source=builder,
     )
 
 

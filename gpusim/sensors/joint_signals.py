@@ -9,7 +9,9 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.joints.base import TRANSLATION, UNITS, joint_type
+from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.sensors import kinematics
+from gpusim.sensors.added_rows import add_row
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -78,17 +80,26 @@ class JointSignals:
             prefix + "reaction", (6,), "N, N m",
             "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
         )  # fmt: skip
-        for k, axis in self.axes.items():
+        for k in range(len(self.type.coordinates)):
             suffix = "" if self.count == 1 else f"_{k}"
-            for name in ("limit_lower", "limit_upper", "limit_restitution", "damping", "friction", "armature"):
-                self._add_parameter(table, f"{prefix}{name}{suffix}", name, axis)
+            for name in AXIS_PARAMETERS:
+                self._add_parameter(table, f"{prefix}{name}{suffix}", name, k)
 
-    def _add_parameter(self, table: SignalTable, name: str, field: str, axis: int) -> None:
-        table.add(
-            name, (), "SI", f"{field}; may differ per world",
-            lambda: self.sim.parameter(field)[:, axis],
-            lambda worlds, value: self.sim.write_parameter(field, axis, worlds, value),
-        )  # fmt: skip
+    def _add_parameter(self, table: SignalTable, name: str, field: str, k: int) -> None:
+        """A coordinate without a row has the values that it was built with; the first other one makes the row."""
+
+        def read() -> Array:
+            if k in self.axes:
+                return self.sim.parameter(field)[:, self.axes[k]]
+            return np.full(self.sim.num_worlds, float(self.spec.params[field][k]))
+
+        def write(worlds: Array, value: Array) -> None:
+            if k in self.axes:
+                self.sim.write_parameter(field, self.axes[k], worlds, value)
+            else:
+                add_row(self.sim, self.index, k, field, worlds, value)
+
+        table.add(name, (), "SI", f"{field}; may differ per world", read, write)
 
     def _pose(self) -> kinematics.JointPose:
         state = self.sim.read_state()
