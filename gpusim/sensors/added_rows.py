@@ -89,8 +89,9 @@ def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int)
             array[:, axes] = before
         else:
             array[:] = before
+    rate = _rate(sim, model, added, old)
     for name in ("axis_velocity", "axis_velocity_before"):
-        new.arrays[name][:, added] = _rate(sim, model, added, old)
+        new.arrays[name][:, added] = rate
     for group, group_before in zip(new.groups, old.groups, strict=True):
         group.params, group.state = group_before.params, {k: v.copy() for k, v in group_before.state.items()}
     return new
