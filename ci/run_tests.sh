@@ -36,6 +36,9 @@ say "install gpusim[test] from this checkout (editable)"
 say "ruff check"
 "$venv/bin/python" -m ruff check .
 
+say "the builder's stub is what the code gives"
+"$venv/bin/python" ci/builder_stub.py --check
+
 say "mypy"
 "$venv/bin/python" -m mypy
 

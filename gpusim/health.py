@@ -63,6 +63,10 @@ class Quarantine:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
 
+    def take_over(self, former: Quarantine) -> None:
+        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
+        self.stopped, self._reasons = former.stopped, former._reasons
+
     def _remember(self) -> None:
         state = self._sim.state
         for name, array in state.arrays.items():
@@ -213,6 +217,11 @@ class KernelQuarantine:
         if not reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {reason}" for world, reason in reasons.items())
+
+    def take_over(self, former: KernelQuarantine) -> None:
+        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
+        self._backend.keep_stopped(former._backend.read_health(), former._backend.read_health_value())
+        self._told = former._told
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
         """Why each of the worlds failed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, MutableMapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,19 +136,18 @@ class Simulation:
                 "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
             ) from None
         work = DTYPES[work_dtype(dtype, self.config, fast)]
-        self.backend: Backend = make_backend(
+        self._make_backend = partial(
+            make_backend,
             self.backend_name,
-            model,
-            state,
-            self.parameters,
-            self.config,
-            work,
+            config=self.config,
+            real=work,
             launch=launch,
             threads=threads,
             device=device,
             fast=fast,
             specialize=specialize,
         )
+        self.backend: Backend = self._make_backend(model, state, self.parameters)
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
@@ -377,6 +377,17 @@ class Simulation:
         check_parameter(self.model, self.parameters, name, array, column)
         self.parameters[name] = array
         self.backend.refresh_parameters(name)
+        self.changed()
+
+    def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
+        """Go on with a model that has the same elements and more rows; see sensors/added_rows.py."""
+        control = np.array(self.backend.host_control())
+        self.model, self.parameters, self._initial = model, parameters, initial
+        self.backend = self._make_backend(model, state, parameters)
+        self.backend.bind(control)
+        former, self.quarantine = self.quarantine, self.backend.make_quarantine(self._self)
+        self.quarantine.take_over(former)
+        self._signals = None
         self.changed()
 
     # Reset, assembly, health.

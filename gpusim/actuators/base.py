@@ -11,7 +11,7 @@ u_min, u_max: limits and stops. Every actuator is one file that adds its share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -19,11 +19,13 @@ import numpy as np
 
 from gpusim.actuators.steering import Steering
 from gpusim.model.field import Field
+from gpusim.model.references import AS_IS, BODY, JOINT, Reference, point_on
 from gpusim.model.registry import Registry
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
     from gpusim.model.model import Model
     from gpusim.reference.work import Work
 
@@ -32,6 +34,17 @@ if TYPE_CHECKING:
 # 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end. The weights place u_n at t_n for equal
 # steps; at a change of step size the damping force is off by a share of that change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
+
+
+LINE_REFERENCES: Mapping[str, Reference] = {
+    "body_a": BODY,
+    "point_a": point_on("body_a"),
+    "body_b": BODY,
+    "point_b": point_on("body_b"),
+}
+"""Of a kind between two points."""
+JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
+"""Of a kind on a joint's coordinate."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +125,8 @@ class ActuatorType:
     name: ClassVar[str]
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    references: ClassVar[Mapping[str, Reference]] = {}
+    """Which of the builder's parameters are indices of bodies, joints or others, or lie in the frame of a body."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""
@@ -156,6 +171,9 @@ class ActuatorType:
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Axis row of one actuator; -1 if it acts on a body directly."""
         return -1
+
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: ModelBuilder) -> None:
+        """Check all actuators of the kind when the model is finalized; raises ModelError."""
 
     def check(self, group: Group) -> None:
         """Check the group's parameter arrays after a user wrote one; raises ModelError."""

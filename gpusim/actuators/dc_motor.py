@@ -23,6 +23,7 @@ import numpy as np
 
 from gpusim.actuators.base import (
     BEFORE_LAST,
+    JOINT_REFERENCES,
     LAST,
     NEXT,
     ActuatorType,
@@ -78,6 +79,7 @@ class DcMotor(ActuatorType):
     kernel_readings: ClassVar[tuple[str, ...]] = ("command", "speed", "torque")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
+    references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stall_torque", "N m", "M_s, torque at rest with u = 1, rotor side"),

@@ -13,6 +13,7 @@ from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.references import BODY
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array, Vector
@@ -52,6 +53,7 @@ class Force(ActuatorType):
     kernel_file: ClassVar[str] = "force.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("push",)
     prefix: ClassVar[str] = "force"
+    references = {"body": BODY}
     commands: ClassVar[tuple[str, ...]] = ("scale",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *(Parameter(f"force_{c}", "N", f"{c} component") for c in _XYZ),
@@ -94,6 +96,7 @@ class Torque(ActuatorType):
     kernel_file: ClassVar[str] = "force.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("push",)
     prefix: ClassVar[str] = "force"
+    references = {"body": BODY}
     commands: ClassVar[tuple[str, ...]] = ("scale",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *(Parameter(f"torque_{c}", "N m", f"{c} component") for c in _XYZ),

@@ -9,14 +9,23 @@ charges the oil for motion that the load never makes; kept for comparison.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.actuators import hydraulics
-from gpusim.actuators.base import ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
+from gpusim.actuators.base import (
+    LINE_REFERENCES,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    StateVariable,
+    register,
+)
 from gpusim.actuators.spring import spring_law
 from gpusim.actuators.steering import Steering
 from gpusim.model import validate
@@ -25,6 +34,7 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
     from gpusim.model.model import Model
 
 PAPERS_SUBSTEP = 1e-4
@@ -122,6 +132,7 @@ class HydraulicCylinder(ActuatorType):
         "free_velocity", "free_pressure_a", "free_pressure_b",
     )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
+    references = LINE_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
     curved: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)
@@ -164,6 +175,23 @@ class HydraulicCylinder(ActuatorType):
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
+
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: ModelBuilder) -> None:
+        """The starting stroke lies between the stops: the oil could not follow a jump onto one."""
+        for spec in specs:
+            p = spec.params
+            ends = [
+                p[f"point_{k}"] if p[f"body_{k}"] < 0 else builder.bodies[p[f"body_{k}"]].xform.apply(p[f"point_{k}"])
+                for k in "ab"
+            ]
+            x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
+            margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
+            if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
+                raise validate.fail(
+                    spec.element,
+                    f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m",
+                    "move a pin, or change length_offset or the stops",
+                )
 
     def check(self, group: Group) -> None:
         """Volumes stay positive over the stroke, and constants have their sign."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.actuators.base import (
     BEFORE_LAST,
+    JOINT_REFERENCES,
     LAST,
     NEXT,
     ActuatorType,
@@ -54,6 +55,7 @@ class Servo(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_readings: ClassVar[tuple[str, ...]] = ("target", "force")
     prefix: ClassVar[str] = "servo"
+    references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),

@@ -17,7 +17,9 @@ import numpy as np
 
 from gpusim.actuators.base import (
     BEFORE_LAST,
+    JOINT_REFERENCES,
     LAST,
+    LINE_REFERENCES,
     NEXT,
     ActuatorType,
     AxisMaker,
@@ -69,6 +71,7 @@ class Spring(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_readings: ClassVar[tuple[str, ...]] = ("length", "force")
     prefix: ClassVar[str] = "spring"
+    references = LINE_REFERENCES
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),
         Parameter("damping", "N s/m", "viscous damping"),
@@ -109,6 +112,7 @@ class TorsionSpring(Spring):
     """Spring-damper on a joint coordinate."""
 
     name: ClassVar[str] = "torsion_spring"
+    references = JOINT_REFERENCES
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "spring constant"),
         Parameter("damping", "N m s/rad", "viscous damping"),

@@ -85,6 +85,9 @@ class Watch(Protocol):
     def report(self) -> str:
         """One line a stopped world."""
 
+    def take_over(self, former: Any) -> None:
+        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
+
 
 class Backend(Protocol):
     """What the front door asks of a backend."""

@@ -440,6 +440,14 @@ class CudaBackend(KernelBackend):
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
+    def keep_stopped(self, words: Array, values: Array) -> None:
+        """Keep the worlds that failed on another backend where they are: health words and the numbers that failed."""
+        with self._here():
+            self._arrays["health"].set(words)
+            self._arrays["health_value"].set(values)
+            self._told[0] = self._seen = int(np.count_nonzero(words))
+            self._arrays["failed"].fill(self._seen)
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         with self._here():

@@ -196,6 +196,11 @@ class KernelBackend(ABC):
         self.health[worlds] = 0
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
+    def keep_stopped(self, words: Array, values: Array) -> None:
+        """Keep the worlds that failed on another backend where they are: health words and the numbers that failed."""
+        self.health[:], self.health_value[:] = words, values
+        self.failed[0] = self._seen = int(np.count_nonzero(words))
+
     @abstractmethod
     def sync_arguments(self) -> None:
         """Tell the kernels that ``arguments`` changed."""

@@ -238,8 +238,8 @@ def command(sim: Simulation, number: int) -> None:
 
 
 def valve_labels(model: Model) -> set[str]:
-    """Labels of the hydraulic cylinders, whose commands are shares of the valve's travel."""
-    return {spec.label for group in model.groups if group.type.name == "cylinder" for spec in group.specs}
+    """Labels of the actuators with a spool, whose commands are shares of the valve's travel."""
+    return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
 
 
 def synchronize(sim: Simulation) -> None:

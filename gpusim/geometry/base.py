@@ -60,6 +60,10 @@ class ShapeType(ABC):
     """What ``sizes`` holds, in order; the rest is zero."""
     movable: ClassVar[bool] = True
     """False: only for the world and for bodies that no force moves."""
+    rolls: ClassVar[bool] = False
+    """Its surface goes on rolling under the contact: points do not turn with the body within a step."""
+    rich: ClassVar[bool] = False
+    """Its routines make the kernels longer, so that only models that have it are built with them."""
 
     def sizes(self, params: Params) -> Array:
         """The numbers that the narrow phase reads, (8,)."""
@@ -92,6 +96,10 @@ class ShapeType(ABC):
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Triangles of the surface, for drawing; ``segments`` around a circle."""
 
+    def curvature(self, params: Params) -> float:
+        """1/R for Hertz, 1/m; 0 for a shape that is not round."""
+        return 0.0
+
     def points(self, params: Params) -> Array:
         """Vertices (n, 3) of a hull, heights (rows*columns,) of a height field, nothing for other shapes."""
         return np.zeros((0, 3))
@@ -99,6 +107,16 @@ class ShapeType(ABC):
     def faces(self, params: Params) -> Faces:
         """Faces of a hull, none for other shapes."""
         return Faces()
+
+
+class Round(ShapeType):
+    """A shape that rolls."""
+
+    rolls: ClassVar[bool] = True
+
+    def curvature(self, params: Params) -> float:
+        """Of a ball, or of a tube's cross-section."""
+        return 1.0 / float(params["radius"])
 
 
 class Unmovable(ShapeType):

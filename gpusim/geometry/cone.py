@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.base import Mesh, Params, Round, register
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import revolve
 from gpusim.geometry.transform import Transform
@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 
 @register
-class Cone(ShapeType):
+class Cone(Round):
     """Axis along z, base of ``radius`` at -half_length, apex at +half_length."""
 
     name: ClassVar[str] = "cone"

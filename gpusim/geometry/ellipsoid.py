@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.base import Mesh, Params, Round, register
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.geometry.transform import Transform
@@ -25,12 +25,18 @@ def check_semi_axes(element: str, value: Any) -> Array:
     return axes
 
 
+def mean_curvature(semi_axes: Array) -> float:
+    """1/R of the ball of the same volume, 1/m."""
+    return float(np.prod(semi_axes) ** (-1.0 / 3.0))
+
+
 @register
-class Ellipsoid(ShapeType):
+class Ellipsoid(Round):
     """(x/a)^2 + (y/b)^2 + (z/c)^2 <= 1; ``semi_axes`` (3,)."""
 
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6
+    rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
 
     def size_values(self, params: Params) -> list[float]:
@@ -50,6 +56,10 @@ class Ellipsoid(ShapeType):
     def radius(self, params: Params) -> float:
         """The largest semi-axis."""
         return float(np.max(params["semi_axes"]))
+
+    def curvature(self, params: Params) -> float:
+        """Of the ball of the same volume."""
+        return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """A stretched sphere."""

@@ -26,12 +26,19 @@ class HeightField(Unmovable):
 
     name: ClassVar[str] = "height_field"
     number: ClassVar[int] = 9
+    rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
 
     def size_values(self, params: Params) -> list[float]:
         """Grid and base."""
         rows, columns = params["heights"].shape
         return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
+
+    def sizes(self, params: Params) -> Array:
+        """Also the lowest and highest point, which bounds ask for in every step."""
+        size, heights = super().sizes(params), params["heights"]
+        size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
+        return size
 
     def points(self, params: Params) -> Array:
         """Heights, a row after the other."""

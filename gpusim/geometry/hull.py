@@ -16,7 +16,7 @@ from gpusim.geometry.polytope import FlatPointsError, convex_hull, fewer_points,
 from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.typing import Array
+from gpusim.typing import Array, Vector
 
 MOST_VERTICES = 256
 
@@ -98,7 +98,7 @@ def add_shape_mesh(
     self: ModelBuilder,
     body: int,
     mesh: Any,
-    scale: float | Array = 1.0,
+    scale: float | Vector = 1.0,
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, ShapeType, register
+from gpusim.geometry.base import Mesh, Params, Round, register
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.geometry.transform import Transform
@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 
 @register
-class Sphere(ShapeType):
+class Sphere(Round):
     """Ball about the shape frame's origin; ``radius``."""
 
     name: ClassVar[str] = "sphere"

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, ShapeType, register
-from gpusim.geometry.ellipsoid import check_semi_axes
+from gpusim.geometry.base import Mesh, Params, Round, register
+from gpusim.geometry.ellipsoid import check_semi_axes, mean_curvature
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import rings_mesh
 from gpusim.geometry.transform import Transform
@@ -21,7 +21,7 @@ EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
 
 
 @register
-class Superellipsoid(ShapeType):
+class Superellipsoid(Round):
     """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1; ``semi_axes`` (a, b, c), ``exponents`` (e1, e2).
 
     Volume and moments after Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
@@ -29,6 +29,7 @@ class Superellipsoid(ShapeType):
 
     name: ClassVar[str] = "superellipsoid"
     number: ClassVar[int] = 7
+    rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
 
     def size_values(self, params: Params) -> list[float]:
@@ -53,6 +54,10 @@ class Superellipsoid(ShapeType):
         """Exact: the farthest point of the level curve, then of the meridian through it."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
+
+    def curvature(self, params: Params) -> float:
+        """Of the ball of the same volume without exponents."""
+        return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Rings of constant height."""

@@ -79,7 +79,7 @@ class _Scratch(ModelBuilder):
 
 def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a kind, by the checks of its ``add_shape_<kind>``."""
-    kinds = sorted(n.removeprefix(_METHOD) for n in vars(ModelBuilder) if n.startswith(_METHOD))
+    kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     kinds.remove("plane")
     if spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")

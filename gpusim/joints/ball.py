@@ -30,6 +30,7 @@ class Ball(JointType):
     name: ClassVar[str] = "ball"
     coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION)
     position_is: ClassVar[str] = "quaternion"
+    limits_alone: ClassVar[int] = 1
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Three locked motions."""

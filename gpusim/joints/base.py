@@ -12,14 +12,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.registry import Registry
-from gpusim.model.specs import JointSpec
+from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
 
 TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION = (
     "translation",
@@ -151,6 +154,10 @@ class JointType(ABC):
     """Kinds of the coordinates that ``coordinate_list`` returns, in order."""
     position_is: ClassVar[str] = "coordinates"
     """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
+    limits_alone: ClassVar[int] = 0
+    """How many of the last coordinates only serve limits and are no signals."""
+    sets_pose: ClassVar[bool] = True
+    """True if its position determines the child's pose in the parent's frame, so that it can be written."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -159,6 +166,13 @@ class JointType(ABC):
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """The free motions, one for each entry of ``coordinates``."""
         return []
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""
+        return WORLD in (joint.parent, joint.child)
+
+    def check_model(self, joints: Sequence[JointSpec], builder: ModelBuilder) -> None:  # noqa: B027 (optional)
+        """Check all joints of the kind when the model is finalized; raises ModelError."""
 
 
 _KINDS: Registry[JointType] = Registry("joint kind")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from gpusim.geometry import Transform
 from gpusim.joints.base import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import JointSpec
 
 
 @register
@@ -19,6 +20,10 @@ class Fixed(JointType):
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Six locked motions."""
         return [*frames.point_rows(), *frames.locked_rotation_rows()]
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """No: what is welded to the world is part of it."""
+        return False
 
 
 @builder_method

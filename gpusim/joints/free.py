@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
 from gpusim.joints.base import DotRow, JointFrames, JointType, LineRow, register
+from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import JointSpec
 
 
 @register
@@ -20,6 +23,22 @@ class Free(JointType):
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """No locked motion."""
         return []
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """Yes: nothing is joined."""
+        return True
+
+    def check_model(self, joints: Sequence[JointSpec], builder: ModelBuilder) -> None:
+        """A body hangs on at most one free joint."""
+        first: dict[int, str] = {}
+        for joint in joints:
+            if joint.child in first:
+                raise validate.fail(
+                    joint.element,
+                    f"body '{builder.body_label(joint.child)}' has the free joint '{first[joint.child]}' already",
+                    "remove one of them",
+                )
+            first[joint.child] = joint.label
 
 
 @builder_method

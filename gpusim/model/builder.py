@@ -5,33 +5,24 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.builder_methods import BuilderMethods
+from gpusim.model.builder_methods import builder_method as builder_method
+from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def builder_method(function: F) -> F:
-    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder.
-
-    So a new joint, actuator or shape touches one file, and users still write ``builder.add_joint_revolute(...)``.
-    """
-    setattr(ModelBuilder, function.__name__, function)
-    return function
-
-
-class ModelBuilder:
+class ModelBuilder(BuilderMethods):
     """Collects one world's bodies, joints, actuators and shapes; :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -53,11 +44,6 @@ class ModelBuilder:
 
     element_word: ClassVar[str] = "shape"
     """What messages call that which ``add_shape_<kind>`` adds; pictures take the same parameters and checks."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Callable[..., int]:
-            """Methods that joints/, actuators/ and geometry/ attach."""
 
     def add_body(
         self,
@@ -160,25 +146,36 @@ class ModelBuilder:
         return len(self.couplings) - 1
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
-        """Write down a checked actuator (the methods of actuators/ make them)."""
-        name = self._new_label("actuator", label, len(self.actuators), prefix=kind)
-        self.actuators.append(ActuatorSpec(kind, name, params))
-        self._labels["actuator"][name] = len(self.actuators) - 1
+        """Write down a checked actuator (the methods of actuators/ make them).
+
+        Raises:
+            ModelError: unknown kind, or a parameter that may be an index and is not in the kind's ``references``.
+        """
+        from gpusim.actuators.base import actuator_type
+
+        type_ = actuator_type(kind)
+        spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
+        check_declared(spec.element, type_.references, [p.name for p in type_.parameters], params)
+        self.actuators.append(spec)
+        self._labels["actuator"][spec.label] = len(self.actuators) - 1
         return len(self.actuators) - 1
 
     def add_builder(self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "") -> None:
         """Copy another builder's content into this world, moved by ``xform``, labels behind ``label_prefix``.
 
         Joints of ``other`` to the world keep their frames moved by ``xform``, and so do its shapes and
-        visuals on the world.
+        visuals on the world. Parameters of actuators follow as their kind's ``references`` say.
         Labels must stay unique, so adding the same builder twice needs two prefixes.
         """
+        from gpusim.actuators.base import actuator_type
+
         if not isinstance(other, ModelBuilder):
             raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
         if other is self:
             raise ModelError("ModelBuilder.add_builder: a builder cannot be added to itself; add a copy.deepcopy of it")
         pose = xform or Transform()
         body0, joint0 = len(self.bodies), len(self.joints)
+        first = {BODY: body0, JOINT: joint0, ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
         for body in other.bodies:
             new = copy.deepcopy(body)
             new.label = self._new_label("body", label_prefix + body.label, len(self.bodies))
@@ -205,15 +202,7 @@ class ModelBuilder:
             new_coupling.follower += joint0
             self.add_coupling(new_coupling)
         for actuator in other.actuators:
-            params = copy.deepcopy(actuator.params)
-            for key in ("body", "body_a", "body_b"):
-                if params.get(key, WORLD) != WORLD:
-                    params[key] += body0
-            for key in ("point_a", "point_b"):
-                if params.get("body" + key[-2:]) == WORLD:
-                    params[key] = pose.apply(params[key])
-            if "joint" in params:
-                params["joint"] += joint0
+            params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose)
             self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
         self._copy_shapes(other, body0, pose, label_prefix)
         self._copy_visuals(other, body0, pose, label_prefix)

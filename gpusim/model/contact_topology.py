@@ -9,7 +9,8 @@ import numpy as np
 
 from gpusim.contact.law import NUMBERS, ContactLaw
 from gpusim.contact.material import Material, contact_modulus, pair_material
-from gpusim.geometry.base import shape_type
+from gpusim.geometry.base import shape_kinds, shape_type
+from gpusim.joints.base import joint_type
 from gpusim.model import validate
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.solver.config import SolverConfig
@@ -19,10 +20,6 @@ from gpusim.typing import Array
 MOST_LISTED = 64
 # Places for pairs that a shape gets where the user gives no number, and some for all.
 PAIRS_EACH, PAIRS_MORE = 14, 32
-# Kinds whose surface goes on rolling under the contact: their points do not turn with the body within a step.
-ROLLING_KINDS = ("sphere", "capsule", "cylinder", "cone", "ellipsoid", "superellipsoid", "wheel")
-# Kinds whose routines make the kernels longer, so that only models that have them are built with them.
-RICH_KINDS = ("ellipsoid", "superellipsoid", "height_field")
 MATERIAL_NUMBERS = 6
 # Up to this many pairs one thread colors them in turn, also on a GPU.
 MOST_IN_TURN = 2048
@@ -91,8 +88,8 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Builds of the kernels: 2 where a kind of RICH_KINDS is there, else 1."""
-        rich = [shape_type(name).number for name in RICH_KINDS]
+        """Builds of the kernels: 2 where a rich kind is there, else 1."""
+        rich = [kind.number for kind in shape_kinds() if kind.rich]
         return 2 if np.isin(self.kind, rich).any() else 1
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
@@ -162,17 +159,17 @@ def contact_topology(
         labels=[s.label for s in shapes],
         kind=np.array([t.number for t in types], dtype=np.int64),
         body=body,
-        size=np.array([_sizes(s) for s in shapes]).reshape(-1, 8),
+        size=np.array([t.sizes(s.params) for s, t in zip(shapes, types, strict=True)]).reshape(-1, 8),
         center=np.array([s.xform.position - _com(bodies, s) for s in shapes]).reshape(-1, 3),
         turn=np.array([s.xform.matrix().ravel() for s in shapes]).reshape(-1, 9),
         radius=radius,
-        rolls=np.array([s.kind in ROLLING_KINDS for s in shapes], dtype=bool),
+        rolls=np.array([t.rolls for t in types], dtype=bool),
         group=group,
         mask=mask,
         law=law,
         laws=np.array([x.numbers() for x in laws], dtype=np.float64).reshape(-1, len(NUMBERS)),
         modulus=np.array([s.material.young_modulus / (1.0 - s.material.poisson_ratio**2) for s in shapes]),
-        curvature=np.array([_curvature(s) for s in shapes]),
+        curvature=np.array([t.curvature(s.params) for s, t in zip(shapes, types, strict=True)]),
         points=np.concatenate([np.zeros(0), *points]),
         point_start=_starts([p.size for p in points]),
         face_first=np.concatenate([np.zeros(0), *(f.first for f in faces)]),
@@ -196,25 +193,6 @@ def _starts(counts: Sequence[int]) -> Array:
 
 def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
     return np.zeros(3) if shape.body == WORLD else bodies[shape.body].com
-
-
-def _sizes(shape: ShapeSpec) -> Array:
-    """Numbers of a shape; height fields get their lowest and highest point, which bounds ask for in every step."""
-    kind = shape_type(shape.kind)
-    size: Array = kind.sizes(shape.params).copy()
-    if shape.kind == "height_field":
-        heights = kind.points(shape.params)
-        size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
-    return size
-
-
-def _curvature(shape: ShapeSpec) -> float:
-    """1/R for Hertz: of a ball, of a tube's cross-section, of an ellipsoid the ball of the same volume."""
-    if "radius" in shape.params:
-        return 1.0 / float(shape.params["radius"])
-    if "semi_axes" in shape.params:
-        return float(np.prod(shape.params["semi_axes"]) ** (-1.0 / 3.0))
-    return 0.0
 
 
 def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
@@ -262,8 +240,7 @@ def _skips(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Seque
     for k, s in enumerate(shapes):
         on.setdefault(s.body, []).append(k)
     for joint in joints:
-        # What swings on a hinge in the world may fall on the ground; what is welded to the world is part of it.
-        if joint.kind == "free" or (WORLD in (joint.parent, joint.child) and joint.kind != "fixed"):
+        if joint_type(joint.kind).lets_collide(joint):
             continue
         for a in on.get(joint.parent, []):
             for b in on.get(joint.child, []):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Set
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +16,11 @@ from gpusim.model.builder import ModelBuilder
 from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.model import Model
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
-from gpusim.model.specs import ActuatorSpec
+from gpusim.model.specs import ActuatorSpec, JointSpec
 from gpusim.model.topology import CouplingTable, Topology
 from gpusim.typing import Array
+
+_Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 
 
 def finalize(builder: ModelBuilder) -> Model:
@@ -24,12 +28,25 @@ def finalize(builder: ModelBuilder) -> Model:
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
+    for name in ("joints", "couplings", "shapes", "pairs", "visuals"):
+        setattr(builder, name, list(getattr(builder, name)))
     builder.bodies = complete_bodies(builder)
     builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)
-    _check_cylinders(builder)
-    collector = RowCollector(builder)
+    for kind, actuators in _by_kind(builder.actuators).items():
+        actuator_type(kind).check_model(actuators, builder)
+    return _compiled(builder, frozenset())
+
+
+def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
+    """The same model with axis rows for more joint coordinates, (joint, coordinate) each."""
+    return _compiled(model.source, {(a.joint, a.coordinate) for a in model.axes} | set(axes))
+
+
+def _compiled(builder: ModelBuilder, asked: Set[tuple[int, int]]) -> Model:
+    """Model of a builder that is complete and checked, with axis rows for the asked joint coordinates too."""
     specs = _by_kind(builder.actuators)
+    collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
     collector.collect()
     controls = _controls(builder.actuators)
@@ -41,13 +58,13 @@ def finalize(builder: ModelBuilder) -> Model:
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     return Model(
-        bodies=list(builder.bodies),
-        joints=list(builder.joints),
-        couplings=list(builder.couplings),
-        actuators=list(builder.actuators),
-        shapes=list(builder.shapes),
-        pairs=list(builder.pairs),
-        visuals=list(builder.visuals),
+        bodies=builder.bodies,
+        joints=builder.joints,
+        couplings=builder.couplings,
+        actuators=builder.actuators,
+        shapes=builder.shapes,
+        pairs=builder.pairs,
+        visuals=builder.visuals,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
@@ -58,15 +75,16 @@ def finalize(builder: ModelBuilder) -> Model:
         controls=controls,
         default_controls=_default_controls(builder.actuators),
         parameters=_parameters(builder, collector),
+        source=builder,
     )
 
 
 def _check_joints(builder: ModelBuilder) -> None:
-    """Every joint can move something; a body hangs on at most one free joint."""
+    """Every joint can move something, and its kind agrees."""
     fixed = [b.kinematic for b in builder.bodies]
-    free: dict[int, str] = {}
+    for kind, joints in _by_kind(builder.joints).items():
+        joint_type(kind).check_model(joints, builder)
     for joint in builder.joints:
-        joint_type(joint.kind)
         ends = [joint.parent, joint.child]
         if all(e < 0 or fixed[e] for e in ends):
             names = " and ".join(builder.body_label(e) for e in ends)
@@ -75,39 +93,11 @@ def _check_joints(builder: ModelBuilder) -> None:
                 f"neither {names} can be moved by a force (world or kinematic), so nothing can hold the joint",
                 "join a body that is not kinematic",
             )
-        if joint.kind == "free":
-            if joint.child in free:
-                raise validate.fail(
-                    joint.element,
-                    f"body '{builder.body_label(joint.child)}' has the free joint '{free[joint.child]}' already",
-                    "remove one of them",
-                )
-            free[joint.child] = joint.label
 
 
-def _check_cylinders(builder: ModelBuilder) -> None:
-    """The starting stroke lies between the stops: the oil could not follow a jump onto one."""
-    for spec in builder.actuators:
-        if spec.kind != "cylinder":
-            continue
-        p = spec.params
-        ends = [
-            p[f"point_{k}"] if p[f"body_{k}"] < 0 else builder.bodies[p[f"body_{k}"]].xform.apply(p[f"point_{k}"])
-            for k in "ab"
-        ]
-        x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
-        margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
-        if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
-            raise validate.fail(
-                spec.element,
-                f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m",
-                "move a pin, or change length_offset or the stops",
-            )
-
-
-def _by_kind(actuators: list[ActuatorSpec]) -> dict[str, list[ActuatorSpec]]:
-    kinds: dict[str, list[ActuatorSpec]] = {}
-    for spec in actuators:
+def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
+    kinds: dict[str, list[_Spec]] = {}
+    for spec in specs:
         kinds.setdefault(spec.kind, []).append(spec)
     return kinds
 

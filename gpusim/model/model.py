@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpusim.actuators.base import Group
 from gpusim.errors import unknown_name
@@ -12,6 +13,9 @@ from gpusim.model.rows import Axis
 from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.builder import ModelBuilder
 
 
 @dataclass
@@ -39,6 +43,8 @@ class Model:
     controls: dict[str, int]
     default_controls: Array
     parameters: dict[str, Array]
+    source: ModelBuilder
+    """What it was compiled from, so that it can be compiled again with more rows."""
 
     def labels(self, kind: str) -> list[str]:
         """Labels of all bodies, joints, couplings, actuators, shapes or visuals ("body", ...), in index order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,10 +54,15 @@ class Constraint:
 
 
 class RowCollector:
-    """Turns joints and actuators into elements, axes and constraints; actuators ask it for their axis."""
+    """Turns joints and actuators into elements, axes and constraints; actuators ask it for their axis.
 
-    def __init__(self, builder: ModelBuilder) -> None:
-        self.builder = builder
+    Args:
+        builder: complete and checked.
+        asked: joint coordinates, (joint, coordinate) each, that get an axis row though nothing needs it.
+    """
+
+    def __init__(self, builder: ModelBuilder, asked: Set[tuple[int, int]] = frozenset()) -> None:
+        self.builder, self._asked = builder, asked
         self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
         self.angles: list[dict[str, Any]] = []
         self.axes: list[Axis] = []
@@ -103,7 +109,7 @@ class RowCollector:
         """Constraints of all joints, then lines, then couplings; call after the actuators asked for axes."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
-                if _needs_row(joint, k):
+                if (index, k) in self._asked or _needs_row(joint, k):
                     self.joint_axis(index, k)
         for index, joint in enumerate(self.builder.joints):
             constraint = Constraint(joint.label, [joint.parent, joint.child])

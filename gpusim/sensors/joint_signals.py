@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.geometry import rotations
-from gpusim.joints.base import UNITS, joint_type
+from gpusim.joints.base import TRANSLATION, UNITS, joint_type
+from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.sensors import kinematics
+from gpusim.sensors.added_rows import add_row
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -47,8 +49,7 @@ class JointSignals:
         self.axes, self.constraint = axes, constraint
         self.spec = sim.model.joints[index]
         self.type = joint_type(self.spec.kind)
-        # A ball's last coordinate only serves its limit.
-        self.count = 3 if self.spec.kind == "ball" else len(self.type.coordinates)
+        self.count = len(self.type.coordinates) - self.type.limits_alone
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the joint's signals known."""
@@ -63,7 +64,7 @@ class JointSignals:
                 "quaternion": "child's frame in the parent's, xyzw",
                 "pose": "child's frame in the parent's: position, quaternion xyzw",
             }.get(self.type.position_is, "joint coordinate, turns counted")
-            writable = self.spec.kind != "distance" and self.spec.child >= 0
+            writable = self.type.sets_pose and self.spec.child >= 0
             table.add(prefix + "position", shape, unit, doc, self.position, self.write_position if writable else None)
             rates = self.rate_of_pose if self.type.position_is == "pose" else self.velocity
             can_write = writable and self.type.position_is != "pose"
@@ -79,17 +80,26 @@ class JointSignals:
             prefix + "reaction", (6,), "N, N m",
             "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
         )  # fmt: skip
-        for k, axis in self.axes.items():
+        for k in range(len(self.type.coordinates)):
             suffix = "" if self.count == 1 else f"_{k}"
-            for name in ("limit_lower", "limit_upper", "limit_restitution", "damping", "friction", "armature"):
-                self._add_parameter(table, f"{prefix}{name}{suffix}", name, axis)
+            for name in AXIS_PARAMETERS:
+                self._add_parameter(table, f"{prefix}{name}{suffix}", name, k)
 
-    def _add_parameter(self, table: SignalTable, name: str, field: str, axis: int) -> None:
-        table.add(
-            name, (), "SI", f"{field}; may differ per world",
-            lambda: self.sim.parameter(field)[:, axis],
-            lambda worlds, value: self.sim.write_parameter(field, axis, worlds, value),
-        )  # fmt: skip
+    def _add_parameter(self, table: SignalTable, name: str, field: str, k: int) -> None:
+        """A coordinate without a row has the values that it was built with; the first other one makes the row."""
+
+        def read() -> Array:
+            if k in self.axes:
+                return self.sim.parameter(field)[:, self.axes[k]]
+            return np.full(self.sim.num_worlds, float(self.spec.params[field][k]))
+
+        def write(worlds: Array, value: Array) -> None:
+            if k in self.axes:
+                self.sim.write_parameter(field, self.axes[k], worlds, value)
+            else:
+                add_row(self.sim, self.index, k, field, worlds, value)
+
+        table.add(name, (), "SI", f"{field}; may differ per world", read, write)
 
     def _pose(self) -> kinematics.JointPose:
         state = self.sim.read_state()
@@ -199,7 +209,7 @@ class JointSignals:
             c = self.model.coordinates[self.index][k]
             owner = (pose.rotation_b if c.axis_on_child else pose.rotation_a)[worlds]
             along = matvec(owner, np.broadcast_to(c.axis, (worlds.size, 3))) * difference[:, k, None]
-            if c.kind == "translation":
+            if c.kind == TRANSLATION:
                 linear += along
             else:
                 angular += along

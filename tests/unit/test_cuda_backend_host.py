@@ -124,6 +124,28 @@ def test_a_kind_from_outside_the_package() -> None:
         _KINDS.forget("lag")
 
 
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+def test_rows_that_come_while_it_runs(launch: str) -> None:
+    """State, commands and a stopped world go over to a backend with more rows, and parameters to its device."""
+    sims = [machine("slider_crank", backend, launch=launch) for backend in ("cuda", "native")]
+    body = sims[0].model.bodies[0].label
+    for sim in sims:
+        sim.step(5)
+        sim.write(f"body.{body}.linear_velocity", (0.0, 0.0, 1e200), world=1)
+        with pytest.warns(UserWarning, match="world 1"):
+            sim.step(1)
+            sim.health()
+            sim.step(1)
+        axes = len(sim.model.axes)
+        for joint in sim.model.joints:
+            if f"joint.{joint.label}.friction" in sim.signals():
+                sim.write(f"joint.{joint.label}.friction", (0.1, 0.2, 0.3))
+        assert len(sim.model.axes) > axes
+        sim.step(5)
+        np.testing.assert_array_equal(sim.health(), (True, False, True))
+    assert bits(sims[0]) == bits(sims[1])
+
+
 def test_read_follows_every_write() -> None:
     """Steps, commands, poses and parameters are seen by the next read."""
     sim = machine("boom_crane", "cuda")

@@ -1,0 +1,249 @@
+"""The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
+
+# fmt: off
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gpusim.contact.material import Material
+from gpusim.geometry.transform import Transform
+from gpusim.typing import Vector
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+class BuilderMethods:
+    """Holds the methods that :func:`builder_method` attaches."""
+
+    def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
+        """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
+
+    def add_dc_motor(
+        self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
+        electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+
+    def add_force(
+        self, body: int, force: Vector, point: Vector = (0.0, 0.0, 0.0), frame: str = "world",
+        label: str | None = None,
+    ) -> int:
+        """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
+
+    def add_gear(
+        self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
+        label: str | None = None,
+    ) -> int:
+        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept."""
+
+    def add_hydraulic_cylinder(
+        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0), *,
+        area_a: float, area_b: float, volume_a: float, volume_b: float, stroke_min: float, stroke_max: float,
+        flow_gain: float, length_offset: float = 0.0, bulk_modulus: float = 1.5e9, supply_pressure: float = 1e7,
+        tank_pressure: float = 100000.0, viscous_friction: float = 0.0, dry_friction: float = 0.0,
+        brake_force: float = 0.0, overlap_supply: float = 0.0, overlap_drain: float = 0.0,
+        valve_gain: float = 1.0, valve_order: int = 2, valve_frequency: float = 157.0, valve_damping: float = 0.8,
+        valve_time_constant: float = 0.005, transition_pressure: float = 10000.0, orifice: str = "smooth",
+        anticavitation_gain: float = 0.0, piston_mass: float = 0.0, pressure_a: float | None = None,
+        pressure_b: float | None = None, hose_volume_a: float = 0.0, hose_volume_b: float = 0.0,
+        hose_bulk_modulus: float = float("inf"), cushion_stiffness: float = 0.0, cushion_damping: float = 0.0,
+        cushion_length: float = 0.0, stop_restitution: float = 0.0, coupling: str = "implicit",
+        label: str | None = None,
+    ) -> int:
+        """Add a hydraulic cylinder with its spool valve between two pins."""
+
+    def add_joint_ball(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
+        friction: Vector | float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a ball joint."""
+
+    def add_joint_cylindrical(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
+        label: str | None = None,
+    ) -> int:
+        """Add a cylindrical joint."""
+
+    def add_joint_distance(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
+        damping: float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a distance joint between the origins of the two joint frames."""
+
+    def add_joint_fixed(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, label: str | None = None,
+    ) -> int:
+        """Add a fixed joint."""
+
+    def add_joint_free(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, label: str | None = None,
+    ) -> int:
+        """Add a free joint."""
+
+    def add_joint_planar(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
+        label: str | None = None,
+    ) -> int:
+        """Add a planar joint."""
+
+    def add_joint_prismatic(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a prismatic joint."""
+
+    def add_joint_revolute(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a revolute joint."""
+
+    def add_joint_universal(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
+        label: str | None = None,
+    ) -> int:
+        """Add a universal joint."""
+
+    def add_mimic(
+        self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
+        leader_axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+
+    def add_servo(
+        self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
+        effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add a servo on a joint coordinate; ``sim.control[label]`` is its target."""
+
+    def add_shape(
+        self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
+
+    def add_shape_box(
+        self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add a box about the shape frame's origin, edges along its axes."""
+
+    def add_shape_capsule(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a capsule: the points within ``radius`` of a segment along z."""
+
+    def add_shape_cone(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame."""
+
+    def add_shape_cylinder(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a cylinder about the shape frame's origin, axis along z."""
+
+    def add_shape_ellipsoid(
+        self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add an ellipsoid about the shape frame's origin."""
+
+    def add_shape_height_field(
+        self, body: int, heights: Any, spacing: Vector = (1.0, 1.0), base: float | None = None,
+        xform: Transform | None = None, material: Material | None = None, label: str | None = None,
+        group: int = 1, mask: int = 4294967295, color: Any = None,
+    ) -> int:
+        """Add ground given by heights on a grid, centered on the shape frame's origin."""
+
+    def add_shape_hull(
+        self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        max_vertices: int = 256, color: Any = None,
+    ) -> int:
+        """Add the convex hull of points."""
+
+    def add_shape_mesh(
+        self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, max_vertices: int = 256, color: Any = None,
+    ) -> int:
+        """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece."""
+
+    def add_shape_plane(
+        self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int = 1, mask: int = 4294967295,
+    ) -> int:
+        """Add a half space: everything below z = 0 of the shape frame is solid."""
+
+    def add_shape_sphere(
+        self, body: int, radius: float, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add a sphere about the shape frame's origin."""
+
+    def add_shape_superellipsoid(
+        self, body: int, semi_axes: Vector, exponents: Vector, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a superellipsoid about the shape frame's origin."""
+
+    def add_shape_wheel(
+        self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
+
+    def add_spring(
+        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0),
+        stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a spring-damper between two points."""
+
+    def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
+        """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
+
+    def add_torsion_spring(
+        self, joint: int, stiffness: float, damping: float = 0.0, rest_angle: float = 0.0, axis: int = 0,
+        label: str | None = None,
+    ) -> int:
+        """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
+
+    def add_visual(
+        self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
+        label: str | None = None, **params: Any,
+    ) -> int:
+        """Add what a body looks like; the viewer draws it in place of the body's shapes."""
+
+    def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
+        """Let two shapes pass through each other whatever their groups say."""
+
+def builder_method(function: F) -> F:
+    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder."""

@@ -1,0 +1,126 @@
+"""Joints, actuators and shapes speak for themselves: outside its own file no kind is known by name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import ModelBuilder, Simulation
+from gpusim.actuators.base import actuator_kinds
+from gpusim.geometry.base import _KINDS as SHAPES
+from gpusim.geometry.base import register as register_shape
+from gpusim.geometry.base import shape_kinds
+from gpusim.geometry.box import Box
+from gpusim.joints.base import _KINDS as JOINTS
+from gpusim.joints.base import register as register_joint
+from gpusim.joints.fixed import Fixed
+from gpusim.model.specs import JointSpec
+
+ALLOWED = {("model/finalize.py", "servo")}
+"""One effort limit for each coordinate."""
+PACKAGE = Path(gpusim.__file__).parent
+OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers")
+"""Pictures; models; kernels; and URDF's joints and geometry, which are kinds of another format."""
+
+
+def homes() -> dict[str, set[str]]:
+    """Files in which each kind's name may stand: its own."""
+    kinds = [*JOINTS.all(), *actuator_kinds(), *shape_kinds()]
+    files: dict[str, set[str]] = {}
+    for kind in kinds:
+        files.setdefault(kind.name, set()).add(inspect.getfile(type(kind)))
+    return files
+
+
+def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
+    """Lines that compare a ``kind`` or a ``name`` with names of kinds, and lists of such names."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(isinstance(side, ast.Attribute) and side.attr in ("kind", "name") for side in sides):
+                words = {c.value for side in sides for c in ast.walk(side) if isinstance(c, ast.Constant)}
+                yield from ((node.lineno, name) for name in words & names)
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            words = {c.value for c in node.elts if isinstance(c, ast.Constant)}
+            if len(words & names) > 1:
+                yield node.lineno, ", ".join(sorted(words & names))
+
+
+def test_nobody_asks_for_a_kind_by_name() -> None:
+    """No ``kind == "..."`` and no list of kinds outside their own files."""
+    home = homes()
+    found = []
+    for file in PACKAGE.rglob("*.py"):
+        if file.relative_to(PACKAGE).parts[0] in OUTSIDE:
+            continue
+        own = {name for name, files in home.items() if str(file) in files}
+        asked = asked_by_name(file.read_text(encoding="utf-8"), set(home) - own)
+        path = file.relative_to(PACKAGE).as_posix()
+        found += [f"{path}:{line}: {name}" for line, name in asked if (path, name) not in ALLOWED]
+    assert not found, "declare it on the kind:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['if spec.kind == "cylinder": pass', 'x = group.type.name != "servo"', 'a = s.kind in ("ball", "other")',
+     'ROLLING = ["sphere", "capsule"]'],
+)  # fmt: skip
+def test_the_search_finds(text: str) -> None:
+    assert list(asked_by_name(text, set(homes())))
+
+
+@pytest.fixture
+def welded_and_round() -> Iterator[None]:
+    """A joint and a shape that say of themselves what others of their family say not."""
+
+    class Glued(Fixed):
+        name: ClassVar[str] = "glued"
+
+        def lets_collide(self, joint: JointSpec) -> bool:
+            return True
+
+    class Drum(Box):
+        name: ClassVar[str] = "drum"
+        rolls: ClassVar[bool] = True
+
+        def curvature(self, params: dict[str, Any]) -> float:
+            return 4.0
+
+    register_joint(Glued)
+    register_shape(Drum)
+    yield
+    JOINTS.forget("glued")
+    SHAPES.forget("drum")
+
+
+def test_kinds_of_a_users_own_are_asked(welded_and_round: None) -> None:
+    """What contacts need to know comes from the kind."""
+    b = ModelBuilder()
+    for _ in range(3):
+        b.add_shape_box(b.add_body(), (0.1, 0.1, 0.1))
+    b.add_joint_fixed(0, 1)
+    b.add_joint("glued", 1, 2)
+    b.add_shape("drum", 2, dict(b.shapes[0].params))
+    contact = b.finalize().contact
+    assert contact.candidates == [[2, 3], [2, 3], [], []]  # 0 and 1 are welded, 1 and 2 glued
+    np.testing.assert_array_equal(contact.rolls, [False, False, False, True])
+    np.testing.assert_array_equal(contact.curvature, [0.0, 0.0, 0.0, 4.0])
+
+
+def test_a_ball_shows_three_coordinates_and_a_rod_sets_no_pose() -> None:
+    """Declared by the joints' kinds."""
+    b = ModelBuilder()
+    for _ in range(2):
+        b.add_body(1.0, (0.1, 0.1, 0.1), com=(0.5, 0.0, 0.0))
+    b.add_joint_ball(-1, 0, limit=0.5, label="ball")
+    b.add_joint_distance(-1, 1, max_distance=2.0, label="rope")
+    signals = Simulation(b.finalize(), backend="numpy").signals()
+    assert signals["joint.ball.velocity"].shape == (3,) and signals["joint.ball.position"].writable
+    assert signals["joint.rope.velocity"].shape == () and not signals["joint.rope.position"].writable
