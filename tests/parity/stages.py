@@ -27,8 +27,8 @@ Made = tuple[Array, Array | None]
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
     "solve": (
-        "twist", "share", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope", "servo_impulse",
-        "servo_slope", "servo_most",
+        "twist", "share", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
+        "servo_impulse", "servo_slope", "servo_most",
     ),
     "split_impulses": ("overflow_change",),
     "advance_actuators": ("motor_state", "cylinder_state"),

@@ -21,7 +21,8 @@ FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 @cache
 def functions() -> dict[str, list[str]]:
     """Bodies of all functions of the kernels by name."""
-    texts = [text for name, text in kernel_sources().items() if not name.startswith("collide/")] + [actuators_header(PACKAGE_KINDS)]
+    texts = [text for name, text in kernel_sources().items() if not name.startswith("collide/")]
+    texts.append(actuators_header(PACKAGE_KINDS))
     bodies: dict[str, list[str]] = {}
     for text in (re.sub(r"//[^\n]*", "", text) for text in texts):
         for match in _FUNCTION.finditer(text):

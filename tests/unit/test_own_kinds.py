@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,12 +11,23 @@ import numpy as np
 import pytest
 
 from gpusim import GpusimError, Model, ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.actuators.base import _KINDS, ActuatorType, AxisMaker, Group, Parameter, Reading, StateVariable, register
+from gpusim.actuators.base import (
+    _KINDS,
+    JOINT_REFERENCES,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    StateVariable,
+    register,
+)
 from gpusim.actuators.servo import Servo
 from gpusim.backends.editor_headers import COMMANDS, write_headers
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.variants import make_variant
 from gpusim.model.field import Field
+from gpusim.model.references import Reference
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -78,6 +89,7 @@ class Shove(ActuatorType):
 
     name: ClassVar[str] = "shove"
     prefix: ClassVar[str] = "shove"
+    references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("strength", "N", "the force"),)
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_source: ClassVar[str] = """
