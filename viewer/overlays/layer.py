@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gpusim.viewer.gl import Framebuffer
+from gpusim.viewer.gl.objects import Framebuffer
+from gpusim.viewer.gl.renderer import Renderer, View
 from gpusim.viewer.overlays import Frame, chosen_overlays
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.painter import Painter
 from gpusim.viewer.overlays.panels import add_notes
-from gpusim.viewer.renderer import Renderer, View
 
 Sketch = Callable[[Frame, Canvas], None]
 """Draws something of its own, as an overlay does: a mouse's spring, the facts about a picked body."""

@@ -12,7 +12,7 @@ from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Box, Canvas
 from gpusim.viewer.overlays.panels import add_panel
 from gpusim.viewer.overlays.placing import place_boxes
-from gpusim.viewer.parts import com_of
+from gpusim.viewer.scene.parts import com_of
 
 CHAMBERS = {"A": (0.90, 0.22, 0.12), "B": (0.10, 0.42, 0.88)}
 _UNIT, _BAR = "bar", 1e5

@@ -8,8 +8,8 @@ from typing import Any
 from gpusim.scene import Camera
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.context import OffscreenContext
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.gl.context import OffscreenContext
 from gpusim.viewer.offscreen import Offscreen
 from gpusim.viewer.panel.desk import Desk
 from gpusim.viewer.window.sources import Live, Played
@@ -46,7 +46,7 @@ class PanelOffscreen:
         self._context: OffscreenContext | None = OffscreenContext()
         from OpenGL import GL
 
-        from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.gl.objects import Framebuffer
         from gpusim.viewer.panel.panel import Panel
 
         self.panel = Panel(desk)

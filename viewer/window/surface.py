@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from OpenGL import GL
 
 from gpusim.typing import Array
+from gpusim.viewer.gl.quality import choose_quality
+from gpusim.viewer.gl.renderer import View
 from gpusim.viewer.overlays.base import Frame, Timings
 from gpusim.viewer.overlays.layer import Sketch
-from gpusim.viewer.painting import Painting
-from gpusim.viewer.quality import choose_quality
-from gpusim.viewer.renderer import View
+from gpusim.viewer.overlays.painting import Painting
 from gpusim.viewer.window.sight import Sight
 
 if TYPE_CHECKING:

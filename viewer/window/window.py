@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gpusim.scene import Camera
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
-from gpusim.viewer.panel.layout import Area
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
@@ -23,13 +23,13 @@ from gpusim.viewer.window.sketches import Sketches
 from gpusim.viewer.window.sources import Live
 
 if TYPE_CHECKING:
-    from gpusim.viewer.renderer import View
+    from gpusim.viewer.gl.renderer import View
     from gpusim.viewer.window.surface import Surface
 
 _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
-Room = Callable[[float, float], Area]
+Room = Callable[[float, float], Box]
 """What is left to the scene of a window of some width and height, in the units of the cursor."""
 
 
@@ -111,7 +111,7 @@ class Window:
         self._visuals = visuals
         self.overlays = set(overlays)
         self._guests: list[Guest] = []
-        self._room: Room = lambda width, height: Area(0.0, 0.0, width, height)
+        self._room: Room = lambda width, height: Box(0.0, 0.0, width, height)
         self.screen = Screen(title, width, height, self.event, visible)
         self._surface: Surface | None = None
         try:
@@ -138,7 +138,7 @@ class Window:
         size = int(area.width), int(area.height)
         return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
 
-    def _area(self) -> Area:
+    def _area(self) -> Box:
         """Where the scene is in the window, in the units of the cursor."""
         return self._room(*self.screen.size())
 

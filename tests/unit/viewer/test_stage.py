@@ -7,10 +7,11 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.scene import list_scenes, load_scene
-from gpusim.viewer import lighting
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.see_through import SeeThrough
-from gpusim.viewer.stage import Bounds, Poses, Stage, grid_offsets
+from gpusim.viewer.gl import lighting
+from gpusim.viewer.gl.see_through import SeeThrough
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.poses import Bounds, Poses
+from gpusim.viewer.scene.stage import Stage, grid_offsets
 from tests.unit.viewer.models import pendulum, shape_model
 
 UP = np.array([0.0, 0.0, 1.0])

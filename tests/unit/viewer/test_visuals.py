@@ -10,7 +10,8 @@ import pytest
 from gpusim import Model, ModelBuilder, ModelError, Transform
 from gpusim.importers import load_urdf
 from gpusim.viewer import Offscreen, PinholeCamera
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 from tests.unit.urdf_text import DATA, SOLID, joint, link, robot
 from tests.unit.viewer.drawing import compare, require_egl
 
@@ -182,8 +183,8 @@ def test_a_robot_with_looks() -> None:
 def test_a_large_mesh_leaves_round_shapes_round() -> None:
     """Meshes keep their triangles; they take at most half of those that the software tier has for round shapes."""
     require_egl()
-    from gpusim.viewer.quality import TIERS
-    from gpusim.viewer.scene_buffers import _meshes
+    from gpusim.viewer.gl.quality import TIERS
+    from gpusim.viewer.gl.scene_buffers import _meshes
 
     quality = TIERS["software"]
     counts = []

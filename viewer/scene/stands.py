@@ -8,10 +8,10 @@ from gpusim.joints.base import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.floor import Ground
-from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.materials import FIXTURE
-from gpusim.viewer.parts import Part, cylinder_part
+from gpusim.viewer.scene.floor import Ground
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.materials import FIXTURE
+from gpusim.viewer.scene.parts import Part, cylinder_part
 
 _LOW = 4.0
 """Hinges below this many half lengths of their pins need no post."""

@@ -15,7 +15,7 @@ from gpusim.joints.base import triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.parts import com_of
+from gpusim.viewer.scene.parts import com_of
 
 EQUAL = 0.02
 """Moments that differ by less than this share count as equal."""

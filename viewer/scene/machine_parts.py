@@ -12,10 +12,10 @@ from gpusim.joints.base import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
-from gpusim.viewer.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
-from gpusim.viewer.meshes import BALL, ROD, coarse_points
-from gpusim.viewer.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
-from gpusim.viewer.solids import Solid, Surroundings, attachments, solid_of, surroundings
+from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
+from gpusim.viewer.scene.meshes import BALL, ROD, coarse_points
+from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
+from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
 _LINK = 0.04
 """Radius of a rod as a share of its length; kept within shares of the machine's size."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.typing import Array
-from gpusim.viewer.materials import TERRAIN, Finish, body_finish
-from gpusim.viewer.meshes import MeshSource, piece_mesh, shape_mesh
-from gpusim.viewer.parts import Part, com_of
+from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish
+from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh
+from gpusim.viewer.scene.parts import Part, com_of
 
 
 def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:

@@ -10,11 +10,11 @@ from gpusim.joints.base import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
-from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
-from gpusim.viewer.meshes import ROD, coil
-from gpusim.viewer.parts import Part, Span, com_of, cylinder_part, frame_along
-from gpusim.viewer.stands import behind
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
+from gpusim.viewer.scene.meshes import ROD, coil
+from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, frame_along
+from gpusim.viewer.scene.stands import behind
 
 _COIL_SLENDERNESS = 0.11
 """Radius of a coil as a share of its length."""

@@ -8,12 +8,12 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Framebuffer
+from gpusim.viewer.gl.objects import Framebuffer
+from gpusim.viewer.gl.quality import Quality
+from gpusim.viewer.gl.renderer import Renderer, View
 from gpusim.viewer.overlays.base import Frame
 from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
-from gpusim.viewer.quality import Quality
-from gpusim.viewer.renderer import Renderer, View
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.scene.stage import Stage
 
 
 class Painting:

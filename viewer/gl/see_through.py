@@ -6,8 +6,8 @@ import numpy as np
 
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.stage import Stage
 
 _MOST_BODIES = 200
 _SHARE = 0.04

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.parts import Part, com_of
-from gpusim.viewer.solids import attachments
-from gpusim.viewer.swing import height, lowest_swing
-
-if TYPE_CHECKING:
-    from gpusim.viewer.machine_parts import MachineParts
-    from gpusim.viewer.stage import Poses
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.parts import Part, com_of
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.solids import attachments
+from gpusim.viewer.scene.swing import height, lowest_swing
 
 _PATCH = 8.0
 """Half of the edge of a plane that leans, in radii of what is in the scene."""

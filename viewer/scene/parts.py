@@ -13,8 +13,8 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.materials import Finish
-from gpusim.viewer.meshes import BOX, CYLINDER, MeshSource
+from gpusim.viewer.scene.materials import Finish
+from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from gpusim.joints.base import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
-from gpusim.viewer.parts import com_of
-
-if TYPE_CHECKING:
-    from gpusim.viewer.machine_parts import MachineParts
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.parts import com_of
 
 _SLIDES = ("prismatic", "cylindrical", "planar")
 _UPRIGHT = 0.95
