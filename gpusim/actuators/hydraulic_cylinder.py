@@ -122,6 +122,7 @@ class HydraulicCylinder(ActuatorType):
         "free_velocity", "free_pressure_a", "free_pressure_b",
     )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
+    picture: ClassVar[str | None] = "barrel_and_rod"
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
     curved: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)

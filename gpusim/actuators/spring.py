@@ -69,6 +69,7 @@ class Spring(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_readings: ClassVar[tuple[str, ...]] = ("length", "force")
     prefix: ClassVar[str] = "spring"
+    picture: ClassVar[str | None] = "coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),
         Parameter("damping", "N s/m", "viscous damping"),
@@ -109,6 +110,7 @@ class TorsionSpring(Spring):
     """Spring-damper on a joint coordinate."""
 
     name: ClassVar[str] = "torsion_spring"
+    picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "spring constant"),
         Parameter("damping", "N m s/rad", "viscous damping"),

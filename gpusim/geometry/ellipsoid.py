@@ -32,6 +32,7 @@ class Ellipsoid(ShapeType):
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+    stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
 
     def size_values(self, params: Params) -> list[float]:
         """The semi-axes."""

@@ -30,6 +30,7 @@ class Superellipsoid(ShapeType):
     name: ClassVar[str] = "superellipsoid"
     number: ClassVar[int] = 7
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
+    stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
 
     def size_values(self, params: Params) -> list[float]:
         """Semi-axes and exponents."""

@@ -151,6 +151,10 @@ class JointType(ABC):
     """Kinds of the coordinates that ``coordinate_list`` returns, in order."""
     position_is: ClassVar[str] = "coordinates"
     """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
+    holds: ClassVar[bool] = True
+    """False: it leaves its bodies all motions, so that neither is held by the other."""
+    picture: ClassVar[str | None] = None
+    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or nothing."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

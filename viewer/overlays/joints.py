@@ -39,7 +39,7 @@ class JointArrays:
     """
 
     def __init__(self, model: Model) -> None:
-        joints = [joint for joint in model.joints if joint.kind != "free"]
+        joints = [joint for joint in model.joints if joint_type(joint.kind).holds]
         self.body: Array = np.array([[j.parent for j in joints], [j.child for j in joints]], dtype=np.int64)
         xforms = [[j.parent_xform for j in joints], [j.child_xform for j in joints]]
         coms = [[com_of(model, body) for body in side] for side in self.body]

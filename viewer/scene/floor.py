@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.geometry.base import shape_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
@@ -71,7 +72,8 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
         machine: the pictures of bodies without shapes.
         up: against gravity.
     """
-    grounds = [_plane(model, shape, machine, up) for shape in model.shapes if shape.kind == "plane"]
+    planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
+    grounds = [_plane(model, shape, machine, up) for shape in planes]
     if any(ground.level for ground in grounds):
         return grounds
     edges = [_edge(ground, up) for ground in grounds]

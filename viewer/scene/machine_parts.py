@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpusim.geometry.base import shape_type
-from gpusim.joints.base import joint_frames
+from gpusim.joints.base import joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
-from gpusim.viewer.scene.meshes import BALL, ROD, coarse_points
-from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
+from gpusim.viewer.scene.meshes import BALL, CYLINDER, ROD, coarse_points
+from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_part, drawer_of, frame_along
 from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
 _LINK = 0.04
@@ -54,8 +54,7 @@ class MachineParts:
             if solid is not None:
                 self._add_solid(body, solid, self._around[body])
         for joint in model.joints:
-            if joint.kind == "distance" or joint.child not in self.pictured:
-                self._add_joint(joint)
+            self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
         """Points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m."""
@@ -78,9 +77,9 @@ class MachineParts:
     def _add_solid(self, body: int, solid: Solid, around: Surroundings) -> None:
         finish = FIXTURE if self._model.bodies[body].kinematic else body_finish(body)
         center = np.zeros(3)
-        if solid.kind == "ball":
+        if solid.mesh is BALL:
             self.parts.append(Part(BALL, body, np.diag(solid.half), center, finish))
-        elif solid.kind == "cylinder":
+        elif solid.mesh is CYLINDER:
             self.parts.append(cylinder_part(body, center, solid.axes[:, 2], solid.half[0], solid.half[2], finish))
             self._add_spoke(body, solid)
         else:
@@ -101,16 +100,17 @@ class MachineParts:
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
 
     def _add_joint(self, joint: JointSpec) -> None:
-        add = {
-            "revolute": self._add_hinge,
-            "cylindrical": self._add_hinge,
-            "ball": self._add_ball,
-            "universal": self._add_cross,
-            "prismatic": self._add_guide,
-            "distance": self._add_rope,
-        }.get(joint.kind)
-        if add is not None:
-            add(joint)
+        picture = joint_type(joint.kind).picture
+        if picture is None or (picture != "line" and joint.child in self.pictured):
+            return
+        drawers = {
+            "pin": self._add_hinge,
+            "socket": self._add_ball,
+            "cross": self._add_cross,
+            "rail": self._add_guide,
+            "line": self._add_rope,
+        }
+        drawer_of(joint, picture, drawers)(joint)
 
     def pin_size(self, joint: JointSpec) -> tuple[float, float]:
         """Radius and half length of the pin that shows a joint's axis, m."""

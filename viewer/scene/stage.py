@@ -68,11 +68,11 @@ class Stage:
         actuators = actuator_parts(model, machine)
         parts = [*pictures, *shape_parts(model, machine.pictured)]
         shapes = list(parts)
-        parts += machine.parts + actuators[0]
+        parts += machine.parts + [piece for piece in actuators if isinstance(piece, Part)]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
         parts += stands(model, machine, self.grounds, self.up)
         if decoration:
-            self._arrange(parts, machine.spans + actuators[1])
+            self._arrange(parts, machine.spans + [piece for piece in actuators if isinstance(piece, Span)])
         else:
             self._arrange(shapes, [])
         self._radii: Array = np.zeros(0)

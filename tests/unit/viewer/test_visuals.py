@@ -45,9 +45,9 @@ def hinged(visuals: bool) -> Model:
 
 def test_visuals_take_the_place_of_shapes_stand_ins_and_joints() -> None:
     stage = Stage(hinged(True))
-    assert sorted(keys(stage)) == ["ball", "cone"]
+    assert sorted(keys(stage)) == ["cone", "ellipsoid"]
     assert sorted(stage.body.tolist()) == [0, 1] and np.all(stage.shape == -1)
-    assert sorted(keys(Stage(hinged(True), decoration=False))) == ["ball", "cone"]
+    assert sorted(keys(Stage(hinged(True), decoration=False))) == ["cone", "ellipsoid"]
     assert sorted(keys(Stage(hinged(True), visuals=False))) == sorted(keys(Stage(hinged(False))))
     assert keys(Stage(hinged(True), decoration=False, visuals=False)) == ["capsule"]
 
@@ -199,7 +199,7 @@ def test_a_large_mesh_leaves_round_shapes_round() -> None:
         stage = Stage(b.finalize())
         made = dict(zip(keys(stage), _meshes(stage, quality), strict=True))
         assert len(made["piece"].triangles) == 12 * pieces
-        counts.append(len(made["ball"].triangles))
+        counts.append(len(made["sphere"].triangles))
     assert counts[0] == counts[1] > 1000
 
 
