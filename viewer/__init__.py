@@ -22,25 +22,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 from gpusim.viewer.errors import ViewerError
 
 if TYPE_CHECKING:
-    from gpusim.viewer.camera import OrbitCamera, PinholeCamera
     from gpusim.viewer.offscreen import Offscreen
 
 __all__ = ["Offscreen", "OrbitCamera", "PinholeCamera", "ViewerError"]
 
-_HOMES = {
-    "Offscreen": "gpusim.viewer.offscreen",
-    "OrbitCamera": "gpusim.viewer.camera",
-    "PinholeCamera": "gpusim.viewer.camera",
-}
-
 
 def __getattr__(name: str) -> Any:
-    # late, so that whoever only asks for an error class or a camera does not load OpenGL
-    if name in _HOMES:
-        from importlib import import_module
+    # late, so that whoever only asks for an error class or a camera does not load what is drawn
+    if name == "Offscreen":
+        from gpusim.viewer.offscreen import Offscreen
 
-        return getattr(import_module(_HOMES[name]), name)
+        return Offscreen
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
     from gpusim.viewer.gl.objects import Framebuffer
     from gpusim.viewer.gl.renderer import View
-    from gpusim.viewer.overlays.layer import Sketch
+    from gpusim.viewer.overlays.painting import Sketch
 
 LARGEST = 8192
 """Greatest width and height of a picture, points."""
@@ -236,9 +235,7 @@ class Offscreen:
     def __enter__(self) -> Offscreen:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

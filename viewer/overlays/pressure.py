@@ -64,7 +64,7 @@ class PressureOverlay(Overlay):
 
 def _has_chambers(actuator: ActuatorSpec) -> bool:
     kind = actuator_type(actuator.kind)
-    return set(_SIGNALS) <= {known.name for known in (*kind.readings, *kind.parameters)}
+    return set(_SIGNALS) <= {*(reading.name for reading in kind.readings), *(number.name for number in kind.parameters)}
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:

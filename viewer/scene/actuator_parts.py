@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpusim.actuators.base import actuator_type
-from gpusim.joints.base import joint_frames
+from gpusim.joints.base import joint_frames, triad
 from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ActuatorSpec
@@ -16,7 +16,7 @@ from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
 from gpusim.viewer.scene.meshes import ROD, coil
-from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, drawer_of, frame_along, is_hinge
+from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
 from gpusim.viewer.scene.stands import behind
 
 _COIL_SLENDERNESS = 0.11
@@ -70,17 +70,12 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
         pieces.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))
     if WORLD not in (a, b):
         return pieces
-    here, there = (point_a, _place(model, b, point_b)) if a == WORLD else (point_b, _place(model, a, point_a))
+    here, there = (point_a, world_place(model, b, point_b)) if a == WORLD else (point_b, world_place(model, a, point_a))
     away = here - there
     if np.linalg.norm(away) < 1e-9:
         return pieces
     axis = away / np.linalg.norm(away)
     return [*pieces, cylinder_part(WORLD, here + 0.12 * radius * axis, axis, 1.3 * radius, 0.12 * radius, FIXTURE)]
-
-
-def _place(model: Model, body: int, point: Array) -> Array:
-    """World place of a point given from a body's center of mass."""
-    return model.bodies[body].xform.apply(point + com_of(model, body))
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
@@ -149,7 +144,7 @@ def _torsion_coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -
     wide, length = 2.4 * radius, 1.5 * half
     axis = frames.axes_a[:, 2]
     start = frames.point_a - com_of(model, joint.parent) - 0.5 * length * axis
-    linear = frame_along(axis) * [wide, wide, length]
+    linear = triad(axis) * [wide, wide, length]
     return [Part(coil(length / wide, 4), joint.parent, linear, start, SPRING)]
 
 

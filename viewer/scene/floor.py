@@ -13,7 +13,7 @@ from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import coarse_points
-from gpusim.viewer.scene.parts import Part, com_of
+from gpusim.viewer.scene.parts import Part, com_of, world_place
 from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.solids import attachments
 from gpusim.viewer.scene.swing import height, lowest_swing
@@ -55,13 +55,6 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
     """A point of a ground and its axes (columns) in one of the worlds, world frame, m."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
-
-
-def up_of(model: Model) -> Array:
-    """Unit vector against gravity, along z without any."""
-    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
-    length = float(np.linalg.norm(gravity))
-    return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
 def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Array) -> list[Ground]:
@@ -119,8 +112,5 @@ def _lowest(model: Model, parts: list[Part], up: Array) -> float:
 
 
 def _part_height(model: Model, part: Part, up: Array) -> float:
-    points = coarse_points(part.mesh) @ part.linear.T + part.offset
-    if part.body != WORLD:
-        spec = model.bodies[part.body]
-        points = spec.xform.apply(points + spec.com)
+    points = world_place(model, part.body, coarse_points(part.mesh) @ part.linear.T + part.offset)
     return float((points @ up).min())

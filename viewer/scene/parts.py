@@ -77,6 +77,18 @@ def com_of(model: Model, body: int) -> Array:
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
+def world_place(model: Model, body: int, point: Array) -> Array:
+    """World place of a point, or points (n, 3), given from a body's center of mass, in the builder's poses, m."""
+    return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
+
+
+def up_of(model: Model) -> Array:
+    """Unit vector against gravity, along z without any."""
+    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
+    length = float(np.linalg.norm(gravity))
+    return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
 def is_hinge(joint: JointSpec) -> bool:
     """Whether a joint leaves its bodies one turn and nothing else."""
     return joint_type(joint.kind).coordinates == (ANGLE,)
@@ -95,14 +107,9 @@ def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str
 
 def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
     """A solid cylinder along a unit ``axis`` (body axes)."""
-    return Part(CYLINDER, body, frame_along(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
+    return Part(CYLINDER, body, triad(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
 
 
 def box_part(body: int, center: Array, axes: Array, half: Array, finish: Finish) -> Part:
     """A box of half extents (3,) along the columns of ``axes`` (body axes)."""
     return Part(BOX, body, axes * half, np.asarray(center, dtype=float), finish)
-
-
-def frame_along(axis: Array) -> Array:
-    """Right-handed orthonormal columns whose last one is the unit vector ``axis``."""
-    return triad(np.asarray(axis, dtype=float))

@@ -16,7 +16,7 @@ from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource
-from gpusim.viewer.scene.parts import com_of, is_hinge
+from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 EQUAL = 0.02
 """Moments that differ by less than this share count as equal."""
@@ -82,10 +82,10 @@ def surroundings(model: Model) -> list[Surroundings]:
     points: list[list[Array]] = [[] for _ in model.bodies]
     nearest = [math.inf] * len(model.bodies)
     for body_a, point_a, body_b, point_b in attachments(model):
-        center_a, center_b = _center(model, body_a), _center(model, body_b)
+        center_a, center_b = (None if k == WORLD else world_place(model, k, np.zeros(3)) for k in (body_a, body_b))
         for body, point, own, other, far in (
-            (body_a, point_a, center_a, center_b, _place(model, body_b, point_b)),
-            (body_b, point_b, center_b, center_a, _place(model, body_a, point_a)),
+            (body_a, point_a, center_a, center_b, world_place(model, body_b, point_b)),
+            (body_b, point_b, center_b, center_a, world_place(model, body_a, point_a)),
         ):
             if body == WORLD:
                 continue
@@ -201,14 +201,3 @@ def _sliders(model: Model) -> set[int]:
     left = [(joint, joint_type(joint.kind).coordinates) for joint in model.joints]
     sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}
-
-
-def _center(model: Model, body: int) -> Array | None:
-    return None if body == WORLD else model.bodies[body].xform.apply(model.bodies[body].com)
-
-
-def _place(model: Model, body: int, point: Array) -> Array:
-    """World place of a point given from a center of mass."""
-    if body == WORLD:
-        return np.asarray(point, dtype=float)
-    return model.bodies[body].xform.apply(point + model.bodies[body].com)

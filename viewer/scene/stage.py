@@ -17,10 +17,10 @@ from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.actuator_parts import actuator_parts
-from gpusim.viewer.scene.floor import Ground, find_grounds, place_of, up_of
+from gpusim.viewer.scene.floor import Ground, find_grounds, place_of
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import MeshSource, coarse_points
-from gpusim.viewer.scene.parts import Part, Span
+from gpusim.viewer.scene.parts import Part, Span, up_of
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.shape_parts import shape_parts, visual_parts
 from gpusim.viewer.scene.stands import stands

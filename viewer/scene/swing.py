@@ -14,7 +14,7 @@ from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.parts import com_of, is_hinge
+from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
@@ -59,8 +59,7 @@ def lowest_swing(model: Model, machine: MachineParts, up: Array) -> float:
 
 def height(model: Model, body: int, point: Array, up: Array) -> float:
     """Height of a point (from the center of mass, body axes) along ``up`` in the builder's poses, m."""
-    place = point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
-    return float(place @ up)
+    return float(world_place(model, body, point) @ up)
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:

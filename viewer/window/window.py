@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusim.scene import Camera
@@ -258,7 +257,7 @@ class Window:
         self._surface.resize(*size)
         source = self.session.source
         sim = source.sim if isinstance(source, Live) else None
-        view = self._surface.draw(self.overlays, sim, self._timings(), [self._sketches.draw])
+        view = self._surface.paint(self.overlays, sim, self._timings(), [self._sketches.draw])
         self._surface.show(x, y)
         for guest in self._guests:
             guest.draw(Shown(self.session, view, width, height, deadline - self._last))
@@ -304,7 +303,7 @@ class Window:
         """The last picture of the scene, uint8 (height, width, 3)."""
         assert self._surface is not None
         self.screen.make_current()
-        return self._surface.picture()
+        return self._surface.image()
 
     def close(self) -> None:
         """Close the window; again does nothing."""
@@ -321,7 +320,5 @@ class Window:
     def __enter__(self) -> Window:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
