@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,19 +11,20 @@ from gpusim.model.model import Model
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.aim import above_ground, aimed
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.context import OffscreenContext
+from gpusim.viewer.camera.aim import above_ground, aimed
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.gl.context import OffscreenContext
+from gpusim.viewer.gl.quality import choose_quality
 from gpusim.viewer.overlays import Frame, Timings, chosen_overlays
-from gpusim.viewer.quality import choose_quality
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
-    from gpusim.viewer.gl import Framebuffer
-    from gpusim.viewer.overlays.layer import Sketch
-    from gpusim.viewer.renderer import View
+    from gpusim.viewer.gl.objects import Framebuffer
+    from gpusim.viewer.gl.renderer import View
+    from gpusim.viewer.overlays.painting import Sketch
 
 LARGEST = 8192
 """Greatest width and height of a picture, points."""
@@ -91,7 +91,7 @@ class Offscreen:
         self.worlds = _chosen_worlds(1 if self._moving is None else self._moving.num_worlds, max_worlds, worlds)
         model = source if isinstance(source, Model) else source.model
         self._context: OffscreenContext | None = OffscreenContext()
-        from gpusim.viewer.painting import Painting
+        from gpusim.viewer.overlays.painting import Painting
 
         self.quality = choose_quality(quality, self._context.renderer_name)
         self.stage = Stage(model, len(self.worlds), decoration, visuals)
@@ -190,7 +190,7 @@ class Offscreen:
     def _sensors(self) -> Framebuffer:
         from OpenGL import GL
 
-        from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.gl.objects import Framebuffer
 
         self._open().make_current()
         if self._sensed is None:
@@ -235,9 +235,7 @@ class Offscreen:
     def __enter__(self) -> Offscreen:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

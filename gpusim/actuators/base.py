@@ -131,6 +131,9 @@ class ActuatorType:
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
+    picture: ClassVar[str | None] = None
+    """What the viewer draws: "coil" or "barrel_and_rod" from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``,
+    "motor_can" or "torsion_coil" on the axis of ``joint`` (names of parameters); None: nothing."""
     curved: ClassVar[bool] = False
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
     kernel_file: ClassVar[str] = ""

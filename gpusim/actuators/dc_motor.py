@@ -80,6 +80,7 @@ class DcMotor(ActuatorType):
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     references = JOINT_REFERENCES
+    picture: ClassVar[str | None] = "motor_can"
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stall_torque", "N m", "M_s, torque at rest with u = 1, rotor side"),

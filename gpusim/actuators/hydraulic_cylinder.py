@@ -133,6 +133,7 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
     references = LINE_REFERENCES
+    picture: ClassVar[str | None] = "barrel_and_rod"
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
     curved: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)

@@ -72,6 +72,7 @@ class Spring(ActuatorType):
     kernel_readings: ClassVar[tuple[str, ...]] = ("length", "force")
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
+    picture: ClassVar[str | None] = "coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N/m", "spring constant"),
         Parameter("damping", "N s/m", "viscous damping"),
@@ -113,6 +114,7 @@ class TorsionSpring(Spring):
 
     name: ClassVar[str] = "torsion_spring"
     references = JOINT_REFERENCES
+    picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "spring constant"),
         Parameter("damping", "N m s/rad", "viscous damping"),

@@ -23,7 +23,7 @@ from gpusim.recording.files import check_output_file
 from gpusim.recording.motion import is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene
-from gpusim.viewer.aim import home_camera
+from gpusim.viewer.camera.aim import home_camera
 from gpusim.viewer.overlays import Timings
 from gpusim.viewer.pictures import FILM, PICTURE, Film, require_film_writer, save_picture
 

@@ -72,7 +72,7 @@ print(f"{{mode.size.width}} x {{mode.size.height}} at {{mode.refresh_rate}} Hz" 
 _PICTURE_CODE = f"""
 import gpusim
 from gpusim.viewer import Offscreen
-from gpusim.viewer.context import OffscreenContext
+from gpusim.viewer.gl.context import OffscreenContext
 builder = gpusim.ModelBuilder()
 builder.add_shape_sphere(builder.add_body(), 0.5)
 try:

@@ -16,6 +16,8 @@ from gpusim.model.registry import Registry
 from gpusim.typing import Array
 
 NUM_SIZES = 8
+CREASE = 35.0
+"""Edges whose faces differ by more than this are drawn sharp, degrees."""
 Params = dict[str, Any]
 Mesh = tuple[Array, Array]
 """Vertices (n, 3), m, shape frame, and triangles (m, 3), counterclockwise seen from outside."""
@@ -64,6 +66,10 @@ class ShapeType(ABC):
     """Its surface goes on rolling under the contact: points do not turn with the body within a step."""
     rich: ClassVar[bool] = False
     """Its routines make the kernels longer, so that only models that have it are built with them."""
+    picture: ClassVar[str] = "round"
+    """How it is drawn: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    stretched_by: ClassVar[tuple[str, ...]] = ()
+    """Parameters by which a unit shape is stretched along x, y and z; one length alone stretches all others too."""
 
     def sizes(self, params: Params) -> Array:
         """The numbers that the narrow phase reads, (8,)."""
@@ -99,6 +105,23 @@ class ShapeType(ABC):
     def curvature(self, params: Params) -> float:
         """1/R for Hertz, 1/m; 0 for a shape that is not round."""
         return 0.0
+
+    def unit(self, params: Params) -> tuple[Params, Array]:
+        """Parameters of the unit shape, and its stretches along x, y and z, (3,); the shape itself and ones for others.
+
+        Shapes of one form have equal unit shapes, so that they are drawn together.
+        """
+        if not self.stretched_by:
+            return params, np.ones(3)
+        stretch = np.concatenate([np.ravel(params[name]) for name in self.stretched_by])
+        unit: Params = {name: np.ones_like(params[name]) for name in self.stretched_by}
+        for name in [name for name in params if name not in unit]:
+            unit[name] = float(f"{params[name] / stretch[0]:.12g}") if stretch.size == 1 else params[name]
+        return unit, np.broadcast_to(stretch, 3)
+
+    def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
+        """What is drawn: meshes, each with the angle above which its edges are sharp, degrees."""
+        return [(*self.mesh(params, segments), CREASE)]
 
     def points(self, params: Params) -> Array:
         """Vertices (n, 3) of a hull, heights (rows*columns,) of a height field, nothing for other shapes."""

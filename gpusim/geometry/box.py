@@ -27,6 +27,8 @@ class Box(ShapeType):
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3
     size_names: ClassVar[tuple[str, ...]] = ("half_x", "half_y", "half_z")
+    picture: ClassVar[str] = "faceted"
+    stretched_by: ClassVar[tuple[str, ...]] = ("half_extents",)
 
     def size_values(self, params: Params) -> list[float]:
         """The half extents."""

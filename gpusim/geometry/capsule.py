@@ -24,6 +24,7 @@ class Capsule(Round):
     name: ClassVar[str] = "capsule"
     number: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
 
     def volume(self, params: Params) -> float:
         """A cylinder and two half balls."""

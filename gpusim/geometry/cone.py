@@ -24,6 +24,7 @@ class Cone(Round):
     name: ClassVar[str] = "cone"
     number: ClassVar[int] = 5
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius", "radius", "half_length")
 
     def volume(self, params: Params) -> float:
         """Base times a third of the height."""

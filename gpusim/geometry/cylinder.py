@@ -24,6 +24,7 @@ class Cylinder(Round):
     name: ClassVar[str] = "cylinder"
     number: ClassVar[int] = 4
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius", "radius", "half_length")
 
     def volume(self, params: Params) -> float:
         """2 pi r^2 half_length."""

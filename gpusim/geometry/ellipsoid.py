@@ -38,6 +38,7 @@ class Ellipsoid(Round):
     number: ClassVar[int] = 6
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+    stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
 
     def size_values(self, params: Params) -> list[float]:
         """The semi-axes."""

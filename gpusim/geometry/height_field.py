@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, Unmovable, register
+from gpusim.geometry.base import CREASE, Mesh, Params, Unmovable, register
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.typing import Array, Vector
+
+_CREASE = 75.0
+_SKIRT = 0.08
+"""Height of the walls that are drawn around it below its lowest point, as a share of its width."""
 
 
 @register
@@ -28,6 +32,7 @@ class HeightField(Unmovable):
     number: ClassVar[int] = 9
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
+    picture: ClassVar[str] = "terrain"
 
     def size_values(self, params: Params) -> list[float]:
         """Grid and base."""
@@ -63,6 +68,22 @@ class HeightField(Unmovable):
         here, right, up, across = corner, corner + 1, corner + columns, corner + columns + 1
         triangles = np.concatenate([np.stack([here, right, across], axis=1), np.stack([here, across, up], axis=1)])
         return vertices, triangles.astype(np.int32)
+
+    def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
+        """The surface, and walls around it down to its base, or as far as they look well."""
+        vertices, triangles = self.mesh(params)
+        rows, columns = params["heights"].shape
+        low, high = vertices.min(axis=0), vertices.max(axis=0)
+        bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
+        number = np.arange(rows * columns).reshape(rows, columns)
+        # counterclockwise seen from above, so that walls face outward
+        upper = vertices[np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])]
+        lower = np.column_stack([upper[:, :2], np.full(len(upper), bottom)])
+        here = np.arange(len(upper))
+        there, below = (here + 1) % len(upper), len(upper) + here
+        across = len(upper) + there
+        walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
+        return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
 
 @builder_method

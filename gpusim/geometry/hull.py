@@ -28,6 +28,7 @@ class Hull(ShapeType):
     name: ClassVar[str] = "hull"
     number: ClassVar[int] = 8
     size_names: ClassVar[tuple[str, ...]] = ()
+    picture: ClassVar[str] = "faceted"
 
     def points(self, params: Params) -> Array:
         """The vertices."""

@@ -24,6 +24,7 @@ class Plane(Unmovable):
     name: ClassVar[str] = "plane"
     number: ClassVar[int] = 0
     size_names: ClassVar[tuple[str, ...]] = ()
+    picture: ClassVar[str] = "ground"
 
     def radius(self, params: Params) -> float:
         """No sphere holds it."""

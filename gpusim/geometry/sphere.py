@@ -24,6 +24,7 @@ class Sphere(Round):
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1
     size_names: ClassVar[tuple[str, ...]] = ("radius",)
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
 
     def volume(self, params: Params) -> float:
         """4/3 pi r^3."""

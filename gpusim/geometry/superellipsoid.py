@@ -31,6 +31,7 @@ class Superellipsoid(Round):
     number: ClassVar[int] = 7
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
+    stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
 
     def size_values(self, params: Params) -> list[float]:
         """Semi-axes and exponents."""

@@ -24,6 +24,7 @@ class Wheel(Round):
     name: ClassVar[str] = "wheel"
     number: ClassVar[int] = 10
     size_names: ClassVar[tuple[str, ...]] = ("radius", "edge_radius")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
 
     def volume(self, params: Params) -> float:
         """Integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2); 0 for a sharp edge."""

@@ -29,6 +29,7 @@ class Ball(JointType):
 
     name: ClassVar[str] = "ball"
     coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION)
+    picture: ClassVar[str | None] = "socket"
     position_is: ClassVar[str] = "quaternion"
     limits_alone: ClassVar[int] = 1
 

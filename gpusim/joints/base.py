@@ -158,6 +158,10 @@ class JointType(ABC):
     """How many of the last coordinates only serve limits and are no signals."""
     sets_pose: ClassVar[bool] = True
     """True if its position determines the child's pose in the parent's frame, so that it can be written."""
+    holds: ClassVar[bool] = True
+    """False: it leaves its bodies all motions, so that neither is held by the other."""
+    picture: ClassVar[str | None] = None
+    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or nothing."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

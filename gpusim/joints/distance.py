@@ -17,6 +17,7 @@ class Distance(JointType):
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
     sets_pose: ClassVar[bool] = False
+    picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """One line row for a rod."""

@@ -19,6 +19,7 @@ class Free(JointType):
     name: ClassVar[str] = "free"
     coordinates: ClassVar[tuple[str, ...]] = ()
     position_is: ClassVar[str] = "pose"
+    holds: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """No locked motion."""

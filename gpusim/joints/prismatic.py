@@ -27,6 +27,7 @@ class Prismatic(JointType):
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)
+    picture: ClassVar[str | None] = "rail"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Five locked motions."""

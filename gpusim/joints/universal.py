@@ -22,6 +22,7 @@ class Universal(JointType):
 
     name: ClassVar[str] = "universal"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE, ANGLE)
+    picture: ClassVar[str | None] = "cross"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Four locked motions."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
-from gpusim.viewer.key_list import key_words
 from gpusim.viewer.operator.gamepad import AXES, BUTTONS
 from gpusim.viewer.operator.inputs import Input
+from gpusim.viewer.operator.key_list import key_words
 from gpusim.viewer.operator.keys import KEYS, RESERVED, window_name
 
 MODES = ("spring", "rate", "switch")

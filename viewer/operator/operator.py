@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.model import validate
-from gpusim.viewer.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
 from gpusim.viewer.operator.inputs import Input, command_inputs, safe_value
+from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
 from gpusim.viewer.operator.mapping import InputMapping
 from gpusim.viewer.operator.patterns import choose_mapping

@@ -1,4 +1,4 @@
-"""Overlays: what engineers want to see over the scene. One file each; OpenGL only in painter.py and layer.py."""
+"""Overlays: what engineers want to see over the scene. One file each; OpenGL only in painter.py and painting.py."""
 
 from __future__ import annotations
 

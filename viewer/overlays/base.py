@@ -15,7 +15,8 @@ from gpusim.errors import unknown_name
 from gpusim.model.registry import Registry
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.contact.report import Contacts

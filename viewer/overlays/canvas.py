@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.text import GlyphAtlas, atlas, font_size
+from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 
 Color: TypeAlias = tuple[float, ...] | Array
 
@@ -34,12 +34,16 @@ _LONGEST_HEAD = 0.6
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle of the picture, pixels from its upper left corner."""
+    """A rectangle, from the upper left corner of a picture (pixels) or of a window (the units of the cursor)."""
 
     x: float
     y: float
     width: float
     height: float
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point is inside."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
     def meets(self, other: Box) -> bool:
         """Whether the two overlap."""

@@ -13,8 +13,8 @@ from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.parts import com_of
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.scene.parts import com_of
+from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

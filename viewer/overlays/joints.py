@@ -13,8 +13,8 @@ from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.parts import com_of
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.scene.parts import com_of
+from gpusim.viewer.scene.stage import Stage
 
 AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.95)])
 """Of x, y, z."""
@@ -39,7 +39,7 @@ class JointArrays:
     """
 
     def __init__(self, model: Model) -> None:
-        joints = [joint for joint in model.joints if joint.kind != "free"]
+        joints = [joint for joint in model.joints if joint_type(joint.kind).holds]
         self.body: Array = np.array([[j.parent for j in joints], [j.child for j in joints]], dtype=np.int64)
         xforms = [[j.parent_xform for j in joints], [j.child_xform for j in joints]]
         coms = [[com_of(model, body) for body in side] for side in self.body]

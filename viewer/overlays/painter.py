@@ -6,10 +6,10 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Buffer, Framebuffer, Program, attribute
+from gpusim.viewer.gl.objects import Buffer, Framebuffer, Program, attribute
+from gpusim.viewer.gl.renderer import Renderer, View
+from gpusim.viewer.gl.text import GlyphAtlas
 from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
-from gpusim.viewer.renderer import Renderer, View
-from gpusim.viewer.text import GlyphAtlas
 
 HIDDEN = 0.22
 """Opacity of what lies behind bodies."""

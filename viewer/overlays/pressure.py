@@ -6,15 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpusim.actuators.base import actuator_type
 from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Box, Canvas
 from gpusim.viewer.overlays.panels import add_panel
 from gpusim.viewer.overlays.placing import place_boxes
-from gpusim.viewer.parts import com_of
+from gpusim.viewer.scene.parts import com_of
 
 CHAMBERS = {"A": (0.90, 0.22, 0.12), "B": (0.10, 0.42, 0.88)}
+_SIGNALS = ("pressure_a", "pressure_b", "tank_pressure", "supply_pressure")
 _UNIT, _BAR = "bar", 1e5
 _SHEET, _EMPTY = (*PAPER, 0.86), (0.80, 0.82, 0.84)
 _QUIET = (0.40, 0.43, 0.47)
@@ -40,7 +42,7 @@ class PressureOverlay(Overlay):
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Sheets stand where the labels leave room, with a line to the middle of the cylinder."""
-        cylinders = [actuator for actuator in frame.model.actuators if actuator.kind == "cylinder"]
+        cylinders = [actuator for actuator in frame.model.actuators if _has_chambers(actuator)]
         if not cylinders:
             add_panel(canvas, "no hydraulic cylinders", [])
             return
@@ -60,6 +62,11 @@ class PressureOverlay(Overlay):
             _draw_sheet(canvas, place, actuator.label, values[actuator.label][:, world])
 
 
+def _has_chambers(actuator: ActuatorSpec) -> bool:
+    kind = actuator_type(actuator.kind)
+    return set(_SIGNALS) <= {*(reading.name for reading in kind.readings), *(number.name for number in kind.parameters)}
+
+
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
     """Middle between the pins in every world, (worlds, 3), m."""
     p = actuator.params
@@ -72,8 +79,8 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
     """Pressures of A and B, of the tank and of the supply in the worlds that are drawn, (4, worlds), Pa."""
     assert frame.sim is not None
-    names = ("pressure_a", "pressure_b", "tank_pressure", "supply_pressure")
-    read = [frame.sim.read(f"cylinder.{actuator.label}.{name}", numpy=True) for name in names]
+    prefix = actuator_type(actuator.kind).prefix
+    read = [frame.sim.read(f"{prefix}.{actuator.label}.{name}", numpy=True) for name in _SIGNALS]
     return np.asarray([np.broadcast_to(value, frame.sim.num_worlds)[list(frame.worlds)] for value in read])
 
 

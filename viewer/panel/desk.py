@@ -12,12 +12,12 @@ import numpy as np
 from gpusim.errors import GpusimError
 from gpusim.model import validate
 from gpusim.scene import ParameterInfo
-from gpusim.viewer.key_list import KeyGroup
 from gpusim.viewer.operator import Operator
+from gpusim.viewer.operator.key_list import KeyGroup
 from gpusim.viewer.operator.recording import newest
 from gpusim.viewer.overlays import Overlay, overlays
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.history import History
-from gpusim.viewer.panel.layout import Area
 from gpusim.viewer.window.sources import Live
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Desk:
     message: str = ""
     problem: str = ""
     keys: Callable[[], Sequence[KeyGroup]] | None = None
-    places: dict[str, Area] = field(default_factory=dict)
+    places: dict[str, Box] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._defaults = {p.name: words(p.default) for p in self.parameters}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from gpusim.viewer.key_list import KeyGroup, KeyLine, window_key
-from gpusim.viewer.operator.guest import RELEASED, OperatorGuest
+from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import KEYS, window_name
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.desk import Desk
-from gpusim.viewer.panel.layout import Area
+from gpusim.viewer.window.operator_guest import RELEASED, OperatorGuest
 
 if TYPE_CHECKING:
     from gpusim.viewer.panel.panel import Panel
@@ -45,7 +45,7 @@ class PanelGuest:
         desk.worlds = sight.worlds
         desk.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
-    def room(self, width: float, height: float) -> Area:
+    def room(self, width: float, height: float) -> Box:
         """What is left to the scene of a window of a size, in the units of the cursor."""
         return self.panel.scene_area(width, height)
 

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Area:
-    """A rectangle of the window, from its upper left corner, in the units of the cursor."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def holds(self, x: float, y: float) -> bool:
-        """Whether a point is inside."""
-        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+from gpusim.viewer.overlays.canvas import Box
 
 
 @dataclass(frozen=True)
@@ -31,11 +19,11 @@ class Layout:
         scene: what is left in the middle.
     """
 
-    left: Area
-    right: Area
-    bar: Area
-    timeline: Area
-    scene: Area
+    left: Box
+    right: Box
+    bar: Box
+    timeline: Box
+    scene: Box
 
 
 def lay_out(width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0) -> Layout:
@@ -43,9 +31,9 @@ def lay_out(width: float, height: float, column: float, bar: float, scopes: bool
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0
     return Layout(
-        Area(0.0, 0.0, column, tall),
-        Area(width - second, 0.0, second, tall),
-        Area(0.0, tall + timeline, width, height - tall - timeline),
-        Area(0.0, tall, width, timeline),
-        Area(column, 0.0, max(width - column - second, 1.0), tall),
+        Box(0.0, 0.0, column, tall),
+        Box(width - second, 0.0, second, tall),
+        Box(0.0, tall + timeline, width, height - tall - timeline),
+        Box(0.0, tall, width, timeline),
+        Box(column, 0.0, max(width - column - second, 1.0), tall),
     )

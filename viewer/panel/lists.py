@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusim.scene import ParameterInfo
-from gpusim.viewer.key_list import window_key
+from gpusim.viewer.operator.key_list import window_key
 from gpusim.viewer.panel import look, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.desk import Desk

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from gpusim.scene import Camera
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.context import OffscreenContext
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.gl.context import OffscreenContext
 from gpusim.viewer.offscreen import Offscreen
 from gpusim.viewer.panel.desk import Desk
 from gpusim.viewer.window.sources import Live, Played
@@ -46,7 +45,7 @@ class PanelOffscreen:
         self._context: OffscreenContext | None = OffscreenContext()
         from OpenGL import GL
 
-        from gpusim.viewer.gl import Framebuffer
+        from gpusim.viewer.gl.objects import Framebuffer
         from gpusim.viewer.panel.panel import Panel
 
         self.panel = Panel(desk)
@@ -115,7 +114,5 @@ class PanelOffscreen:
     def __enter__(self) -> PanelOffscreen:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -6,10 +6,11 @@ from typing import Any
 
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.operator import Operator
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel import commands, events, lists, look, running, scopes, status, widgets
 from gpusim.viewer.panel.bundle import imgui, make_renderer
 from gpusim.viewer.panel.desk import Desk
-from gpusim.viewer.panel.layout import Area, Layout, lay_out
+from gpusim.viewer.panel.layout import Layout, lay_out
 from gpusim.viewer.panel.look import Sizes
 
 _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
@@ -68,9 +69,9 @@ class Panel:
         font = Sizes.of(width, height).font
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
-    def scene_area(self, width: float, height: float) -> Area:
+    def scene_area(self, width: float, height: float) -> Box:
         """What the panel leaves to the scene: all of it while the panel is hidden, or does not fit."""
-        whole = Area(0.0, 0.0, width, height)
+        whole = Box(0.0, 0.0, width, height)
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 
     def covers(self, x: float, y: float) -> bool:
@@ -145,7 +146,7 @@ class Panel:
         self._part("bar", layout.bar, lambda: status.draw(self.desk), "no_scrollbar")
         imgui.pop_style_color()
 
-    def _part(self, name: str, area: Area, content: Any, *more: str) -> None:
+    def _part(self, name: str, area: Box, content: Any, *more: str) -> None:
         imgui.set_next_window_pos((area.x, area.y))
         imgui.set_next_window_size((area.width, area.height))
         flags = 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel import look
 from gpusim.viewer.panel.bundle import imgui
-from gpusim.viewer.panel.layout import Area
 from gpusim.viewer.panel.look import Rgba
 
-Places = dict[str, Area]
+Places = dict[str, Box]
 """Where things were drawn in the last frame, by name, in the units of the cursor."""
 
 
@@ -52,7 +52,7 @@ def clipped(text: str, width: float) -> str:
 def mark(places: Places, name: str) -> None:
     """Remember where the last item is."""
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
-    places[name] = Area(low.x, low.y, high.x - low.x, high.y - low.y)
+    places[name] = Box(low.x, low.y, high.x - low.x, high.y - low.y)
 
 
 def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:

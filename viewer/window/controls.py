@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpusim.typing import Array
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.key_list import KeyGroup, KeyLine, KeyUser, window_key
+from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, KeyUser, window_key
 from gpusim.viewer.window.picking import Hit
 from gpusim.viewer.window.pulling import Pull, why_not_pulled
 from gpusim.viewer.window.session import Session

@@ -9,10 +9,11 @@ import numpy as np
 
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.floor import Ground
-from gpusim.viewer.meshes import MeshSource
-from gpusim.viewer.see_through import SeeThrough
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.gl.see_through import SeeThrough
+from gpusim.viewer.scene.floor import Ground
+from gpusim.viewer.scene.meshes import MeshSource
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 
 _SEGMENTS = 24
 """Round shapes are hit where a picture of so many segments shows them."""

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from gpusim.viewer.context import PACKAGES, VERSIONS, use_egl
 from gpusim.viewer.errors import ViewerError
+from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]

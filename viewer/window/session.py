@@ -8,7 +8,7 @@ from typing import Any
 
 from gpusim.errors import GpusimError
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.stage import Poses
+from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)

@@ -9,9 +9,10 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.scene import Camera
 from gpusim.typing import Array
-from gpusim.viewer.aim import above_ground, aimed, home_camera
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.camera.aim import above_ground, aimed, home_camera
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picking import Hit, Picker
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.viewer.key_list import KeyGroup, KeyLine
+from gpusim.viewer.operator.key_list import KeyGroup, KeyLine
 from gpusim.viewer.overlays.base import Frame
 from gpusim.viewer.overlays.canvas import RIMMED, Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel, has_room

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
 from gpusim.typing import Array
-from gpusim.viewer.stage import Poses
+from gpusim.viewer.scene.poses import Poses
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model

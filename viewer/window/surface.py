@@ -7,24 +7,17 @@ from typing import TYPE_CHECKING
 
 from OpenGL import GL
 
-from gpusim.typing import Array
+from gpusim.viewer.gl.quality import choose_quality
+from gpusim.viewer.gl.renderer import View
 from gpusim.viewer.overlays.base import Frame, Timings
-from gpusim.viewer.overlays.layer import Sketch
-from gpusim.viewer.painting import Painting
-from gpusim.viewer.quality import choose_quality
-from gpusim.viewer.renderer import View
+from gpusim.viewer.overlays.painting import Painting, Sketch
 from gpusim.viewer.window.sight import Sight
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
-def renderer_name() -> str:
-    """What draws, as OpenGL tells it."""
-    return str(GL.glGetString(GL.GL_RENDERER).decode(errors="replace"))
-
-
-class Surface:
+class Surface(Painting):
     """A picture of the window's size, and the way to the screen. Needs a current context for every call.
 
     Args:
@@ -35,24 +28,10 @@ class Surface:
 
     def __init__(self, sight: Sight, quality: str, width: int, height: int) -> None:
         self.sight = sight
-        self.quality = choose_quality(quality, renderer_name())
-        self._painting = Painting(sight.stage, self.quality, width, height)
+        self.quality = choose_quality(quality, GL.glGetString(GL.GL_RENDERER).decode(errors="replace"))
+        super().__init__(sight.stage, self.quality, width, height)
 
-    @property
-    def width(self) -> int:
-        """Of the picture, pixels."""
-        return self._painting.width
-
-    @property
-    def height(self) -> int:
-        """Of the picture, pixels."""
-        return self._painting.height
-
-    def resize(self, width: int, height: int) -> None:
-        """Draw pictures of another size from here on, pixels."""
-        self._painting.resize(width, height)
-
-    def draw(
+    def paint(
         self, overlays: Iterable[str], sim: Simulation | None, timings: Timings, sketches: Iterable[Sketch] = ()
     ) -> View:
         """Draw one picture.
@@ -64,9 +43,9 @@ class Surface:
             sketches: more to be drawn over the scene.
         """
         sight = self.sight
-        view = self._painting.renderer.view(sight.camera(), sight.poses, self.width / self.height)
+        view = self.renderer.view(sight.camera(), sight.poses, self.width / self.height)
         frame = Frame(sight.stage, sight.poses, view.camera, sim, sight.worlds, timings)
-        self._painting.draw(view, frame, overlays, sketches)
+        self.draw(view, frame, overlays, sketches)
         return view
 
     def show(self, x: int = 0, y: int = 0) -> None:
@@ -75,18 +54,10 @@ class Surface:
         Args:
             x, y: of the picture's lower left corner in the window, pixels.
         """
-        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self._painting.resolved.handle)
+        GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.resolved.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, 0)
         size = (0, 0, self.width, self.height)
         place = (x, y, x + self.width, y + self.height)
         GL.glBlitFramebuffer(*size, *place, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, 0)
         GL.glViewport(0, 0, self.width, self.height)
-
-    def picture(self) -> Array:
-        """The last picture, uint8 (height, width, 3), without what guests drew on top."""
-        return self._painting.image()
-
-    def close(self) -> None:
-        """Give the GPU's memory back."""
-        self._painting.close()

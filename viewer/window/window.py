@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusim.scene import Camera
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
-from gpusim.viewer.panel.layout import Area
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
@@ -23,13 +22,13 @@ from gpusim.viewer.window.sketches import Sketches
 from gpusim.viewer.window.sources import Live
 
 if TYPE_CHECKING:
-    from gpusim.viewer.renderer import View
+    from gpusim.viewer.gl.renderer import View
     from gpusim.viewer.window.surface import Surface
 
 _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
-Room = Callable[[float, float], Area]
+Room = Callable[[float, float], Box]
 """What is left to the scene of a window of some width and height, in the units of the cursor."""
 
 
@@ -111,7 +110,7 @@ class Window:
         self._visuals = visuals
         self.overlays = set(overlays)
         self._guests: list[Guest] = []
-        self._room: Room = lambda width, height: Area(0.0, 0.0, width, height)
+        self._room: Room = lambda width, height: Box(0.0, 0.0, width, height)
         self.screen = Screen(title, width, height, self.event, visible)
         self._surface: Surface | None = None
         try:
@@ -138,7 +137,7 @@ class Window:
         size = int(area.width), int(area.height)
         return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
 
-    def _area(self) -> Area:
+    def _area(self) -> Box:
         """Where the scene is in the window, in the units of the cursor."""
         return self._room(*self.screen.size())
 
@@ -258,7 +257,7 @@ class Window:
         self._surface.resize(*size)
         source = self.session.source
         sim = source.sim if isinstance(source, Live) else None
-        view = self._surface.draw(self.overlays, sim, self._timings(), [self._sketches.draw])
+        view = self._surface.paint(self.overlays, sim, self._timings(), [self._sketches.draw])
         self._surface.show(x, y)
         for guest in self._guests:
             guest.draw(Shown(self.session, view, width, height, deadline - self._last))
@@ -304,7 +303,7 @@ class Window:
         """The last picture of the scene, uint8 (height, width, 3)."""
         assert self._surface is not None
         self.screen.make_current()
-        return self._surface.picture()
+        return self._surface.image()
 
     def close(self) -> None:
         """Close the window; again does nothing."""
@@ -321,7 +320,5 @@ class Window:
     def __enter__(self) -> Window:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -20,7 +20,7 @@ MEAN, SHARE, FAR = 2.0, 0.02, 24
 
 @cache
 def _why_not() -> str:
-    from gpusim.viewer.context import OffscreenContext
+    from gpusim.viewer.gl.context import OffscreenContext
 
     try:
         OffscreenContext().close()

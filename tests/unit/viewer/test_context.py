@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gpusim.viewer.quality import choose_quality
+from gpusim.viewer.gl.quality import choose_quality
 from tests.unit.viewer.drawing import require_egl
 
 PACKAGES = "sudo apt install libegl1 libgl1 libgl1-mesa-dri"
@@ -24,9 +24,9 @@ ctypes.cdll = ctypes.LibraryLoader(Without)
 """
 
 DRAW = """
-import gpusim.viewer.context
+import gpusim.viewer.gl.context
 try:
-    gpusim.viewer.context.OffscreenContext()
+    gpusim.viewer.gl.context.OffscreenContext()
 except gpusim.viewer.ViewerError as error:
     print(error)
 """
@@ -59,7 +59,7 @@ def test_no_driver() -> None:
 
 def test_a_driver_that_is_too_old() -> None:
     require_egl()
-    if "llvmpipe" not in told("from gpusim.viewer.context import *; print(OffscreenContext().renderer_name)"):
+    if "llvmpipe" not in told("from gpusim.viewer.gl.context import *; print(OffscreenContext().renderer_name)"):
         pytest.skip("only Mesa can be told to be old")
     assert "no OpenGL 4.3 core profile" in told(DRAW, MESA_GL_VERSION_OVERRIDE="3.3")
 

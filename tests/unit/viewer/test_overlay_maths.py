@@ -11,6 +11,7 @@ from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.geometry import rotations
 from gpusim.scene import load_scene
 from gpusim.viewer import PinholeCamera
+from gpusim.viewer.gl.text import GlyphAtlas, font_size
 from gpusim.viewer.overlays import Frame, chosen_overlays, overlays
 from gpusim.viewer.overlays.boxes import box_edges, shape_bounds
 from gpusim.viewer.overlays.canvas import Box, Canvas
@@ -23,8 +24,8 @@ from gpusim.viewer.overlays.placing import place_boxes
 from gpusim.viewer.overlays.pressure import bar_share
 from gpusim.viewer.overlays.profile import contact_points
 from gpusim.viewer.overlays.support import Level, convex_hull, margin
-from gpusim.viewer.stage import Poses, Stage
-from gpusim.viewer.text import GlyphAtlas, font_size
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 
 CAMERA = PinholeCamera((4.0, -6.0, 3.0), (0.0, 0.0, 0.5))
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

@@ -16,8 +16,9 @@ import gpusim
 from gpusim import ModelBuilder, Simulation, Transform, UnknownNameError
 from gpusim.scene import Plot, load_scene
 from gpusim.viewer import ViewerError
+from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.history import SECONDS, History, decimals, number
-from gpusim.viewer.panel.layout import Area, lay_out
+from gpusim.viewer.panel.layout import lay_out
 from gpusim.viewer.panel.ranges import signal_range
 from tests.unit.viewer.drawing import compare, require_egl
 from tests.unit.viewer.persons import Person, desk_of, needs_imgui
@@ -116,7 +117,7 @@ def test_the_scene_keeps_half_of_the_picture(width: int, height: int) -> None:
 @needs_imgui
 @on("boom_crane")
 def test_small_windows_belong_to_the_scene(person: Person) -> None:
-    whole = Area(0.0, 0.0, 300, 200)
+    whole = Box(0.0, 0.0, 300, 200)
     assert person.panel.scene_area(300, 200) == whole and not person.panel.fits(300, 200)
     assert person.panel.layout(400, 360).right.width == 0.0 and person.panel.layout(400, 360).left.width > 100.0
     person.panel.frame(300, 200, 0.1)
@@ -124,7 +125,7 @@ def test_small_windows_belong_to_the_scene(person: Person) -> None:
 
 
 def test_areas_hold_points() -> None:
-    area = Area(10.0, 20.0, 30.0, 40.0)
+    area = Box(10.0, 20.0, 30.0, 40.0)
     assert area.holds(10.0, 20.0) and area.holds(39.9, 59.9)
     assert not area.holds(40.0, 30.0) and not area.holds(20.0, 60.0) and not area.holds(9.9, 30.0)
 
@@ -276,7 +277,7 @@ def test_a_hidden_panel_costs_nothing(person: Person) -> None:
     person.panel.frame(640, 360, 0.1)
     assert sim._sensed is None  # no trial step for signals that nobody sees
     assert not person.panel.has_list and not person.panel.covers(20.0, 50.0)
-    assert person.panel.scene_area(640, 360) == Area(0.0, 0.0, 640, 360)
+    assert person.panel.scene_area(640, 360) == Box(0.0, 0.0, 640, 360)
     person.panel.visible = True
     person.wait()
     sim.changed()

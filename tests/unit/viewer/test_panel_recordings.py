@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gpusim.viewer.operator import Operator, OperatorRecording
-from gpusim.viewer.operator.guest import OperatorGuest
 from gpusim.viewer.operator.recording import newest, next_free
 from gpusim.viewer.panel import Desk
+from gpusim.viewer.window.operator_guest import OperatorGuest
 from tests.unit.viewer.operators import machine, step
 from tests.unit.viewer.persons import desk_of
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, Simulation, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError
+from gpusim.actuators.base import _KINDS, ActuatorType, register
 from gpusim.scene import list_scenes, load_scene
-from gpusim.viewer import lighting
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.see_through import SeeThrough
-from gpusim.viewer.stage import Bounds, Poses, Stage, grid_offsets
+from gpusim.viewer.gl import lighting
+from gpusim.viewer.gl.see_through import SeeThrough
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.poses import Bounds, Poses
+from gpusim.viewer.scene.stage import Stage, grid_offsets
 from tests.unit.viewer.models import pendulum, shape_model
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -74,6 +76,38 @@ def test_the_rod_of_a_cylinder_slides_in_its_barrel() -> None:
     assert lengths[1][0] == pytest.approx(lengths[0][0])  # the barrel stays as long as it was
     tips = after[:, :, 3] + after[:, :, 2]
     assert tips[:, 2].max() == pytest.approx(poses.position[0, 0, 2])
+
+
+def strutted(picture: str | None, **more: float) -> Stage:
+    """A body held by a strut, a kind of actuator of the test's own."""
+
+    class Strut(ActuatorType):
+        name, prefix = "strut", "strut"
+
+    Strut.picture = picture
+    register(Strut)
+    try:
+        b = ModelBuilder()
+        body = b.add_body(mass=1.0, inertia=(1, 1, 1), xform=Transform((0.0, 0.0, 2.0)))
+        ends = {"body_a": -1, "point_a": np.zeros(3), "body_b": body, "point_b": np.array([0.0, 0.0, -0.5])}
+        b.add_actuator("strut", "gas", {**ends, **more})
+        return Stage(b.finalize())
+    finally:
+        _KINDS.forget("strut")
+
+
+def test_a_new_kind_of_actuator_is_drawn_by_the_picture_that_it_chooses() -> None:
+    drawn = {picture: [batch.mesh.key.split()[0] for batch in strutted(picture).batches] for picture in (None, "coil")}
+    assert set(drawn["coil"]) - set(drawn[None]) == {"coil", "cylinder"}  # and the plate where it ends in the world
+    areas = {"area_a": 2e-3, "area_b": 1e-3, "length_offset": 0.8, "stroke_min": 0.0, "stroke_max": 1.0}
+    assert len(strutted("barrel_and_rod", **areas)) == len(strutted(None)) + 6
+
+
+def test_a_picture_that_cannot_be_drawn_is_an_error() -> None:
+    with pytest.raises(UnknownNameError, match="picture of strut 'gas', 'coill'; did you mean 'coil'"):
+        strutted("coill")
+    with pytest.raises(ModelError, match="strut 'gas': its picture 'barrel_and_rod' shows a parameter 'length_offset'"):
+        strutted("barrel_and_rod")
 
 
 @pytest.mark.parametrize("scene", list_scenes())

@@ -10,7 +10,8 @@ import pytest
 from gpusim import Model, ModelBuilder, ModelError, Transform
 from gpusim.importers import load_urdf
 from gpusim.viewer import Offscreen, PinholeCamera
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 from tests.unit.urdf_text import DATA, SOLID, joint, link, robot
 from tests.unit.viewer.drawing import compare, require_egl
 
@@ -44,9 +45,9 @@ def hinged(visuals: bool) -> Model:
 
 def test_visuals_take_the_place_of_shapes_stand_ins_and_joints() -> None:
     stage = Stage(hinged(True))
-    assert sorted(keys(stage)) == ["ball", "cone"]
+    assert sorted(keys(stage)) == ["cone", "ellipsoid"]
     assert sorted(stage.body.tolist()) == [0, 1] and np.all(stage.shape == -1)
-    assert sorted(keys(Stage(hinged(True), decoration=False))) == ["ball", "cone"]
+    assert sorted(keys(Stage(hinged(True), decoration=False))) == ["cone", "ellipsoid"]
     assert sorted(keys(Stage(hinged(True), visuals=False))) == sorted(keys(Stage(hinged(False))))
     assert keys(Stage(hinged(True), decoration=False, visuals=False)) == ["capsule"]
 
@@ -182,8 +183,8 @@ def test_a_robot_with_looks() -> None:
 def test_a_large_mesh_leaves_round_shapes_round() -> None:
     """Meshes keep their triangles; they take at most half of those that the software tier has for round shapes."""
     require_egl()
-    from gpusim.viewer.quality import TIERS
-    from gpusim.viewer.scene_buffers import _meshes
+    from gpusim.viewer.gl.quality import TIERS
+    from gpusim.viewer.gl.scene_buffers import _meshes
 
     quality = TIERS["software"]
     counts = []
@@ -198,7 +199,7 @@ def test_a_large_mesh_leaves_round_shapes_round() -> None:
         stage = Stage(b.finalize())
         made = dict(zip(keys(stage), _meshes(stage, quality), strict=True))
         assert len(made["piece"].triangles) == 12 * pieces
-        counts.append(len(made["ball"].triangles))
+        counts.append(len(made["sphere"].triangles))
     assert counts[0] == counts[1] > 1000
 
 

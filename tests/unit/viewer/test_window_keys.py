@@ -8,10 +8,10 @@ import pytest
 
 from gpusim.recording.motion import MotionRecorder
 from gpusim.viewer.operator import Operator
-from gpusim.viewer.operator.guest import OperatorGuest
 from gpusim.viewer.overlays import Frame, overlays
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import has_room
+from gpusim.viewer.window.operator_guest import OperatorGuest
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sketches import Sketches, key_pages
 from gpusim.viewer.window.sources import Live

@@ -13,7 +13,7 @@ from gpusim import ModelError
 from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer import ViewerError
-from gpusim.viewer.stage import Poses
+from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.sources import Live, Played
 from tests.unit.viewer.persons import played_pendulum

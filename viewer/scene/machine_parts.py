@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpusim.geometry.base import shape_type
-from gpusim.joints.base import joint_frames
+from gpusim.joints.base import joint_frames, joint_type, triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
-from gpusim.viewer.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
-from gpusim.viewer.meshes import BALL, ROD, coarse_points
-from gpusim.viewer.parts import Part, Span, box_part, com_of, cylinder_part, frame_along
-from gpusim.viewer.solids import Solid, Surroundings, attachments, solid_of, surroundings
+from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
+from gpusim.viewer.scene.meshes import BALL, CYLINDER, ROD, coarse_points
+from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_part, drawer_of, up_of, world_place
+from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
 _LINK = 0.04
 """Radius of a rod as a share of its length; kept within shares of the machine's size."""
@@ -54,8 +54,7 @@ class MachineParts:
             if solid is not None:
                 self._add_solid(body, solid, self._around[body])
         for joint in model.joints:
-            if joint.kind == "distance" or joint.child not in self.pictured:
-                self._add_joint(joint)
+            self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
         """Points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m."""
@@ -78,9 +77,9 @@ class MachineParts:
     def _add_solid(self, body: int, solid: Solid, around: Surroundings) -> None:
         finish = FIXTURE if self._model.bodies[body].kinematic else body_finish(body)
         center = np.zeros(3)
-        if solid.kind == "ball":
+        if solid.mesh is BALL:
             self.parts.append(Part(BALL, body, np.diag(solid.half), center, finish))
-        elif solid.kind == "cylinder":
+        elif solid.mesh is CYLINDER:
             self.parts.append(cylinder_part(body, center, solid.axes[:, 2], solid.half[0], solid.half[2], finish))
             self._add_spoke(body, solid)
         else:
@@ -90,7 +89,7 @@ class MachineParts:
             if solid.holds(point) or length < 1e-9:
                 continue
             radius = self.link_radius(length)
-            linear = frame_along(point / length) * [radius, radius, length]
+            linear = triad(point / length) * [radius, radius, length]
             self.parts.append(Part(ROD, body, linear, center, finish.darker(0.85)))
             self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
 
@@ -101,16 +100,17 @@ class MachineParts:
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
 
     def _add_joint(self, joint: JointSpec) -> None:
-        add = {
-            "revolute": self._add_hinge,
-            "cylindrical": self._add_hinge,
-            "ball": self._add_ball,
-            "universal": self._add_cross,
-            "prismatic": self._add_guide,
-            "distance": self._add_rope,
-        }.get(joint.kind)
-        if add is not None:
-            add(joint)
+        picture = joint_type(joint.kind).picture
+        if picture is None or (picture != "line" and joint.child in self.pictured):
+            return
+        drawers = {
+            "pin": self._add_hinge,
+            "socket": self._add_ball,
+            "cross": self._add_cross,
+            "rail": self._add_guide,
+            "line": self._add_rope,
+        }
+        drawer_of(joint, picture, drawers)(joint)
 
     def pin_size(self, joint: JointSpec) -> tuple[float, float]:
         """Radius and half length of the pin that shows a joint's axis, m."""
@@ -145,7 +145,7 @@ class MachineParts:
         center = frames.point_b - com_of(self._model, joint.child)
         self.parts.append(Part(BALL, joint.child, np.eye(3) * half, center, PIN))
         if joint.parent == WORLD:
-            up = -_gravity_direction(self._model)
+            up = up_of(self._model)
             socket = frames.point_a - 0.8 * half * up
             self.parts.append(cylinder_part(WORLD, socket, up, 1.5 * half, 0.5 * half, FIXTURE))
 
@@ -192,7 +192,7 @@ class MachineParts:
 
     def _foot(self, joint: JointSpec) -> float:
         """Coordinate at which an upright rail on the world stands on the machine's lowest point; inf for others."""
-        axis, up = joint_frames(joint).axes_a[:, 2], -_gravity_direction(self._model)
+        axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
         holds = [point for a, point, _, _ in attachments(self._model) if a == WORLD]
@@ -224,11 +224,10 @@ def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[
     for part in pictures:
         if part.body != WORLD:
             radius = float(np.linalg.norm(coarse_points(part.mesh) @ part.linear.T, axis=1).max())
-            center = model.bodies[part.body].xform.apply(part.offset + com_of(model, part.body))
+            center = world_place(model, part.body, part.offset)
             places += [center - radius, center + radius]
     for body_a, point_a, body_b, point_b in attachments(model):
-        for body, point in ((body_a, point_a), (body_b, point_b)):
-            places.append(point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body)))
+        places += [world_place(model, body_a, point_a), world_place(model, body_b, point_b)]
     if not places:
         return np.zeros(3), 1.0
     low, high = np.min(places, axis=0), np.max(places, axis=0)
@@ -241,12 +240,6 @@ def _distinct(points: Array) -> Array:
         return points
     _, first = np.unique(np.round(points, 6), axis=0, return_index=True)
     return points[np.sort(first)]
-
-
-def _gravity_direction(model: Model) -> Array:
-    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
-    length = float(np.linalg.norm(gravity))
-    return gravity / length if length > 0.0 else np.array([0.0, 0.0, -1.0])
 
 
 def _coordinate(model: Model, joint: JointSpec) -> float:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpusim.joints.base import triad
+from gpusim.joints.base import ANGLE, TRANSLATION, joint_type, triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.parts import com_of
+from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource
+from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 EQUAL = 0.02
 """Moments that differ by less than this share count as equal."""
@@ -32,21 +33,21 @@ class Solid:
     """A box, ball or cylinder about a body's center of mass.
 
     Attributes:
-        kind: "box", "ball" or "cylinder".
+        mesh: BOX, BALL or CYLINDER.
         axes: (3, 3) columns are its axes in the body's; a cylinder's axis is the last one.
         half: (3,) half extents along them, m.
     """
 
-    kind: str
+    mesh: MeshSource
     axes: Array
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
         """Whether a point (body axes, from the center of mass) lies inside, or nearly."""
         local = np.abs(self.axes.T @ point) / (margin * self.half)
-        if self.kind == "box":
+        if self.mesh is BOX:
             return bool(np.all(local <= 1.0))
-        if self.kind == "ball":
+        if self.mesh is BALL:
             return float(np.linalg.norm(local)) <= 1.0
         return bool(math.hypot(local[0], local[1]) <= 1.0 and local[2] <= 1.0)
 
@@ -81,10 +82,10 @@ def surroundings(model: Model) -> list[Surroundings]:
     points: list[list[Array]] = [[] for _ in model.bodies]
     nearest = [math.inf] * len(model.bodies)
     for body_a, point_a, body_b, point_b in attachments(model):
-        center_a, center_b = _center(model, body_a), _center(model, body_b)
+        center_a, center_b = (None if k == WORLD else world_place(model, k, np.zeros(3)) for k in (body_a, body_b))
         for body, point, own, other, far in (
-            (body_a, point_a, center_a, center_b, _place(model, body_b, point_b)),
-            (body_b, point_b, center_b, center_a, _place(model, body_a, point_a)),
+            (body_a, point_a, center_a, center_b, world_place(model, body_b, point_b)),
+            (body_b, point_b, center_b, center_a, world_place(model, body_a, point_a)),
         ):
             if body == WORLD:
                 continue
@@ -104,7 +105,7 @@ def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
     """Everything that holds two bodies: (body a, point, body b, point), points from the centers of mass, body axes."""
     found = []
     for joint in model.joints:
-        if joint.kind != "free":
+        if joint_type(joint.kind).holds:
             point_a = joint.parent_xform.position - com_of(model, joint.parent)
             point_b = joint.child_xform.position - com_of(model, joint.child)
             found.append((joint.parent, point_a, joint.child, point_b))
@@ -128,10 +129,10 @@ def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
     if high - low <= EQUAL * high:
         solid = _isotropic(high, around)
     elif middle - low <= EQUAL * high:
-        solid = Solid("cylinder", axes, _cylinder(high, low))
+        solid = Solid(CYLINDER, axes, _cylinder(high, low))
     else:
         squares = 1.5 * np.array([middle + high - low, low + high - middle, low + middle - high])
-        solid = Solid("box", axes, np.sqrt(np.maximum(squares, 0.0)))
+        solid = Solid(BOX, axes, np.sqrt(np.maximum(squares, 0.0)))
         if _is_lopsided(solid, around):
             return _weight(spec.mass, around)
     return _fitted(solid, around)
@@ -149,17 +150,17 @@ def _weight(mass: float, around: Surroundings) -> Solid:
     """A ball of iron of that mass, but no wider than what it hangs on is long."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
-    return Solid("ball", np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
+    return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
 
 
 def _isotropic(moment: float, around: Surroundings) -> Solid:
     """Equal moments: a block where a slide guides it, a flywheel on its own hinge, else a ball."""
     if around.slides:
-        return Solid("box", np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
+        return Solid(BOX, np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
     if around.hinge is not None:
         radius = math.sqrt(2.0 * moment)
-        return Solid("cylinder", triad(around.hinge), np.array([radius, radius, 0.22 * radius]))
-    return Solid("ball", np.eye(3), np.full(3, math.sqrt(2.5 * moment)))
+        return Solid(CYLINDER, triad(around.hinge), np.array([radius, radius, 0.22 * radius]))
+    return Solid(BALL, np.eye(3), np.full(3, math.sqrt(2.5 * moment)))
 
 
 def _cylinder(axial: float, across: float) -> Array:
@@ -170,7 +171,7 @@ def _cylinder(axial: float, across: float) -> Array:
 def _plate(around: Surroundings) -> Solid:
     """A body that is moved, such as a road: a plate under what stands on it."""
     size = around.nearest if math.isfinite(around.nearest) else 1.0
-    return Solid("box", np.eye(3), size * np.array([0.9, 0.9, 0.06]))
+    return Solid(BOX, np.eye(3), size * np.array([0.9, 0.9, 0.06]))
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
@@ -179,8 +180,8 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
     room = np.maximum(_ROOM * around.nearest, holds * 1.02)
     shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
     half = solid.half * shrink
-    thinnest = _THINNEST_DISK if solid.kind == "cylinder" else THINNEST
-    return Solid(solid.kind, solid.axes, np.maximum(half, thinnest * half.max()))
+    thinnest = _THINNEST_DISK if solid.mesh is CYLINDER else THINNEST
+    return replace(solid, half=np.maximum(half, thinnest * half.max()))
 
 
 def _hinges(model: Model) -> dict[int, Array]:
@@ -188,7 +189,7 @@ def _hinges(model: Model) -> dict[int, Array]:
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
-            if joint.kind == "revolute" and body != WORLD:
+            if is_hinge(joint) and body != WORLD:
                 arm = xform.position - com_of(model, body)
                 if np.linalg.norm(arm) < 1e-9:
                     found.setdefault(body, (xform.matrix() @ joint.params["columns"])[:, 2])
@@ -196,15 +197,7 @@ def _hinges(model: Model) -> dict[int, Array]:
 
 
 def _sliders(model: Model) -> set[int]:
-    return {body for j in model.joints if j.kind in ("prismatic", "planar") for body in (j.parent, j.child)}
-
-
-def _center(model: Model, body: int) -> Array | None:
-    return None if body == WORLD else model.bodies[body].xform.apply(model.bodies[body].com)
-
-
-def _place(model: Model, body: int, point: Array) -> Array:
-    """World place of a point given from a center of mass."""
-    if body == WORLD:
-        return np.asarray(point, dtype=float)
-    return model.bodies[body].xform.apply(point + model.bodies[body].com)
+    """Bodies of joints that leave more ways to slide than to turn."""
+    left = [(joint, joint_type(joint.kind).coordinates) for joint in model.joints]
+    sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
+    return {body for joint in sliding for body in (joint.parent, joint.child)}

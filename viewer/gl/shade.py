@@ -6,9 +6,9 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Framebuffer, Program
-from gpusim.viewer.scene_buffers import SceneBuffers
-from gpusim.viewer.stage import Bounds
+from gpusim.viewer.gl.objects import Framebuffer, Program
+from gpusim.viewer.gl.scene_buffers import SceneBuffers
+from gpusim.viewer.scene.poses import Bounds
 
 _HEIGHTS, _SHADE = 256, 96
 """Edges of the map of heights and of the shade, texels."""

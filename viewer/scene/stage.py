@@ -7,7 +7,7 @@ NumPy operations over all of them. Worlds stand side by side in a square; each h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,53 +16,16 @@ from gpusim.geometry import rotations
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.actuator_parts import actuator_parts
-from gpusim.viewer.floor import Ground, find_grounds, place_of, up_of
-from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.meshes import MeshSource, coarse_points
-from gpusim.viewer.parts import Part, Span
-from gpusim.viewer.shape_parts import shape_parts, visual_parts
-from gpusim.viewer.stands import stands
+from gpusim.viewer.scene.actuator_parts import actuator_parts
+from gpusim.viewer.scene.floor import Ground, find_grounds, place_of
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.meshes import MeshSource, coarse_points
+from gpusim.viewer.scene.parts import Part, Span, up_of
+from gpusim.viewer.scene.poses import Bounds, Poses
+from gpusim.viewer.scene.shape_parts import shape_parts, visual_parts
+from gpusim.viewer.scene.stands import stands
 
 _TONES = 0.13
-
-
-@dataclass(frozen=True)
-class Poses:
-    """Where bodies are.
-
-    Attributes:
-        position: (num_worlds, bodies + 1, 3) of the centers of mass, world frame, m; the last one is the world.
-        rotation: (num_worlds, bodies + 1, 3, 3) matrices, body to world.
-    """
-
-    position: Array
-    rotation: Array
-
-    @classmethod
-    def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
-        """From the arrays of a simulation's state, of the chosen worlds."""
-        chosen = list(worlds)
-        turned = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
-        return cls(np.asarray(position[chosen]), turned)
-
-    @classmethod
-    def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
-        """One world, from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
-        poses = cls.from_model(model)
-        poses.rotation[0, :-1] = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
-        coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
-        poses.position[0, :-1] = position + rotations.matvec(poses.rotation[0, :-1], coms)
-        return poses
-
-    @classmethod
-    def from_model(cls, model: Model) -> Poses:
-        """The builder's poses, one world."""
-        position = np.zeros((1, len(model.bodies) + 1, 3))
-        rotation = np.repeat(np.eye(3)[None, None], len(model.bodies) + 1, axis=1)
-        for k, body in enumerate(model.bodies):
-            position[0, k], rotation[0, k] = body.xform.apply(body.com), body.xform.matrix()
-        return cls(position, rotation)
 
 
 @dataclass(frozen=True)
@@ -72,14 +35,6 @@ class Batch:
     mesh: MeshSource
     first: int
     count: int
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """A sphere about something, m."""
-
-    center: Array
-    radius: float
 
 
 class Stage:
@@ -113,11 +68,11 @@ class Stage:
         actuators = actuator_parts(model, machine)
         parts = [*pictures, *shape_parts(model, machine.pictured)]
         shapes = list(parts)
-        parts += machine.parts + actuators[0]
+        parts += machine.parts + [piece for piece in actuators if isinstance(piece, Part)]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
         parts += stands(model, machine, self.grounds, self.up)
         if decoration:
-            self._arrange(parts, machine.spans + actuators[1])
+            self._arrange(parts, machine.spans + [piece for piece in actuators if isinstance(piece, Span)])
         else:
             self._arrange(shapes, [])
         self._radii: Array = np.zeros(0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.geometry.base import shape_type
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.stage import Stage
 
 _MOST_BODIES = 200
 _SHARE = 0.04
@@ -18,9 +19,9 @@ class SeeThrough:
     """Finds shapes of the world, other than grounds, that hide bodies."""
 
     def __init__(self, stage: Stage) -> None:
-        kinds = np.array([shape.kind for shape in stage.model.shapes])
+        pictures = np.array([shape_type(shape.kind).picture for shape in stage.model.shapes])
         fixed = (stage.body == WORLD) & (stage.shape >= 0)
-        fixed[fixed] &= kinds[stage.shape[fixed]] != "height_field"
+        fixed[fixed] &= pictures[stage.shape[fixed]] != "terrain"
         self._walls = np.flatnonzero(fixed)
         low, high = np.zeros((len(stage), 3)), np.zeros((len(stage), 3))
         for batch in stage.batches:

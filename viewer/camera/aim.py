@@ -10,8 +10,9 @@ from gpusim.errors import unknown_name
 from gpusim.scene import Camera
 from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.floor import place_of
-from gpusim.viewer.stage import Poses, Stage
+from gpusim.viewer.scene.floor import place_of
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.stage import Stage
 
 _MARGIN = 0.02
 """How far above the ground the eye of a camera that follows a body stays, in distances from its target."""

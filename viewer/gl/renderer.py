@@ -12,16 +12,17 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer import lighting
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.floor import Ground, place_of
-from gpusim.viewer.gl import Framebuffer, Program, Texture
-from gpusim.viewer.lighting import ShadowView
-from gpusim.viewer.quality import Quality
-from gpusim.viewer.scene_buffers import SceneBuffers
-from gpusim.viewer.see_through import SeeThrough
-from gpusim.viewer.shade import GroundShade
-from gpusim.viewer.stage import Bounds, Poses, Stage
+from gpusim.viewer.gl import lighting
+from gpusim.viewer.gl.lighting import ShadowView
+from gpusim.viewer.gl.objects import Framebuffer, Program, Texture
+from gpusim.viewer.gl.quality import Quality
+from gpusim.viewer.gl.scene_buffers import SceneBuffers
+from gpusim.viewer.gl.see_through import SeeThrough
+from gpusim.viewer.gl.shade import GroundShade
+from gpusim.viewer.scene.floor import Ground, place_of
+from gpusim.viewer.scene.poses import Bounds, Poses
+from gpusim.viewer.scene.stage import Stage
 
 _AMBIENT = 62
 """Share of the sky's light that reaches surfaces, percent."""

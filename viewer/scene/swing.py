@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.joints.base import joint_frames
+from gpusim.actuators.base import actuator_type
+from gpusim.joints.base import DISTANCE, TRANSLATION, joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
-from gpusim.viewer.parts import com_of
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
-if TYPE_CHECKING:
-    from gpusim.viewer.machine_parts import MachineParts
-
-_SLIDES = ("prismatic", "cylindrical", "planar")
 _UPRIGHT = 0.95
 _LOOP = 0.8
 """How much of a link's half length may hang below the link before it in a loop, which holds it on both sides."""
@@ -38,7 +35,7 @@ class _Branch:
 def lowest_swing(model: Model, machine: MachineParts, up: Array) -> float:
     """Height along ``up`` that nothing which swings on joints gets below, m; inf where nothing swings.
 
-    A joint is no lower than its body's lowest place of it. Bodies that a cylinder, servo, motor, slider or upright
+    A joint is no lower than its body's lowest place of it. Bodies that a steered actuator, a slider or an upright
     hinge guides count where they are. Of loops only the first link is taken to turn freely; the others go no lower.
     """
     branches, loops = _tree(model)
@@ -62,15 +59,14 @@ def lowest_swing(model: Model, machine: MachineParts, up: Array) -> float:
 
 def height(model: Model, body: int, point: Array, up: Array) -> float:
     """Height of a point (from the center of mass, body axes) along ``up`` in the builder's poses, m."""
-    place = point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
-    return float(place @ up)
+    return float(world_place(model, body, point) @ up)
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
     """Joints that reach each body first from the world, in order, and the bodies that lie in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
-        if joint.kind != "free":
+        if joint_type(joint.kind).holds:
             at.setdefault(joint.parent, []).append(joint)
             at.setdefault(joint.child, []).append(joint)
     branches: list[_Branch] = []
@@ -117,7 +113,7 @@ def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
 
 def _slack(joint: JointSpec) -> float:
     """Length of a rod or rope, m."""
-    if joint.kind != "distance":
+    if DISTANCE not in joint_type(joint.kind).coordinates:
         return 0.0
     rod = joint.params["rod"]
     length = float(np.ravel(joint.params["limit_upper"])[0]) if rod is None else float(rod)
@@ -125,7 +121,7 @@ def _slack(joint: JointSpec) -> float:
 
 
 def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
-    if branch.joint.kind != "revolute":
+    if not is_hinge(branch.joint):
         return False
     frames = joint_frames(branch.joint)
     axis = frames.axes_a[:, 2]
@@ -135,15 +131,17 @@ def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Bodies on which a cylinder, a servo or a motor acts, or that slide."""
+    """Bodies between which something acts that is steered, or that slide."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params
-        if actuator.kind == "cylinder":
+        if not actuator_type(actuator.kind).commands:
+            continue
+        if "body_b" in p:
             guided |= {int(p["body_a"]), int(p["body_b"])}
-        elif actuator.kind in ("servo", "motor"):
+        elif "joint" in p:
             guided |= {model.joints[p["joint"]].parent, model.joints[p["joint"]].child}
     for joint in model.joints:
-        if joint.kind in _SLIDES:
+        if TRANSLATION in joint_type(joint.kind).coordinates:
             guided |= {joint.parent, joint.child}
     return guided - {WORLD}

@@ -9,10 +9,10 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Buffer, attribute
-from gpusim.viewer.meshes import MeshSource, TriangleMesh
-from gpusim.viewer.quality import Quality
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.gl.objects import Buffer, attribute
+from gpusim.viewer.gl.quality import Quality
+from gpusim.viewer.scene.meshes import MeshSource, TriangleMesh
+from gpusim.viewer.scene.stage import Stage
 
 _LEAST_SEGMENTS = 10
 _FLOAT = 4

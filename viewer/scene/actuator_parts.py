@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.joints.base import joint_frames
+from gpusim.actuators.base import actuator_type
+from gpusim.joints.base import joint_frames, triad
+from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
-from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
-from gpusim.viewer.meshes import ROD, coil
-from gpusim.viewer.parts import Part, Span, com_of, cylinder_part, frame_along
-from gpusim.viewer.stands import behind
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
+from gpusim.viewer.scene.meshes import ROD, coil
+from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
+from gpusim.viewer.scene.stands import behind
 
 _COIL_SLENDERNESS = 0.11
 """Radius of a coil as a share of its length."""
 
 
-def actuator_parts(model: Model, machine: MachineParts) -> tuple[list[Part], list[Span]]:
-    """Parts and spans of all actuators of a model; kinds that have no picture are left out."""
-    parts: list[Part] = []
-    spans: list[Span] = []
+def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
+    """Pictures of all actuators of a model; kinds that have chosen none are left out.
+
+    Raises:
+        UnknownNameError: a kind has chosen a picture that there is not.
+        ModelError: an actuator lacks a parameter that its picture shows.
+    """
+    pieces: list[Part | Span] = []
     for actuator in model.actuators:
-        if actuator.kind == "spring":
-            new_parts, new_spans = _spring(model, machine, actuator)
-            parts += new_parts
-            spans += new_spans
-        elif actuator.kind == "cylinder":
-            new_parts, new_spans = _cylinder(model, machine, actuator)
-            parts += new_parts
-            spans += new_spans
-        elif actuator.kind == "motor":
-            parts += _motor(model, machine, actuator)
-        elif actuator.kind == "torsion_spring":
-            parts += _torsion_spring(model, machine, actuator)
-    return parts, spans
+        picture = actuator_type(actuator.kind).picture
+        if picture is None:
+            continue
+        drawer = drawer_of(actuator, picture, _DRAWERS)
+        try:
+            pieces += drawer(model, machine, actuator)
+        except KeyError as error:
+            mend = f"add it to the parameters of the kind {actuator.kind!r}, or choose another picture"
+            raise validate.fail(actuator.element, f"its picture {picture!r} shows a parameter {error}", mend) from None
+    return pieces
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
@@ -52,34 +56,29 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
     return a, b, p["point_a"] - com_of(model, a), p["point_b"] - com_of(model, b), length
 
 
-def _spring(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> tuple[list[Part], list[Span]]:
+def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
     """A coil, a damper inside it if the spring has one, and a plate where it ends in the world."""
     a, b, point_a, point_b, length = _ends(model, actuator)
-    length = max(length, 0.3 * float(actuator.params["rest_length"]), 1e-6)
+    length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
     turns = min(max(round(length / (0.55 * radius) / 2.2), 4), 14)
     owner = b if b != WORLD else a
-    spans = [Span(coil(length / radius, turns), a, b, point_a, point_b, radius, SPRING, owner)]
-    if actuator.params["damping"] > 0.0:
+    pieces: list[Part | Span] = [Span(coil(length / radius, turns), a, b, point_a, point_b, radius, SPRING, owner)]
+    if actuator.params.get("damping", 0.0) > 0.0:
         tube, stem = 0.42 * radius, 0.22 * radius
-        spans.append(Span(ROD, a, b, point_a, point_b, tube, BARREL, owner, end=(0.0, 0.55)))
-        spans.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))
+        pieces.append(Span(ROD, a, b, point_a, point_b, tube, BARREL, owner, end=(0.0, 0.55)))
+        pieces.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))
     if WORLD not in (a, b):
-        return [], spans
-    here, there = (point_a, _place(model, b, point_b)) if a == WORLD else (point_b, _place(model, a, point_a))
+        return pieces
+    here, there = (point_a, world_place(model, b, point_b)) if a == WORLD else (point_b, world_place(model, a, point_a))
     away = here - there
     if np.linalg.norm(away) < 1e-9:
-        return [], spans
+        return pieces
     axis = away / np.linalg.norm(away)
-    return [cylinder_part(WORLD, here + 0.12 * radius * axis, axis, 1.3 * radius, 0.12 * radius, FIXTURE)], spans
+    return [*pieces, cylinder_part(WORLD, here + 0.12 * radius * axis, axis, 1.3 * radius, 0.12 * radius, FIXTURE)]
 
 
-def _place(model: Model, body: int, point: Array) -> Array:
-    """World place of a point given from a body's center of mass."""
-    return model.bodies[body].xform.apply(point + com_of(model, body))
-
-
-def _cylinder(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> tuple[list[Part], list[Span]]:
+def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
     """Barrel, rod and gland with the radii that follow from the piston areas, and a pin at either end."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
@@ -95,18 +94,17 @@ def _cylinder(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> tu
     def span(radius: float, finish: object, start: tuple[float, float], end: tuple[float, float], own: int) -> Span:
         return Span(ROD, a, b, point_a, point_b, radius, finish, own, start, end)  # type: ignore[arg-type]
 
-    spans = [
+    pieces: list[Part | Span] = [
         span(bore, BARREL, (0.0, 0.0), (barrel, 0.0), base),
         span(1.12 * bore, PIN, (barrel - 0.5 * bore, 0.0), (barrel + 0.15 * bore, 0.0), base),
         span(1.12 * bore, PIN, (0.0, 0.0), (0.5 * bore, 0.0), base),
         span(rod, CHROME, (-(longest - 0.8 * barrel), 1.0), (0.0, 1.0), owner),
     ]
     axis = _across(model, machine, a, b)
-    parts = []
     for body, point in ((a, point_a), (b, point_b)):
         local = axis if body == WORLD else model.bodies[body].xform.inverse().rotate(axis)
-        parts.append(cylinder_part(body, point, local, 0.7 * bore, 1.3 * bore, PIN))
-    return parts, spans
+        pieces.append(cylinder_part(body, point, local, 0.7 * bore, 1.3 * bore, PIN))
+    return pieces
 
 
 def _buried(machine: MachineParts, body: int, point: Array) -> float:
@@ -118,13 +116,13 @@ def _buried(machine: MachineParts, body: int, point: Array) -> float:
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
     """World direction of a cylinder's pins: that of a hinge of its bodies, or any across the line."""
     for joint in model.joints:
-        if joint.kind == "revolute" and {joint.parent, joint.child} & ({a, b} - {WORLD}):
+        if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
             return axis if joint.parent == WORLD else model.bodies[joint.parent].xform.rotate(axis)
     return np.array([0.0, 1.0, 0.0])
 
 
-def _motor(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part]:
+def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
     """A can in front of the joint, on the parent, with a flange."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
@@ -138,7 +136,7 @@ def _motor(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[
     ]
 
 
-def _torsion_spring(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part]:
+def _torsion_coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
     """A short coil around the joint's pin."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
@@ -146,5 +144,14 @@ def _torsion_spring(model: Model, machine: MachineParts, actuator: ActuatorSpec)
     wide, length = 2.4 * radius, 1.5 * half
     axis = frames.axes_a[:, 2]
     start = frames.point_a - com_of(model, joint.parent) - 0.5 * length * axis
-    linear = frame_along(axis) * [wide, wide, length]
+    linear = triad(axis) * [wide, wide, length]
     return [Part(coil(length / wide, 4), joint.parent, linear, start, SPRING)]
+
+
+_DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Span]]] = {
+    "coil": _coil,
+    "barrel_and_rod": _barrel_and_rod,
+    "motor_can": _motor_can,
+    "torsion_coil": _torsion_coil,
+}
+"""By the names that kinds of actuators choose from; see ``ActuatorType.picture``."""

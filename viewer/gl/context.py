@@ -43,7 +43,7 @@ def use_egl() -> None:
         if platform != "EGLPlatform":
             raise ViewerError(
                 f"OpenGL was imported before with the platform {platform}, and pictures without a window need EGL; "
-                "import gpusim.viewer.context and call use_egl() first, or set PYOPENGL_PLATFORM=egl"
+                "import gpusim.viewer.gl.context and call use_egl() first, or set PYOPENGL_PLATFORM=egl"
             )
     os.environ["PYOPENGL_PLATFORM"] = "egl"
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.typing import Array
-from gpusim.viewer.stage import Bounds
+from gpusim.viewer.scene.poses import Bounds
 
 SUN = np.array([2.05, 1.98, 1.86])
 HORIZON = np.array([0.86, 0.89, 0.92])

@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r'^#include "([\w.]+)"\s*$', flags=re.MULTILINE)
 
 def shader_text(name: str) -> str:
     """Source of ``shaders/<name>`` with its includes filled in."""
-    text = files("gpusim.viewer").joinpath("shaders", name).read_text(encoding="utf-8")
+    text = files("gpusim.viewer.gl").joinpath("shaders", name).read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: shader_text(match.group(1)), text)
 
 

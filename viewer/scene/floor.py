@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.geometry.base import shape_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
-from gpusim.viewer.meshes import coarse_points
-from gpusim.viewer.parts import Part, com_of
-from gpusim.viewer.solids import attachments
-from gpusim.viewer.swing import height, lowest_swing
-
-if TYPE_CHECKING:
-    from gpusim.viewer.machine_parts import MachineParts
-    from gpusim.viewer.stage import Poses
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.parts import Part, com_of, world_place
+from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.solids import attachments
+from gpusim.viewer.scene.swing import height, lowest_swing
 
 _PATCH = 8.0
 """Half of the edge of a plane that leans, in radii of what is in the scene."""
@@ -59,13 +57,6 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
 
-def up_of(model: Model) -> Array:
-    """Unit vector against gravity, along z without any."""
-    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
-    length = float(np.linalg.norm(gravity))
-    return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
-
-
 def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Array) -> list[Ground]:
     """The planes of a model, and a floor where none of them is level.
 
@@ -74,7 +65,8 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
         machine: the pictures of bodies without shapes.
         up: against gravity.
     """
-    grounds = [_plane(model, shape, machine, up) for shape in model.shapes if shape.kind == "plane"]
+    planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
+    grounds = [_plane(model, shape, machine, up) for shape in planes]
     if any(ground.level for ground in grounds):
         return grounds
     edges = [_edge(ground, up) for ground in grounds]
@@ -120,8 +112,5 @@ def _lowest(model: Model, parts: list[Part], up: Array) -> float:
 
 
 def _part_height(model: Model, part: Part, up: Array) -> float:
-    points = coarse_points(part.mesh) @ part.linear.T + part.offset
-    if part.body != WORLD:
-        spec = model.bodies[part.body]
-        points = spec.xform.apply(points + spec.com)
+    points = world_place(model, part.body, coarse_points(part.mesh) @ part.linear.T + part.offset)
     return float((points @ up).min())

@@ -6,21 +6,17 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
 
 import numpy as np
 
-from gpusim.geometry.base import shape_type
+from gpusim.geometry.base import CREASE, Params, ShapeType, shape_type
+from gpusim.geometry.box import Box
+from gpusim.geometry.cylinder import Cylinder
 from gpusim.geometry.pieces import Piece
+from gpusim.geometry.sphere import Sphere
 from gpusim.geometry.tessellation import revolve, rings_mesh
 from gpusim.model.specs import ShapeSpec, VisualSpec
 from gpusim.typing import Array
-
-CREASE = 35.0
-"""Edges whose faces differ by more than this stay sharp, degrees."""
-_TERRAIN_CREASE = 75.0
-_SKIRT = 0.08
-"""Height of the walls around a height field below its lowest point, as a share of its width."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +102,30 @@ def _corner_angles(corners: Array) -> Array:
     return angles
 
 
-def _unit(kind: str, params: dict[str, object]) -> Callable[[int], TriangleMesh]:
-    return lambda segments: smooth_mesh(*shape_type(kind).mesh(params, segments))
+def _source(kind: ShapeType, params: Params) -> MeshSource:
+    """The mesh of a shape; known by its numbers, or, where these are many, by what it looks like."""
+    numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
+    name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
+
+    def make(segments: int) -> TriangleMesh:
+        return _joined([smooth_mesh(*surface) for surface in kind.surfaces(params, segments)])
+
+    return MeshSource(f"{kind.name} {name}", make, round=kind.picture == "round")
 
 
-def _segment_mesh(radius: tuple[float, ...], z: tuple[float, ...]) -> Callable[[int], TriangleMesh]:
-    return lambda segments: smooth_mesh(*revolve(np.array(radius), np.array(z), segments))
+def _joined(meshes: list[TriangleMesh]) -> TriangleMesh:
+    firsts = np.cumsum([0, *(len(mesh.positions) for mesh in meshes[:-1])])
+    return TriangleMesh(
+        np.concatenate([mesh.positions for mesh in meshes]),
+        np.concatenate([mesh.normals for mesh in meshes]),
+        np.concatenate([mesh.triangles + first for mesh, first in zip(meshes, firsts, strict=True)]).astype(np.int32),
+    )
 
 
-BALL = MeshSource("ball", _unit("sphere", {"radius": 1.0}))
-BOX = MeshSource("box", _unit("box", {"half_extents": np.ones(3)}), round=False)
-CYLINDER = MeshSource("cylinder", _unit("cylinder", {"radius": 1.0, "half_length": 1.0}))
-CONE = MeshSource("cone", _unit("cone", {"radius": 1.0, "half_length": 1.0}))
-ROD = MeshSource("rod", _segment_mesh((1.0, 1.0), (0.0, 1.0)))
+BALL = _source(Sphere(), {"radius": 1.0})
+BOX = _source(Box(), {"half_extents": np.ones(3)})
+CYLINDER = _source(Cylinder(), {"radius": 1.0, "half_length": 1.0})
+ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.array([0.0, 1.0]), segments)))
 """A cylinder of radius 1 from z = 0 to 1, for pieces between two points."""
 
 
@@ -153,35 +160,11 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec) -> tuple[MeshSource, Array]:
     """The mesh of a shape or a visual of its kind, and how far it is stretched along the axes of its frame, (3,).
 
-    Not for planes: the ground is drawn by its own shader.
+    Not for grounds: they are drawn by their own shader.
     """
-    kind, p = shape.kind, shape.params
-    if kind == "box":
-        return BOX, np.asarray(p["half_extents"], dtype=float)
-    if kind == "sphere":
-        return BALL, np.full(3, float(p["radius"]))
-    if kind == "ellipsoid":
-        return BALL, np.asarray(p["semi_axes"], dtype=float)
-    if kind in ("cylinder", "cone"):
-        return CYLINDER if kind == "cylinder" else CONE, np.array([p["radius"], p["radius"], p["half_length"]])
-    if kind == "superellipsoid":
-        key = "superellipsoid " + " ".join(f"{e:g}" for e in p["exponents"])
-        return MeshSource(key, _unit(kind, p | {"semi_axes": np.ones(3)})), np.asarray(p["semi_axes"], dtype=float)
-    if kind in ("capsule", "wheel"):
-        # only their proportions make a mesh: many capsules of one form are drawn together
-        other = "half_length" if kind == "capsule" else "edge_radius"
-        ratio = float(f"{p[other] / p['radius']:.12g}")
-        return MeshSource(f"{kind} {ratio:g}", _unit(kind, {"radius": 1.0, other: ratio})), np.full(3, p["radius"])
-    return _own_mesh(shape), np.ones(3)
-
-
-def _own_mesh(shape: ShapeSpec | VisualSpec) -> MeshSource:
-    """Hulls and height fields; equal ones of several bodies are one mesh."""
-    vertices, triangles = shape_type(shape.kind).mesh(shape.params)
-    key = f"{shape.kind} {_digest(vertices, triangles)}"
-    if shape.kind == "height_field":
-        return MeshSource(key, lambda segments: _terrain(vertices, triangles, shape.params), round=False)
-    return MeshSource(key, lambda segments: smooth_mesh(vertices, triangles), round=False)
+    kind = shape_type(shape.kind)
+    params, stretch = kind.unit(shape.params)
+    return _source(kind, params), stretch
 
 
 @lru_cache(maxsize=512)
@@ -195,27 +178,3 @@ def piece_mesh(piece: Piece) -> MeshSource:
 def _digest(vertices: Array, triangles: Array) -> str:
     data = np.asarray(vertices).tobytes() + triangles.tobytes()
     return hashlib.blake2b(data, digest_size=8).hexdigest()
-
-
-def _terrain(vertices: Array, triangles: Array, params: dict[str, Any]) -> TriangleMesh:
-    """The surface of a height field, and walls around it down to its base, or as far as they look well."""
-    rows, columns = params["heights"].shape
-    low, high = vertices.min(axis=0), vertices.max(axis=0)
-    bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
-    number = np.arange(rows * columns).reshape(rows, columns)
-    # counterclockwise seen from above, so that walls face outward
-    rim = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
-    upper = vertices[rim]
-    lower = upper.copy()
-    lower[:, 2] = bottom
-    here = np.arange(len(rim))
-    there, below = (here + 1) % len(rim), len(rim) + here
-    across = len(rim) + there
-    walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
-    top = smooth_mesh(vertices, triangles, _TERRAIN_CREASE)
-    sides = smooth_mesh(np.concatenate([upper, lower]), walls.astype(np.int32))
-    return TriangleMesh(
-        np.concatenate([top.positions, sides.positions]),
-        np.concatenate([top.normals, sides.normals]),
-        np.concatenate([top.triangles, sides.triangles + len(top.positions)]).astype(np.int32),
-    )

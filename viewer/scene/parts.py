@@ -6,15 +6,21 @@ line, or a fixed length of it: springs, ropes, barrels and rods of cylinders. Bo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from gpusim.errors import unknown_name
+from gpusim.joints.base import ANGLE, joint_type, triad
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
+from gpusim.model.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.typing import Array
-from gpusim.viewer.materials import Finish
-from gpusim.viewer.meshes import BOX, CYLINDER, MeshSource
+from gpusim.viewer.scene.materials import Finish
+from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource
+
+_Drawer = TypeVar("_Drawer")
 
 
 @dataclass(frozen=True)
@@ -71,18 +77,39 @@ def com_of(model: Model, body: int) -> Array:
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
+def world_place(model: Model, body: int, point: Array) -> Array:
+    """World place of a point, or points (n, 3), given from a body's center of mass, in the builder's poses, m."""
+    return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
+
+
+def up_of(model: Model) -> Array:
+    """Unit vector against gravity, along z without any."""
+    gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
+    length = float(np.linalg.norm(gravity))
+    return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+def is_hinge(joint: JointSpec) -> bool:
+    """Whether a joint leaves its bodies one turn and nothing else."""
+    return joint_type(joint.kind).coordinates == (ANGLE,)
+
+
+def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
+    """Who draws the picture that a kind of joint or actuator has chosen.
+
+    Raises:
+        UnknownNameError: there is no such picture; names the element and the nearest pictures.
+    """
+    if picture not in drawers:
+        raise unknown_name(f"picture of {spec.element},", picture, drawers)
+    return drawers[picture]
+
+
 def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
     """A solid cylinder along a unit ``axis`` (body axes)."""
-    return Part(CYLINDER, body, frame_along(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
+    return Part(CYLINDER, body, triad(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
 
 
 def box_part(body: int, center: Array, axes: Array, half: Array, finish: Finish) -> Part:
     """A box of half extents (3,) along the columns of ``axes`` (body axes)."""
     return Part(BOX, body, axes * half, np.asarray(center, dtype=float), finish)
-
-
-def frame_along(axis: Array) -> Array:
-    """Right-handed orthonormal columns whose last one is the unit vector ``axis``."""
-    from gpusim.joints.base import triad
-
-    return triad(np.asarray(axis, dtype=float))

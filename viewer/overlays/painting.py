@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl import Framebuffer
-from gpusim.viewer.overlays.base import Frame
-from gpusim.viewer.overlays.layer import OverlayLayer, Sketch
-from gpusim.viewer.quality import Quality
-from gpusim.viewer.renderer import Renderer, View
-from gpusim.viewer.stage import Stage
+from gpusim.viewer.gl.objects import Framebuffer
+from gpusim.viewer.gl.quality import Quality
+from gpusim.viewer.gl.renderer import Renderer, View
+from gpusim.viewer.overlays.base import Frame, chosen_overlays
+from gpusim.viewer.overlays.canvas import Canvas
+from gpusim.viewer.overlays.painter import Painter
+from gpusim.viewer.overlays.panels import add_notes
+from gpusim.viewer.scene.stage import Stage
+
+Sketch = Callable[[Frame, Canvas], None]
+"""Draws something of its own, as an overlay does: a mouse's spring, the facts about a picked body."""
 
 
 class Painting:
@@ -32,7 +37,7 @@ class Painting:
 
     def __init__(self, stage: Stage, quality: Quality, width: int, height: int, glass: bool = True) -> None:
         self.renderer = Renderer(stage, quality, glass)
-        self._layer = OverlayLayer(self.renderer)
+        self._painter: Painter | None = None  # made with the first overlay
         self._samples = min(quality.samples_for(len(stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         self._make_targets(width, height)
 
@@ -55,11 +60,31 @@ class Painting:
             view: what the camera sees.
             frame: what the overlays show.
             overlays: names of those that are on.
-            sketches: more to be drawn over the scene.
+            sketches: more to be drawn over the scene, first.
+
+        Raises:
+            UnknownNameError: no such overlay.
         """
         self.renderer.draw(view, self._target)
-        self._layer.draw(overlays, frame, view, self._target, sketches)
+        self._draw_overlays(view, frame, overlays, list(sketches))
         self._target.copy_to(self.resolved)
+
+    def _draw_overlays(self, view: View, frame: Frame, overlays: Iterable[str], sketches: list[Sketch]) -> None:
+        chosen = chosen_overlays(overlays)
+        if not chosen and not sketches:
+            return
+        canvas = Canvas(view.camera, self.width, self.height)
+        for sketch in sketches:
+            sketch(frame, canvas)
+        if frame.sim is None:
+            silent = [overlay.name for overlay in chosen if overlay.needs_simulation]
+            chosen = [overlay for overlay in chosen if not overlay.needs_simulation]
+            add_notes(canvas, [f"{name}: needs a running simulation" for name in silent])
+        for overlay in chosen:
+            overlay.draw(frame, canvas)
+        if self._painter is None:
+            self._painter = Painter(self.renderer)
+        self._painter.draw(canvas, view, self._target)
 
     def image(self) -> Array:
         """The last picture, uint8 (height, width, 3), sRGB, first row on top."""
@@ -67,5 +92,6 @@ class Painting:
 
     def close(self) -> None:
         """Give the GPU's memory back."""
-        for thing in (self._target, self.resolved, self._layer, self.renderer):
-            thing.close()
+        for thing in (self._target, self.resolved, self._painter, self.renderer):
+            if thing is not None:
+                thing.close()

@@ -8,10 +8,10 @@ from gpusim.joints.base import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
-from gpusim.viewer.floor import Ground
-from gpusim.viewer.machine_parts import MachineParts
-from gpusim.viewer.materials import FIXTURE
-from gpusim.viewer.parts import Part, cylinder_part
+from gpusim.viewer.scene.floor import Ground
+from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.materials import FIXTURE
+from gpusim.viewer.scene.parts import Part, cylinder_part, is_hinge
 
 _LOW = 4.0
 """Hinges below this many half lengths of their pins need no post."""
@@ -26,7 +26,7 @@ def stands(model: Model, machine: MachineParts, grounds: list[Ground], up: Array
     floor = float(level.point @ up)
     parts: list[Part] = []
     for joint in model.joints:
-        if joint.kind != "revolute" or joint.parent != WORLD or joint.child in machine.pictured:
+        if not is_hinge(joint) or joint.parent != WORLD or joint.child in machine.pictured:
             continue
         frames = joint_frames(joint)
         radius, half = machine.pin_size(joint)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from gpusim.geometry.base import shape_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.typing import Array
-from gpusim.viewer.materials import TERRAIN, Finish, body_finish
-from gpusim.viewer.meshes import MeshSource, piece_mesh, shape_mesh
-from gpusim.viewer.parts import Part, com_of
+from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish
+from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh
+from gpusim.viewer.scene.parts import Part, com_of
 
 
 def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
-    """Parts of the shapes of all bodies but those ``pictured``; planes are grounds."""
+    """Parts of the shapes of all bodies but those ``pictured``; grounds are drawn by themselves."""
     parts = []
     for index, shape in enumerate(model.shapes):
-        if shape.kind == "plane" or shape.body in pictured:
+        if shape_type(shape.kind).picture == "ground" or shape.body in pictured:
             continue
         mesh, stretch = shape_mesh(shape)
         parts.append(_part(model, shape, mesh, stretch, _finish(shape), index))
@@ -35,12 +36,12 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def _finish(shape: ShapeSpec) -> Finish:
-    usual = TERRAIN if shape.kind == "height_field" and shape.body == WORLD else body_finish(shape.body)
+    usual = TERRAIN if shape.body == WORLD and shape_type(shape.kind).picture == "terrain" else body_finish(shape.body)
     return usual if shape.color is None else replace(usual, color=shape.color)
 
 
 def _meshes(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, tuple[float, float, float] | None]]:
-    if visual.kind != "mesh":
+    if "pieces" not in visual.params:
         yield *shape_mesh(visual), visual.color
         return
     for piece in visual.params["pieces"]:

@@ -1,0 +1,58 @@
+"""Where bodies are, and how far what is drawn reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Where bodies are.
+
+    Attributes:
+        position: (num_worlds, bodies + 1, 3) of the centers of mass, world frame, m; the last one is the world.
+        rotation: (num_worlds, bodies + 1, 3, 3) matrices, body to world.
+    """
+
+    position: Array
+    rotation: Array
+
+    @classmethod
+    def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
+        """From the arrays of a simulation's state, of the chosen worlds."""
+        chosen = list(worlds)
+        turned = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
+        return cls(np.asarray(position[chosen]), turned)
+
+    @classmethod
+    def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
+        """One world, from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
+        poses = cls.from_model(model)
+        poses.rotation[0, :-1] = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
+        coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
+        poses.position[0, :-1] = position + rotations.matvec(poses.rotation[0, :-1], coms)
+        return poses
+
+    @classmethod
+    def from_model(cls, model: Model) -> Poses:
+        """The builder's poses, one world."""
+        position = np.zeros((1, len(model.bodies) + 1, 3))
+        rotation = np.repeat(np.eye(3)[None, None], len(model.bodies) + 1, axis=1)
+        for k, body in enumerate(model.bodies):
+            position[0, k], rotation[0, k] = body.xform.apply(body.com), body.xform.matrix()
+        return cls(position, rotation)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A sphere about something, m."""
+
+    center: Array
+    radius: float
