@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import pytest
 from gpusim import ModelBuilder, Simulation, SolverConfig
 from gpusim.actuators.base import _KINDS, MOST_CLAMPED, register
 from gpusim.actuators.servo import Servo
+from gpusim.backends import native_backend
 from gpusim.errors import ModelError
 from gpusim.reference import direct_solve, laws, modes
 from gpusim.typing import Array
@@ -268,6 +270,43 @@ def test_the_first_move_is_the_piece_then_the_least_term() -> None:
         moves.append(at)
     up = laws.CLAMP_UP << 2
     assert moves == [up, up + laws.CLAMP_DOWN, laws.CLAMP_DOWN, laws.CLAMP_DOWN + (laws.CLAMP_DOWN << 4)]
+
+
+def switches(sim: Simulation, masses: int, servos: int) -> list[Array]:
+    """How often each world factored again in each step, with targets that jump."""
+    rng, count = np.random.default_rng(3), []
+    for _ in range(6):
+        for label in (f"s{k}_{n}" for k in range(masses) for n in range(servos)):
+            sim.control[label] = rng.normal(size=sim.num_worlds)
+        sim.step(1)
+        numpy = sim.backend.name == "numpy"
+        now = sim.backend.work.direct.passes.switches if numpy else sim.backend.slab_array("switches")
+        count.append(np.ravel(now).copy())
+    return count
+
+
+@pytest.mark.native
+def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the least-index rule from the start, kernels factor as often as NumPy, and more often than by all moves."""
+    monkeypatch.setattr(direct_solve, "CAREFUL_AFTER", 0)
+    plain = native_backend.model_variant
+
+    def careful(*args: Any) -> Any:
+        variant = plain(*args)
+        world = variant.generated["world.cuh"].replace("#define CAREFUL_AFTER 4\n", "#define CAREFUL_AFTER 0\n")
+        return dataclasses.replace(variant, generated=variant.generated | {"world.cuh": world})
+
+    monkeypatch.setattr(native_backend, "model_variant", careful)
+    masses, servos = 1, 4
+    sims = [
+        excited(simulate(train(masses, servos), backend, 32, launch, dt=5e-3, iterations=40), masses, servos)
+        for backend, launch in (("numpy", "auto"), ("native", "staged"))
+    ]
+    once, kernels = (switches(sim, masses, servos) for sim in sims)
+    assert np.array_equal(once, kernels)
+    monkeypatch.setattr(direct_solve, "first_move", lambda mode, wanted: wanted)
+    together = switches(excited(sims[0], masses, servos), masses, servos)
+    assert np.sum(once) > 1.2 * np.sum(together) > 0
 
 
 @pytest.mark.native
