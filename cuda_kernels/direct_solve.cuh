@@ -100,7 +100,7 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
     *w.refreshes() += *w.since() > 0;
 }
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.
-GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * w.axes(); }
+GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
     w.wanted()[k] = adjacent_mode(w, k);
     if (w.wanted()[k] == w.mode()[k]) return;
@@ -111,10 +111,12 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
-// Switching all rows at once is fast and may cycle; careful worlds switch the first one only (least-index rule).
+// Switching all rows at once is fast and may cycle; careful worlds make the first move of the first one only (least-index
+// rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     const bool careful = *w.switches() >= CAREFUL_AFTER;
-    if (*w.changed() && (!careful || k == *w.first_axis())) w.mode()[k] = w.wanted()[k];
+    if (*w.changed() && !careful) w.mode()[k] = w.wanted()[k];
+    if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted()[k]);
     fill_axis(w, k);
     const int row = w.axis_row()[k];
     if (magnitude(w.gamma()[row] - w.factored()[row]) > real(STALE) * w.factored()[row]) set_flag(w.stale());

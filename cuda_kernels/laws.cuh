@@ -2,19 +2,23 @@
 #pragma once
 #include "rows.cuh"
 
-// A mode is a piece (FREE to AT_UPPER) and CLAMP_UP, CLAMP_DOWN or neither.
-#define CONTACT_BITS 7
+// A mode is a piece (FREE to AT_UPPER) and, for clamped term number j of the axis, CLAMP_UP or CLAMP_DOWN shifted by 2 j, or
+// neither.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
 // What one actuator adds to the law of its axis, as doubles in the array ``share``.
 struct Share {
     double impulse, slope;                             // P - D u
-    double servo_impulse, servo_slope, servo_most;     // clamp(Ps - Ds u, -S, S)
+    double servo_impulse, servo_slope, servo_most;     // clamp(Ps - Ds u, -S, S), of kinds that are ``clamped``
     double friction;                                   // impulse of dry friction, N s
     double lower, upper;                               // stops on the axis position
 };
 
 GPUSIM_FN Share& share(const World& w, int k) { return reinterpret_cast<Share*>(w.share())[k]; }
+
+// The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
+GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
+GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
 // Totals of all shares on axis k.
 GPUSIM_PHASE void sum_law(const World& w, int k) {
@@ -26,20 +30,19 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
         impulse += -kick * damping * (LAST * w.rate()[k] + BEFORE_LAST * w.rate_old()[k]);
         slope += kick * NEXT * damping;
     }
-    double servo_impulse = 0.0, servo_slope = 0.0, servo_most = 0.0;
     for (int n = w.axis_share_start()[k]; n < w.axis_share_start()[k + 1]; ++n) {
         const Share& own = share(w, w.axis_share()[n]);
         impulse += own.impulse;
         slope += own.slope;
-        servo_impulse += own.servo_impulse;
-        servo_slope += own.servo_slope;
-        servo_most += own.servo_most;
     }
     w.law_impulse()[k] = real(impulse);
     w.law_slope()[k] = real(slope);
-    w.servo_impulse()[k] = real(servo_impulse);
-    w.servo_slope()[k] = real(servo_slope);
-    w.servo_most()[k] = real(servo_most);
+    for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n) {
+        const Share& own = share(w, w.axis_clamp()[n]);
+        w.servo_impulse()[n] = real(own.servo_impulse);
+        w.servo_slope()[n] = real(own.servo_slope);
+        w.servo_most()[n] = real(own.servo_most);
+    }
 }
 
 // Least velocity that keeps or brings the axis at its limit; gap > 0 where it is passed.
@@ -61,17 +64,26 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
     w.velocity_upper()[k] = -limit_velocity(w, w.axis_position()[k] - real(upper));
 }
 
+// P and D of axis k without friction, each clamped term on its linear piece in a mode.
+GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* slope) {
+    real clamped_impulse = real(0), clamped_slope = real(0);
+    int clamps = mode;
+    for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, clamps >>= 2) {
+        const int clamp = clamps & CLAMP_BITS;
+        if (clamp == 0) {
+            clamped_impulse += w.servo_impulse()[n];
+            clamped_slope += w.servo_slope()[n];
+        } else {
+            clamped_impulse += clamp == CLAMP_UP ? w.servo_most()[n] : -w.servo_most()[n];
+        }
+    }
+    *impulse = w.law_impulse()[k] + clamped_impulse;
+    *slope = w.law_slope()[k] + clamped_slope;
+}
 // P and D of the linear part of axis k in a mode, friction included.
 GPUSIM_FN void linear_part(const World& w, int k, int mode, real* impulse, real* slope) {
-    const int clamp = mode & CLAMP_BITS, contact = mode & CONTACT_BITS;
-    *impulse = w.law_impulse()[k];
-    *slope = w.law_slope()[k];
-    if (clamp == 0) {
-        *impulse += w.servo_impulse()[k];
-        *slope += w.servo_slope()[k];
-    } else {
-        *impulse += clamp == CLAMP_UP ? w.servo_most()[k] : -w.servo_most()[k];
-    }
+    const int contact = mode & CONTACT_BITS;
+    loose_part(w, k, mode, impulse, slope);
     if (contact == SLIDE_DOWN) *impulse += w.law_friction()[k];
     if (contact == SLIDE_UP) *impulse -= w.law_friction()[k];
 }
@@ -87,24 +99,39 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     *contact = velocity > stick ? SLIDE_UP : (velocity < -stick ? SLIDE_DOWN : STICK);
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
+// Clamped terms of axis k still linear that are at a bound where the law is solved, as bits; from ``velocity``, its solution
+// with linear terms. The linear sum there is above or below the true one, or is it.
+GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
+    int up = 0, down = 0, shift = 0;
+    real excess = real(0);
+    for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
+        if (clamps >> shift & CLAMP_BITS) continue;
+        const real effort = w.servo_impulse()[n] - w.servo_slope()[n] * velocity, most = w.servo_most()[n];
+        if (effort > most) {
+            up |= CLAMP_UP << shift;
+            excess += effort - most;
+        }
+        if (-effort > most) {
+            down |= CLAMP_DOWN << shift;
+            excess += effort + most;
+        }
+    }
+    return excess > real(0) ? up : (excess < real(0) ? down : up | down);
+}
 // Row velocity u = free_velocity + response p with p on the law of axis k, for the row alone; and the mode.
+// Every round but the last puts a clamped term at a bound for good (the proof stands in gpusim/reference/laws.py).
 GPUSIM_SHARED real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
-    const real impulse = w.law_impulse()[k], slope = w.law_slope()[k], friction = w.law_friction()[k];
-    const real servo = w.servo_impulse()[k], servo_slope = w.servo_slope()[k], most = w.servo_most()[k];
-    const real lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    int contact, clamp = 0;
-    real velocity = solve_with_friction(impulse + servo, slope + servo_slope, free_velocity, response, friction, &contact);
-    const real effort = servo - servo_slope * clamped(velocity, lower, upper);
-    if (effort > most) {
-        velocity = solve_with_friction(impulse + most, slope, free_velocity, response, friction, &contact);
-        clamp = CLAMP_UP;
-    }
-    if (-effort > most) {
-        velocity = solve_with_friction(impulse - most, slope, free_velocity, response, friction, &contact);
-        clamp = CLAMP_DOWN;
-    }
+    const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
+    int contact, clamps = 0, found;
+    real velocity, impulse, slope;
+    do {
+        loose_part(w, k, clamps, &impulse, &slope);
+        velocity = solve_with_friction(impulse, slope, free_velocity, response, friction, &contact);
+        found = found_clamps(w, k, clamps, clamped(velocity, lower, upper));
+        clamps |= found;
+    } while (found);
     if (velocity > upper) contact = AT_UPPER;
     if (velocity < lower) contact = AT_LOWER;
-    *mode = contact + clamp;
+    *mode = contact + clamps;
     return clamped(velocity, lower, upper);
 }

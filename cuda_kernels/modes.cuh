@@ -39,17 +39,27 @@ GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lo
     if (contact == AT_UPPER && rest > edge_below + slack) next = below;
     return next;
 }
-// Mode of axis k after one move, if its solution has left its piece.
+// Mode of axis k after one move of its piece and of each clamped term that the solution has left.
 GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    const real effort = w.servo_impulse()[k] - w.servo_slope()[k] * velocity, most = w.servo_most()[k];
-    int clamp = mode & CLAMP_BITS;
-    real linear = w.law_impulse()[k] - w.law_slope()[k] * velocity;
-    linear += clamp == 0 ? effort : (clamp == CLAMP_UP ? most : -most);
-    clamp = next_clamp(clamp, effort, most, slack);
-    const real rest = w.solved()[w.axis_row()[k]] - linear;
+    int clamps = mode & ~CONTACT_BITS, shift = 0;
+    real given = real(0);
+    for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
+        const real effort = w.servo_impulse()[n] - w.servo_slope()[n] * velocity, most = w.servo_most()[n];
+        const int clamp = mode >> shift & CLAMP_BITS;
+        given += clamp == 0 ? effort : (clamp == CLAMP_UP ? most : -most);
+        clamps ^= (clamp ^ next_clamp(clamp, effort, most, slack)) << shift;
+    }
+    const real rest = w.solved()[w.axis_row()[k]] - (w.law_impulse()[k] - w.law_slope()[k] * velocity + given);
     const int loose = next_loose(contact, velocity, friction, lower, upper, dead);
-    return next_held(loose, contact, rest, friction, lower, upper, slack, dead) + clamp;
+    return next_held(loose, contact, rest, friction, lower, upper, slack, dead) + clamps;
+}
+// The mode after the first of a row's moves alone: that of its piece, else of the clamped term of least number.
+GPUSIM_FN int first_move(int mode, int wanted) {
+    int part = CONTACT_BITS;
+    if (!((mode ^ wanted) & part))
+        for (part = CLAMP_BITS; !((mode ^ wanted) & part);) part <<= 2;
+    return (mode & ~part) | (wanted & part);
 }

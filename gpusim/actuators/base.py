@@ -3,10 +3,11 @@
 An axis row acts along one scalar motion u (a joint coordinate, or the distance of two points). Over one
 substep its impulse obeys
 
-    p = P - D u  +  clamp(Ps - Ds u, -S, S)  -  F sign(u)  +  (what keeps u within [u_min, u_max])
+    p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (what keeps u within [u_min, u_max])
 
-P, D: springs, dampers, motors, cylinders; Ps, Ds, S: servos with an effort limit; F: dry friction;
-u_min, u_max: limits and stops. Every actuator is one file that adds its share.
+P, D: springs, dampers, motors, cylinders; Ps_j, Ds_j, S_j: actuators with a limit of their own, such as servos with an
+effort limit, at most MOST_CLAMPED on a row; F: dry friction; u_min, u_max: limits and stops. Every actuator is one file
+that adds its share.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 # 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end. The weights place u_n at t_n for equal
 # steps; at a change of step size the damping force is off by a share of that change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
+# Clamped terms of one axis row: each takes two bits of its mode (reference/laws.py).
+MOST_CLAMPED = 14
 
 
 LINE_REFERENCES: Mapping[str, Reference] = {
@@ -110,6 +113,8 @@ class Group:
     params: dict[str, Array] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
     unique_axes: bool = True
+    clamp_place: Array | None = None
+    """Number of each one's clamped term among those of its axis row, (n,); None if the kind has none."""
     derived: dict[str, Any] = field(default_factory=dict)
     """Values that follow from the parameters alone, for the type's own use; emptied when one is written."""
 
@@ -136,6 +141,8 @@ class ActuatorType:
     "motor_can" or "torsion_coil" on the axis of ``joint`` (names of parameters); None: nothing."""
     curved: ClassVar[bool] = False
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
+    clamped: ClassVar[bool] = False
+    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``, in kernels ``servo_...``."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""

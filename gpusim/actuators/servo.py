@@ -51,6 +51,7 @@ class Servo(ActuatorType):
     """
 
     name: ClassVar[str] = "servo"
+    clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "servo.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_readings: ClassVar[tuple[str, ...]] = ("target", "force")

@@ -97,7 +97,9 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
 
 def codes() -> dict[str, int]:
     """Numbers by which the host and the kernels name the same things."""
-    modes_of_rows = ("FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CLAMP_UP", "CLAMP_DOWN")
+    modes_of_rows = (
+        "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
+    )  # fmt: skip
     failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "INDICES")
     return {
         **{name: getattr(laws, name) for name in modes_of_rows},

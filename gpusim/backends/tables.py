@@ -38,7 +38,8 @@ _INDICES = (
     "level_target", "target_block", "update_start", "update_left", "update_right",
     "level_forward", "forward_target", "forward_start", "forward_edge",
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
-    "constraint_axis", "axis_share_start", "axis_share", "share_axis", "body_push_start", "body_push",
+    "constraint_axis", "axis_share_start", "axis_share", "axis_clamp_start", "axis_clamp", "share_axis",
+    "body_push_start", "body_push",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
     **{
@@ -55,7 +56,7 @@ TABLE_TYPES: dict[str, str] = {
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
-    "angles", "couplings", "axes", "controls", "shares", "blocks", "edges",
+    "angles", "couplings", "axes", "controls", "shares", "clamps", "blocks", "edges",
     "levels", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
@@ -98,6 +99,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "axes": t.axis_row.size,
         "controls": len(model.controls),
         "shares": int(typed["share_axis"].size),
+        "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
         "levels": typed["level_pivot"].size - 1,
@@ -238,9 +240,13 @@ def _color_tables(t: Topology, config: SolverConfig) -> dict[str, Array]:
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Which actuators add to which axis, and which push which body; numbered by kind, then place in the group."""
+    """Which actuators add to which axis, with a limit of their own or without, and which push which body.
+
+    Numbered by kind, then place in the group; an axis's clamped terms stand in the order of ``Group.clamp_place``.
+    """
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
+    clamps: list[list[int]] = [[] for _ in axes]
     bodies: list[list[int]] = [[] for _ in range(t.num_bodies + 1)]
     share_axis: list[int] = []
     number = 0
@@ -248,15 +254,20 @@ def _axis_tables(model: Model) -> dict[str, Array]:
         for target in group.axis.tolist():
             if "contribute" in group.type.kernel:
                 axes[target].append(len(share_axis))
+                if group.type.clamped:
+                    clamps[target].append(len(share_axis))
                 share_axis.append(target)
             if "push" in group.type.kernel:
                 bodies[target].append(number)
             number += 1
     axis_start, axis_share = packed(axes)
+    clamp_start, axis_clamp = packed(clamps)
     push_start, push = packed(bodies)
     return {
         "axis_share_start": axis_start,
         "axis_share": axis_share,
+        "axis_clamp_start": clamp_start,
+        "axis_clamp": axis_clamp,
         "share_axis": np.array(share_axis),
         "body_push_start": push_start,
         "body_push": push,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Set
 from typing import TypeVar
 
 import numpy as np
 
-from gpusim.actuators.base import Group, actuator_type
+from gpusim.actuators.base import MOST_CLAMPED, Group, actuator_type
 from gpusim.geometry.mass import complete_bodies
 from gpusim.joints.base import joint_type
 from gpusim.model import validate
@@ -57,6 +58,7 @@ def _compiled(builder: ModelBuilder, asked: Set[tuple[int, int]]) -> Model:
     contact = contact_topology(builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed)
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
+    _place_clamped(groups)
     return Model(
         bodies=builder.bodies,
         joints=builder.joints,
@@ -139,25 +141,25 @@ def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict
         unique_axes=len(set(axes)) == len(axes),
     )
     kind_type.check(group)
-    _check_clamped(group)
     return group
 
 
-def _check_clamped(group: Group) -> None:
-    """An axis row has one clamped share, so of the servos on a coordinate only one may have an effort limit."""
-    if group.type.name != "servo" or group.unique_axes:
-        return
-    limited = np.isfinite(group.params["effort_limit"][0])
-    for k in np.flatnonzero(limited):
-        others = [
-            s.label for n, s in enumerate(group.specs) if n != k and limited[n] and group.axis[n] == group.axis[k]
-        ]
-        if others:
-            raise validate.fail(
-                group.specs[k].element,
-                f"has an effort limit and so has servo '{others[0]}' on the same joint coordinate",
-                "give one of them no limit, or use one servo with both gains",
-            )
+def _place_clamped(groups: list[Group]) -> None:
+    """Number the clamped terms of each axis row: by kind, then in the order of adding, as the kernels list them."""
+    count: Counter[int] = Counter()
+    for group in sorted(groups, key=lambda g: g.type.name):
+        if not group.type.clamped:
+            continue
+        group.clamp_place = np.zeros(group.axis.size, np.int64)
+        for n, axis in enumerate(group.axis.tolist()):
+            group.clamp_place[n] = count[axis]
+            count[axis] += 1
+            if count[axis] > MOST_CLAMPED:
+                raise validate.fail(
+                    group.specs[n].element,
+                    f"is actuator {count[axis]} with a limit of its own on one coordinate, which takes {MOST_CLAMPED}",
+                    "join some of them into one with the sum of their gains and limits",
+                )
 
 
 def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Array]:

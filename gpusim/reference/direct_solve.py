@@ -23,8 +23,8 @@ import numpy as np
 from gpusim.reference import actuate, contact_direct, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
-from gpusim.reference.laws import AT_LOWER, AT_UPPER, STICK, solve_row
-from gpusim.reference.modes import adjacent_modes
+from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
+from gpusim.reference.modes import adjacent_modes, first_move
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -36,7 +36,7 @@ STALE = 0.2
 # Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
-# two for each axis row the solver gives up and leaves a residual.
+# two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
 # A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
 # rounding already (m/s).
@@ -58,7 +58,7 @@ class Rows:
     def fill(self, w: Work, mode: Array) -> None:
         """Write the axis rows: sticking rows are rigid, the others compliant."""
         impulse, slope = w.law.total(mode)
-        contact = mode & 7
+        contact = mode & CONTACT_BITS
         rigid = contact >= STICK
         slope = np.maximum(slope, self.floor)
         stop = np.where(contact == AT_LOWER, w.law.velocity_lower, 0.0)
@@ -238,7 +238,7 @@ def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) ->
     _axis_velocity_next(w)
     actuate.refresh(w, w.axis_velocity_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
-    may = passes.switches < w.config.iterations + 2 * w.topology.axis_row.size
+    may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
     if not (changed.any() or w.curved):
         return np.flatnonzero(changed)
@@ -259,7 +259,7 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     if not w.law.switches:
         mode[:] = 0
         return
-    law, contact = w.law, mode & 7
+    law, contact = w.law, mode & CONTACT_BITS
     fresh = solve_row(law, w.axis_velocity, response)[1]
     gone = (contact == AT_LOWER) & ~np.isfinite(law.velocity_lower)
     gone |= (contact == AT_UPPER) & ~np.isfinite(law.velocity_upper)
@@ -271,8 +271,9 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
 def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
 
-    Switching all rows at once is fast and may cycle; ``careful`` worlds switch the first row only, which ends for
-    every linear complementarity problem of a mechanism (least-index rule, Murty 1974).
+    Switching all rows at once is fast and may cycle; ``careful`` worlds make the first move of the first row only,
+    which ends for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms
+    are as rows of their own with their axis's Jacobian and compliances 1/Ds: the matrix stays positive definite.
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
@@ -282,7 +283,9 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Ar
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
-        differs[world, np.argmax(differs[world]) + 1 :] = False
+        first = int(np.argmax(differs[world]))
+        differs[world, first + 1 :] = False
+        new[world, first] = first_move(int(mode[world, first]), int(new[world, first]))
     pick = differs & changed[:, None]
     mode[pick] = new[pick]
     return np.asarray(changed)

@@ -1,10 +1,13 @@
 """The law of an axis row, and its closed-form solution for one row (actuators/base.py states it).
 
 Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER;
-plus 8 or 16 where the clamped share sits at its upper or lower bound.
+plus, for clamped term number j of the row, CLAMP_UP or CLAMP_DOWN shifted by 2 j where it sits at its upper or lower
+bound.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,9 +17,29 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
-CLAMP_UP, CLAMP_DOWN = 8, 16
+CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
 # A limit that is already passed is left at this share of the depth each substep, and no faster than this.
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
+
+
+@dataclass
+class ClampedTerm:
+    """``clamp(impulse - slope u, -most, most)`` on every axis row, (num_worlds, axes); zeros where a row has none."""
+
+    impulse: Array
+    slope: Array
+    most: Array
+
+    def part(self, clamp: Array) -> tuple[Array, Array]:
+        """P and D of its linear piece: inside (``clamp`` 0), CLAMP_UP or CLAMP_DOWN."""
+        inside = clamp == 0
+        bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
+        return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
+
+
+def clamp_of(mode: Array, number: int) -> Array:
+    """Which piece clamped term ``number`` is on: 0, CLAMP_UP or CLAMP_DOWN."""
+    return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
 class AxisLaw:
@@ -26,7 +49,8 @@ class AxisLaw:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
         self.shares: dict[str, tuple[Group, Array, Array]] = {}
-        self.clamped: tuple[Group, Array, Array, Array] | None = None
+        # Of each group with limits of its own: the numbers of its terms, and their P, D and S.
+        self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
         damping = w.broadcast(p["damping"])
         armature = w.broadcast(p["armature"])
         self.own_impulse, self.own_slope = w.damper_law(damping)
@@ -37,19 +61,19 @@ class AxisLaw:
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
 
     def sum(self, w: Work) -> None:
-        """Totals of all shares: P, D, clamped Ps, Ds, S, and the velocity bounds."""
+        """Totals of all shares, P and D, and the clamped terms."""
         self.impulse = self.own_impulse.astype(w.real)
         self.slope = self.own_slope.astype(w.real)
         for group, impulse, slope in self.shares.values():
             _add(self.impulse, group, impulse)
             _add(self.slope, group, slope)
-        if self.clamped is not None:
-            group, impulse, slope, most = self.clamped
-            self.servo_impulse, self.servo_slope, self.servo_most = (np.zeros_like(self.impulse) for _ in range(3))
-            for target, values in (
-                (self.servo_impulse, impulse), (self.servo_slope, slope), (self.servo_most, most),
-            ):  # fmt: skip
-                _add(target, group, values)
+        count = max((int(places.max(initial=-1)) + 1 for _, places, _ in self.clamped.values()), default=0)
+        self.terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
+        for group, places, values in self.clamped.values():
+            for number, term in enumerate(self.terms):
+                pick = np.flatnonzero(places == number)
+                for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
+                    target[:, group.axis[pick]] = value[:, pick]
 
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
@@ -57,22 +81,29 @@ class AxisLaw:
         self.velocity_upper = -_bound(w.axis_position - self.upper, w.h)
         self.rubs = bool((self.friction > 0.0).any())
         self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
-        self.switches = self.clamped is not None or self.rubs or self.limited
+        self.switches = bool(self.clamped) or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
         """P and D of the linear part in the given modes, friction included."""
         impulse, slope = self.impulse, self.slope
-        if self.clamped is not None:
-            clamp = mode & 24
-            inside = clamp == 0
-            bound = np.where(clamp == CLAMP_UP, self.servo_most, -self.servo_most)
-            impulse = impulse + np.where(inside, self.servo_impulse, bound)
-            slope = slope + np.where(inside, self.servo_slope, 0.0)
+        if self.terms:
+            clamped_impulse, clamped_slope = clamped_part(self.terms, mode)
+            impulse, slope = impulse + clamped_impulse, slope + clamped_slope
         if self.rubs:
-            contact = mode & 7
+            contact = mode & CONTACT_BITS
             sign = (contact == SLIDE_DOWN).astype(impulse.dtype) - (contact == SLIDE_UP)
             impulse = impulse + sign * self.friction
         return impulse, slope
+
+
+def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
+    """Sums over the clamped terms of the P and D that they have in a mode."""
+    impulse: Array | float = 0.0
+    slope: Array | float = 0.0
+    for number, term in enumerate(terms):
+        own_impulse, own_slope = term.part(clamp_of(mode, number))
+        impulse, slope = impulse + own_impulse, slope + own_slope
+    return impulse, slope
 
 
 def _bound(gap: Array, h: float) -> Array:
@@ -95,6 +126,15 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Row velocity and mode that solve the law for a row alone.
 
+    Each round takes the terms that are not known to sit at a bound as linear, and solves: at that velocity u' the true
+    sum of the terms is below or above the linear one. If below, then so is the true root, u* <= u', for both sums fall
+    with u and so does the rest of the law; terms that are above their upper bound at u' are then so at u*, for they
+    fall too, and are put there for good. If above, the same holds with the signs turned. Neither rules out an earlier
+    finding: at u' the terms put at a bound so far still are at it. With b the last u' that was found too high, every
+    later sum of pieces is at most the true sum at b (those at a bound agree with it there, those still linear are
+    within it or below), so its root stays at or below b; and likewise for those too low. So every round but the last
+    puts one term more at its bound, for good, and n terms take at most n + 1 rounds.
+
     Args:
         law: the totals.
         free_velocity: row velocity without this row's own impulse.
@@ -105,24 +145,35 @@ def solve_row(
         u with ``u = free_velocity + response p`` and p on the law, and the mode; unique, for the law falls with u.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
-    servo: Array | float = 0.0
-    servo_slope: Array | float = 0.0
-    if law.clamped is not None:
-        servo, servo_slope, most = law.servo_impulse[:, at], law.servo_slope[:, at], law.servo_most[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
-    args = free_velocity, response, friction
-    velocity, contact = _with_friction(impulse + servo, slope + servo_slope, *args)
-    clamp: Array = np.zeros((), np.int32)
-    if law.clamped is not None:
-        effort = servo - servo_slope * np.clip(velocity, lower, upper)
-        for sign, code in ((1.0, CLAMP_UP), (-1.0, CLAMP_DOWN)):
-            beyond = sign * effort > most
-            other, other_contact = _with_friction(impulse + sign * most, slope, *args)
-            velocity = np.where(beyond, other, velocity)
-            contact = np.where(beyond, other_contact, contact)
-            clamp = np.where(beyond, code, clamp)
+    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.most[:, at]) for t in law.terms]
+    clamp = np.zeros(impulse.shape, np.int64)
+    for _ in range(len(terms) + 1):
+        clamped_impulse, clamped_slope = clamped_part(terms, clamp)
+        velocity, contact = _with_friction(
+            impulse + clamped_impulse, slope + clamped_slope, free_velocity, response, friction
+        )
+        found = _found_clamps(terms, clamp, np.clip(velocity, lower, upper))
+        if not found.any():
+            break
+        clamp |= found
     contact = np.where(velocity < lower, AT_LOWER, np.where(velocity > upper, AT_UPPER, contact))
     return np.clip(velocity, lower, upper), (contact + clamp).astype(np.int32)
+
+
+def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
+    """Terms still linear that are at a bound where the law is solved, as bits, from its solution with linear terms."""
+    up, down = np.zeros_like(clamp), np.zeros_like(clamp)
+    excess: Array | float = 0.0
+    for number, term in enumerate(terms):
+        effort = term.impulse - term.slope * velocity
+        linear = clamp_of(clamp, number) == 0
+        above, below = linear & (effort > term.most), linear & (-effort > term.most)
+        up |= np.where(above, CLAMP_UP << 2 * number, 0)
+        down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
+        excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
+    # The linear sum is above or below the true one, or is it.
+    return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
 
 
 def _with_friction(

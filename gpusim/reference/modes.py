@@ -3,7 +3,8 @@
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER; FREE stands
 for the middle three where there is no friction. A piece leaves one variable open: loose ones the velocity, sticking and
 stopped ones the impulse. A row whose open variable has left its piece moves to the neighbor on that side, never
-further: the response of the row alone overestimates how far it flies once others let go too.
+further: the response of the row alone overestimates how far it flies once others let go too. Its clamped terms move in
+the same way, each by itself, between its lower bound, its slope and its upper bound.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from gpusim.reference.laws import (
     AT_UPPER,
     CLAMP_DOWN,
     CLAMP_UP,
+    CONTACT_BITS,
     FREE,
     SLIDE_DOWN,
     SLIDE_UP,
     STICK,
     AxisLaw,
+    clamp_of,
 )
 from gpusim.typing import Array
 
@@ -42,18 +45,28 @@ def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, r
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
-    contact, clamp = mode & 7, mode & 24
+    contact, clamps = mode & CONTACT_BITS, mode & ~CONTACT_BITS
     linear = law.impulse - law.slope * velocity
-    if law.clamped is not None:
-        effort = law.servo_impulse - law.servo_slope * velocity
-        most = law.servo_most
-        linear = linear + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, most, -most))
-        clamp = _next_clamp(clamp, effort, most, slack)
+    given: Array | float = 0.0
+    for number, term in enumerate(law.terms):
+        clamp, effort = clamp_of(mode, number), term.impulse - term.slope * velocity
+        given = given + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, term.most, -term.most))
+        clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
     # What friction and stops give.
-    rest = impulse - linear
-    contact = _next_loose(law, contact, velocity, dead)
-    contact = _next_held(law, contact, mode & 7, rest, slack, dead)
-    return (contact + clamp).astype(mode.dtype)
+    rest = impulse - (linear + given)
+    new = _next_loose(law, contact, velocity, dead)
+    new = _next_held(law, new, contact, rest, slack, dead)
+    return (new + clamps).astype(mode.dtype)
+
+
+def first_move(mode: int, wanted: int) -> int:
+    """The mode after the first of a row's moves alone: that of its piece, else of the clamped term of least number."""
+    part, differs = CONTACT_BITS, mode ^ wanted
+    if not differs & part:
+        part = CLAMP_UP | CLAMP_DOWN
+        while not differs & part:
+            part <<= 2
+    return (mode & ~part) | (wanted & part)
 
 
 def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array:

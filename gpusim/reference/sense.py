@@ -19,10 +19,9 @@ def _shares(w: Work) -> None:
     w.shares = {}
     for name, (group, impulse, slope) in law.shares.items():
         w.shares[name] = (impulse - slope * w.axis_velocity_next[:, group.axis]) / kick
-    if law.clamped is not None:
-        group, impulse, slope, most = law.clamped
+    for name, (group, _, (impulse, slope, most)) in law.clamped.items():
         effort = impulse - slope * w.axis_velocity_next[:, group.axis]
-        w.shares[group.type.name] = w.shares[group.type.name] + np.clip(effort, -most, most) / kick
+        w.shares[name] = w.shares.get(name, 0.0) + np.clip(effort, -most, most) / kick
 
 
 def sense(w: Work) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from gpusim.model import contact_fields as at
 from gpusim.reference import colored_solve, contact_direct, contact_laws, contact_rows, direct_solve
 from gpusim.reference.drift import momentum_change
-from gpusim.reference.laws import AT_LOWER, AT_UPPER
+from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -51,7 +51,7 @@ def _find_axis_impacts(w: Work) -> Array:
     if not w.bounces or not w.topology.axis_row.size:
         return none
     restitution = w.broadcast(w.parameters["limit_restitution"]).astype(w.real)
-    law, contact = w.law, w.mode & 7
+    law, contact = w.law, w.mode & CONTACT_BITS
     # The acceleration without the limit is that of the last substep: the kick alone knows nothing of the joints.
     running = w.h_prev > 0.0
     pull = (w.axis_velocity - w.axis_velocity_old) / np.where(running, w.h_prev, w.real.type(1))

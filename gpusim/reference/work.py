@@ -9,6 +9,7 @@ import numpy as np
 from gpusim.actuators.base import BEFORE_LAST, LAST, NEXT, Group
 from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
+from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters
 from gpusim.model.state import State
@@ -60,6 +61,7 @@ class Work:
         self.contacts = contact_work(model, worlds, config, self.real)
         self.pair_tables = PairTables(model.contact)
         self.touch: Any = None  # ContactRows of the substep (manifolds.py); None where nothing touches
+        self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)
         self.curved = any(g.type.curved for g in self.groups.values())
         self.refresh_parameters()
 
@@ -137,8 +139,16 @@ class Work:
         self.law.shares[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Share ``clamp(Ps - Ds u, -S, S)``."""
-        self.law.clamped = (group, self.broadcast(impulse), self.broadcast(slope), self.broadcast(most))
+        """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit.
+
+        Raises:
+            ModelError: the kind does not say that it is ``clamped``.
+        """
+        if group.clamp_place is None:
+            kind = f"actuator kind '{group.type.name}'"
+            raise validate.fail(kind, "adds a clamped term and does not declare it", "set clamped = True in its class")
+        values = self.broadcast(impulse), self.broadcast(slope), self.broadcast(most)
+        self.law.clamped[group.type.name] = (group, group.clamp_place, values)
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Dry friction of a group, N."""

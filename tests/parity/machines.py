@@ -172,7 +172,6 @@ class _Maker:
             self.b.add_dc_motor(
                 joint, 0.3, 300.0, 0.02, lag, gear_ratio=float(rng.uniform(5, 20)), axis=axis, label=f"m{k}"
             )  # fmt: skip
-        # A coordinate takes one servo with an effort limit.
         limited = rng.permutation(len(self.coordinates))
         for k, limit in enumerate((0.5, np.inf, 0.2)[: 1 + len(self.coordinates)]):
             joint, axis = self._coordinate() if k == 1 else self.coordinates[limited[k // 2]]
@@ -180,8 +179,17 @@ class _Maker:
             self.b.add_servo(
                 joint, mode, stiffness=50.0, damping=3.0, effort_limit=limit, target=0.05, axis=axis, label=f"servo{k}"
             )  # fmt: skip
+        if self.seed % 3 == 0:
+            self._servos_together(*self.coordinates[limited[0]])
         joint, axis = self._coordinate()
         self.b.add_torsion_spring(joint, 20.0, 0.3, 0.1, axis, label="torsion")
+
+    def _servos_together(self, joint: int, axis: int) -> None:
+        """Two more servos with limits of their own on a coordinate that has one."""
+        for k, (limit, target) in enumerate(((0.05, -0.2), (3.0, 0.1))):
+            self.b.add_servo(
+                joint, stiffness=80.0, damping=1.0, effort_limit=limit, target=target, axis=axis, label=f"together{k}"
+            )
 
     def _coordinate(self) -> tuple[int, int]:
         return self.coordinates[int(self.rng.integers(0, len(self.coordinates)))]

@@ -124,11 +124,14 @@ class Reference:
 
     def law(self) -> dict[str, Made]:
         """Totals of the law, the actuators' shares and their numbers."""
-        law, zero = self.w.law, np.zeros_like(self.w.law.impulse)
-        clamped = law.clamped is not None
+        law = self.w.law
         made: dict[str, Made] = {"law_impulse": (law.impulse, None), "law_slope": (law.slope, None)}
-        for name in ("servo_impulse", "servo_slope", "servo_most"):
-            made[name] = (getattr(law, name) if clamped else zero, None)
+        groups = [g for g in self.sim.state.groups if g.clamp_place is not None]
+        # Terms stand axis by axis; where none has a limit now, the reference has none.
+        places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_place, strict=True))
+        for name in ("impulse", "slope", "most"):
+            columns = [getattr(law.terms[p], name)[:, a] if law.terms else np.zeros(self.n) for a, p in places]
+            made[f"servo_{name}"] = (np.array(columns).reshape(-1, self.n).T.astype(law.impulse.dtype), None)
         made["share"] = self._shares()
         return made | self._scratch()
 
@@ -140,9 +143,8 @@ class Reference:
             _, impulse, slope = law.shares[kind.name]
             own = np.zeros((self.n, impulse.shape[1], 8))
             own[..., 0], own[..., 1] = impulse, slope
-            if law.clamped is not None and law.clamped[0].type is kind:
-                for k in range(3):
-                    own[..., 2 + k] = law.clamped[1 + k]
+            if kind.name in law.clamped:
+                own[..., 2:5] = np.stack(law.clamped[kind.name][2], axis=-1)
             columns.append(own)
         # Friction and stops of a share go into law_friction and the velocity bounds at once.
         mask = np.broadcast_to(np.arange(8) < 5, (sum(c.shape[1] for c in columns), 8))

@@ -23,8 +23,6 @@ from gpusim.joints.base import register as register_joint
 from gpusim.joints.fixed import Fixed
 from gpusim.model.specs import JointSpec
 
-ALLOWED = {("model/finalize.py", "servo")}
-"""One effort limit for each coordinate."""
 PACKAGE = Path(gpusim.__file__).parent
 OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers")
 """Pictures; models; kernels; and URDF's joints and geometry, which are kinds of another format."""
@@ -63,7 +61,7 @@ def test_nobody_asks_for_a_kind_by_name() -> None:
         own = {name for name, files in home.items() if str(file) in files}
         asked = asked_by_name(file.read_text(encoding="utf-8"), set(home) - own)
         path = file.relative_to(PACKAGE).as_posix()
-        found += [f"{path}:{line}: {name}" for line, name in asked if (path, name) not in ALLOWED]
+        found += [f"{path}:{line}: {name}" for line, name in asked]
     assert not found, "declare it on the kind:\n" + "\n".join(found)
 
 
