@@ -158,9 +158,7 @@ def test_a_valve_that_opens_within_a_step_gives_the_supply_pressure_at_once(back
     The chord of the supply edge grows a hundredfold within the solve, and the compliance of the row with it.
     """
     volumes = {"volume_a": 2e-4, "volume_b": 1.2e-3 * 0.5 + 2e-4}
-    sim = simulate(
-        lift(5000.0, 0.02, valve_order=1, valve_time_constant=1e-4, **volumes), dt=1e-2, backend=backend
-    )
+    sim = simulate(lift(5000.0, 0.02, valve_order=1, valve_time_constant=1e-4, **volumes), dt=1e-2, backend=backend)
     sim.control["lift"] = 1.0
     acceleration = (2e-3 * 1.6e7 - 1.2e-3 * 1e5) / 5000.0 - G
     for step in (1, 2, 3):
