@@ -23,7 +23,7 @@ def _record(scene: Scene, steps: int, backend: str, stride: int = STRIDE) -> Rec
     sim = gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
     times: list[float] = []
     samples: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
-    for step in range(0, steps + 1, stride):
+    for _sample in range(0, steps + 1, stride):
         times.append(sim.time)
         for name, values in samples.items():
             values.append(np.array(sim.read(name, numpy=True)))
