@@ -55,11 +55,11 @@ MUTANTS = (
         ("cuda_kernels/settle.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
     Mutant("no conjugate gradients", (
-        ("gpusim/reference/contact_course.py", "np.where(square < self._before, square", "np.where(square < 0.0, square"),
+        ("gpusim/reference/contact_course.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
         ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
     ), "tests/unit/contact/test_sweeps.py", "robot and native"),
     Mutant("manifolds colored in the order of the list", (
-        ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = (1 << bits) - 1\n"),
+        ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
     ), "tests/unit/contact/test_coloring.py", "neighbors"),
     Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
            "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),
@@ -108,7 +108,7 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
 
 
 def judge(copy: Path, mutant: Mutant) -> str:
-    """"killed", "SURVIVED", or why it could not be tried; the copy is as before afterwards."""
+    """Whether it is killed, or SURVIVED, or why it could not be tried; the copy is as before afterwards."""
     if code := run_tests(copy, mutant):
         return f"NOT TRIED: its tests end with {code} without it"
     try:
