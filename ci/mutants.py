@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant("no conjugate gradients", (
         ("gpusim/reference/contact_course.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
         ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
-    ), "tests/unit/contact/test_sweeps.py", "robot and native"),
+    ), "tests/unit/contact/test_sweeps.py", "tower"),
     Mutant("manifolds colored in the order of the list", (
         ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
     ), "tests/unit/contact/test_coloring.py", "neighbors"),

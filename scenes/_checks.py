@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gpusim.scene import Check
 
@@ -32,6 +33,6 @@ def at(run: Recording, signal: str, time: float) -> np.ndarray:
     return sample
 
 
-def near(values: np.ndarray, expected: np.ndarray | float, most: float) -> bool:
+def near(values: ArrayLike, expected: ArrayLike, most: float) -> bool:
     """Whether no value is off by more than ``most``."""
-    return bool(np.all(np.abs(values - expected) <= most))
+    return bool(np.all(np.abs(np.subtract(values, expected)) <= most))
