@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from gpusim.reference.collide.shape import (
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,

@@ -9,9 +9,9 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.collide import collide
-from gpusim.reference.collide.convex import convex_convex
-from gpusim.reference.collide.shape import (
+from tests.unit.collide.kernels import collide
+from tests.unit.collide.kernels import convex_convex
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -24,7 +24,7 @@ from gpusim.reference.collide.shape import (
     core_radius,
     make_shape,
 )
-from gpusim.reference.collide.support import support
+from tests.unit.collide.kernels import support
 from gpusim.typing import Array
 from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface

@@ -14,9 +14,9 @@ import pytest
 from gpusim import Contacts, ModelBuilder, ModelError, Simulation
 from gpusim.contact.constants import FLIGHT
 from gpusim.reference.collide import boxes, convex, height_field, planes, smooth, spheres
-from gpusim.reference.collide.collide import collide
+from tests.unit.collide.kernels import collide
 from gpusim.reference.collide.pairs import take_shape
-from gpusim.reference.collide.shape import Shape
+from tests.unit.collide.record import Shape
 from gpusim.typing import Array
 
 from .every_pair import DT, FAR, FIXED, GAPS, KINDS, NEAR, OVERLAPPING, PAIRS, PUSH_SPEED, Case, build, simulation

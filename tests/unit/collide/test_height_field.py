@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.height_field import height_field_convex, height_field_manifolds
-from gpusim.reference.collide.shape import (
+from tests.unit.collide.kernels import height_field_convex, height_field_manifolds
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -164,10 +164,9 @@ def test_a_box_lies_on_a_ridge_and_on_peaks() -> None:
 
 
 def manifolds(f: Shape, s: Shape, margin: float = 0.02) -> tuple[int, Array, Array, Array]:
-    count = np.zeros(3, dtype=np.int64)
-    normal, a, b = np.zeros((3, 3)), np.zeros((3, 4, 3)), np.zeros((3, 4, 3))
-    n = height_field_manifolds(f, s, margin, 3, count, normal, a, b, np.zeros((3, 4), dtype=np.int64))
-    return n, normal[:n], a[:n, 0], b[:n, 0]
+    found = height_field_manifolds(f, s, margin, 3)
+    normal, a, b = (np.array([m[i] for m in found]) for i in (0, 1, 2))
+    return len(found), normal, a[:, 0], b[:, 0]
 
 
 def test_a_ball_in_a_groove_touches_both_sides() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.planes import plane_convex
-from gpusim.reference.collide.shape import (
+from tests.unit.collide.kernels import plane_convex
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,

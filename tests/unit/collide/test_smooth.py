@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.shape import SHAPE_ELLIPSOID, SHAPE_SPHERE, SHAPE_SUPERELLIPSOID, Shape, make_shape
-from gpusim.reference.collide.smooth import smooth_smooth
+from tests.unit.collide.record import SHAPE_ELLIPSOID, SHAPE_SPHERE, SHAPE_SUPERELLIPSOID, Shape, make_shape
+from tests.unit.collide.kernels import smooth_smooth
 from gpusim.typing import Array
 from tests.unit.collide.pairs import Contact, moved, random_turn, touch
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from gpusim.reference.collide import spheres
-from gpusim.reference.collide.shape import (
+from tests.unit.collide import kernels as spheres
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
