@@ -156,7 +156,7 @@ class NumpyBackend:
         """Stages collide and color."""
         if self.work.contacts is None:
             return
-        # Its loops take numba, which models without contacts need not load.
+        # It takes numba and scipy.spatial, which models without contacts need not load.
         from gpusim.reference import collide_stage
 
         collide_stage.collide(self.work, step_time)

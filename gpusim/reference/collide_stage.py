@@ -1,6 +1,6 @@
 """Stages collide and color, once a step: close pairs of shapes, the points where they touch, their order of solving.
 
-Imported where a model has places for pairs only: the loops over pairs are compiled by numba.
+Imported where a model has places for pairs only: it loads numba and scipy.spatial.
 """
 
 from __future__ import annotations

@@ -15,10 +15,9 @@ import numpy as np
 
 from gpusim.geometry.base import Faces
 from gpusim.reference.collide.manifolds import (
-    MISSED,
-    MISSED_RIM,
     NEAREST,
     SLACK,
+    TIE,
     Loop,
     Manifold,
     _heights,
@@ -26,12 +25,11 @@ from gpusim.reference.collide.manifolds import (
     distinct,
     manifold,
     mixed,
-    plane_axes,
     sides,
     spanning,
     unique,
 )
-from gpusim.reference.collide.separation import Pair, Posed, approach
+from gpusim.reference.collide.separation import Pair, Posed, approach, plane_axes
 from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
@@ -61,8 +59,7 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
     gap = (corners - center) @ n - radius
     near = gap <= margin
     corners, gap, ids = corners[near], gap[near], [i for i, kept in zip(ids, near, strict=True) if kept]
-    missed = (MISSED_RIM if b.shape.rim else MISSED) * b.shape.extent
-    if not len(gap) or gap.min() > least[0] + missed:
+    if not len(gap) or gap.min() > least[0] + b.shape.missed * b.shape.extent:
         corners, gap, ids = np.concatenate([corners, lowest]), np.concatenate([gap, least]), [*ids, NEAREST]
     chosen = spanning((corners - b.center) @ plane_axes(n).T, gap)
     on_b = corners[chosen] - radius * n
@@ -146,7 +143,7 @@ class Field:
             return True
         low, high = t.corner[:, :2].min(axis=0), t.corner[:, :2].max(axis=0)
         space = 0.5 * self._spacing
-        fall = min(float(o.height(o.corner).min()) for o in [t])
+        fall = 0.0
         for o in self.triangles(low - space, high + space):
             fall = min(fall, float(t.height(o.corner).min()))
         return fall < -1e-6 * float(self._spacing.sum())
@@ -173,7 +170,7 @@ def on_height_field(field: HeightField, center: Array, turn: Array, b: Posed, ma
     deepest = min(found, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in found if x.own), default=np.inf)
-    if level <= deepest.gap + MISSED * size:
+    if level <= deepest.gap + TIE * size:
         deepest = next(x for x in found if x.own and x.gap == level)
     if b.shape.single:
         chosen = [deepest]
@@ -181,7 +178,7 @@ def on_height_field(field: HeightField, center: Array, turn: Array, b: Posed, ma
         near = [deepest, *(x for x in found if x.normal @ deepest.normal >= CONE)]
         near = sorted(near, key=lambda x: not x.own)
         near = [near[i] for i in distinct(np.array([x.place for x in near]), SAME * size)]
-        if not any(x.gap <= deepest.gap + MISSED * size for x in near):
+        if not any(x.gap <= deepest.gap + TIE * size for x in near):
             near.insert(0, deepest)
         place = np.array([x.place for x in near]) @ plane_axes(deepest.normal).T
         chosen = [near[i] for i in spanning(place, np.array([x.gap for x in near]))]
@@ -194,12 +191,19 @@ def on_height_field(field: HeightField, center: Array, turn: Array, b: Posed, ma
 def _all_points(ground: Field, body: Posed, margin: float) -> list[Found]:
     (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
     found: list[Found] = []
+    rims: list[tuple[float, Triangle]] = []
     for t in ground.triangles(low[:2] - margin, high[:2] + margin):
         if low[2] > t.corner[:, 2].max() + margin:
             continue
-        points, done = _over_triangle(ground, t, body, margin)
+        points, least = _over_triangle(ground, t, body, margin)
         found += points
-        if not done and ground.bulges(t):
+        if least < margin:
+            rims.append((least, t))
+    for least, t in rims:
+        # The rim cannot be nearer than the plane; where one point counts, only the deepest one matters.
+        if body.shape.single and found and least >= min(x.gap for x in found):
+            continue
+        if ground.bulges(t):
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())
             found += _on_ridges(ground, t, body, margin, depth)
     if not found:
@@ -213,13 +217,16 @@ def _all_points(ground: Field, body: Posed, margin: float) -> list[Found]:
     return found
 
 
-def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], bool]:
-    """Points of what the shape shows a triangle that lie over it; and whether nothing nearer can be at its rim."""
+def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
+    """Points of what the shape shows a triangle that lie over it, and the least gap that a point at its rim may have.
+
+    That is infinite where the face itself has the shape's nearest point, or where the shape is out of reach.
+    """
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
     if least > margin:
-        return [], True
+        return [], np.inf
     corners, ids = body.facing(-n)
     corners = corners[::-1] - radius * n  # counterclockwise from above
     ids = ids[::-1]
@@ -235,10 +242,11 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
         for i, (x, gap, feature) in enumerate(zip(places, t.height(places), loop.features(), strict=True)):
             if gap <= margin:
                 found.append(Found(x, n, float(gap), feature, loop.edge[i] in own and loop.edge[i - 1] in own))
-    over = t.beside(lowest) <= ground.inside
-    if over and not any(x.gap <= least + SLACK * body.shape.extent for x in found):
-        found.append(Found(lowest, n, least, NEAREST, False))
-    return found, over
+    if any(x.gap <= least + SLACK * body.shape.extent for x in found):
+        return found, np.inf
+    if t.beside(lowest) <= ground.inside:
+        return [*found, Found(lowest, n, least, NEAREST, False)], np.inf
+    return found, least
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:

@@ -18,10 +18,8 @@ SLACK = 1e-7
 """Of the extent: what is outside by less counts as inside, so that aligned edges do not flicker."""
 TIE = 1e-6
 """Of the extent: points that are told apart by less are told apart by their order."""
-MISSED = 1e-9
-"""Of the extent: by which the corners may miss the gap; more than that, and the nearest points join them."""
-MISSED_RIM = 1e-5
-"""The same with a cap, whose rim is round and its polygon not."""
+PASSING = 1e-5
+"""Of the extent: segments that miss the gap by more pass by each other."""
 PARALLEL_SINE = 0.02
 """Segments within 1.1 degrees of each other touch along a line, others in a point."""
 FEATURES = 65536
@@ -61,14 +59,6 @@ def mixed(*numbers: int) -> int:
     for number in numbers:
         total = (total * 40503 + number + 1) % 2147483647
     return total % FEATURES
-
-
-def plane_axes(n: Array) -> Array:
-    """Two unit vectors (2, 3) that make a right-handed frame with n."""
-    least = np.eye(3)[int(np.argmin(np.abs(n)))]
-    x = np.cross(least, n)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(n, x)])
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
@@ -136,7 +126,7 @@ def _first_most(value: Array, slack: float) -> int:
 
 def spanning(points: Array, gap: Array) -> Array:
     """Up to four of the points (n, 2): the deepest, the farthest from it, and the farthest to either side of both."""
-    if len(gap) <= 4:
+    if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
     first = _first_most(-gap, TIE * size)
@@ -156,13 +146,12 @@ def _heights(corners: Array, at: Array) -> Array:
     return heights
 
 
-def _facing(pair: Pair, n: Array, side: int) -> tuple[Array, Loop]:
+def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
     """What A (side 0) or B shows the other, in the frame (axes, n) about A's center; seen along n as a loop."""
-    shape, other = (pair.a, n) if side == 0 else (pair.b, -n)
-    corners, ids = shape.facing(other)
+    corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
-    frame = np.concatenate([plane_axes(n), n[None]])
+    frame = np.concatenate([found.axes, found.normal[None]])
     count = len(ids)
     edges = [mixed(side, ids[i], ids[(i + 1) % count]) for i in range(count)]
     corners = (corners - pair.a.center) @ frame.T
@@ -175,8 +164,8 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     Points with a gap above ``limit`` are left out.
     """
     n, slack = found.normal, SLACK * pair.extent
-    (p, loop_a), (q, loop_b) = _facing(pair, n, 0), _facing(pair, n, 1)
-    nearest = plane_axes(n) @ (0.5 * (found.on_a + found.on_b) - pair.a.center)
+    (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
+    nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)
     feature = mixed(loop_a.edge[0], loop_b.edge[0])
     single = [loop.corner[0] for loop in (loop_a, loop_b) if len(loop.edge) == 1]
     if single:
@@ -191,9 +180,8 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     kept = distinct(both.corner, slack)
     kept = kept[gap[kept] <= limit]
     place, gap, features = both.corner[kept], gap[kept], [both.features()[i] for i in kept]
-    rim = pair.a.shape.rim or pair.b.shape.rim
-    missed = (MISSED_RIM if rim else MISSED) * pair.extent
-    if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + MISSED_RIM * pair.extent):
+    missed = max(pair.a.shape.missed, pair.b.shape.missed) * pair.extent
+    if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + PASSING * pair.extent):
         return nearest[None], np.array([found.gap]), [feature]  # they only pass by each other
     if not len(gap) or gap.min() > found.gap + missed:
         place, gap, features = np.vstack([place, nearest]), np.append(gap, found.gap), [*features, NEAREST]
@@ -207,13 +195,13 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
         place, gap, features = place[:1], gap[:1], features[:1]
     chosen = spanning(place, gap)
     place, gap, n = place[chosen], gap[chosen], found.normal
-    on_a = pair.a.center + place @ plane_axes(n) + np.outer(_heights_of_a(pair, found, place, gap), n)
+    on_a = pair.a.center + place @ found.axes + np.outer(_heights_of_a(pair, found, place, gap), n)
     return Manifold(n, on_a, on_a + np.outer(gap, n), unique([features[i] for i in chosen]))
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
     """How far A reaches along the normal, from its center, at the places of contact points."""
-    p, _ = _facing(pair, found.normal, 0)
+    p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius
     return np.full(len(gap), (pair.a.support(found.normal[None])[0] - pair.a.center) @ found.normal) + pair.a.shape.radius

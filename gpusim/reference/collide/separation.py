@@ -12,7 +12,9 @@ where it is well conditioned.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -23,11 +25,13 @@ from gpusim.typing import Array
 
 TOUCHING = 1e-8
 """Of the extent: cores that are nearer have no direction between them."""
-ACCURACY = 1e-11
-"""Of the extent: of the depth."""
+ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
+"""Of the extent: of the depth from flat faces, and of curved shapes before their normal is sharpened."""
 APART = 0.01
 """Of the extent: how far shapes are put apart for an exact normal."""
-STEPS, ROUNDS, POLISHES = 100, 60, 5
+SAME = 1e-6
+"""A turn of the normal (rad) that is not worth another step."""
+STEPS, ROUNDS, POLISHES = 100, 60, 4
 TOGETHER = 8
 """Faces of the hull that grow at once."""
 _GRID = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
@@ -37,6 +41,9 @@ _TRIANGLES = [
     np.array(t) for t in ([[0, 0, 0]], [[0, 1, 1]], [[0, 1, 2]], [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+# Normals around a guess, farther and farther away, in its frame.
+_AROUND = np.array([s * np.array([x, y, 0.0]) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
 @dataclass
@@ -94,6 +101,23 @@ class Approach:
     on_a: Array
     on_b: Array
 
+    @cached_property
+    def axes(self) -> Array:
+        """Two unit vectors (2, 3) that make a right-handed frame with the normal."""
+        return plane_axes(self.normal)
+
+
+def plane_axes(n: Array) -> Array:
+    """Two unit vectors (2, 3) that make a right-handed frame with n."""
+    x, y, z = (float(v) for v in n)
+    if abs(z) < 0.6:
+        length = math.hypot(x, y)
+        first = np.array([-y / length, x / length, 0.0])
+    else:
+        length = math.hypot(y, z)
+        first = np.array([0.0, -z / length, y / length])
+    return np.stack([first, _cross(n, first)])
+
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
     """What holds for the pair, None where it is farther apart than ``margin``; and a guess for the next time.
@@ -127,7 +151,7 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
     """
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
-    before = np.inf
+    before, most_reached, normal = np.inf, -np.inf, guess
     for _ in range(STEPS):
         v = weight @ (on_b - on_a)
         length = float(np.linalg.norm(v))
@@ -138,7 +162,9 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         reached = float(n @ (q - p)[0])
         if reached > most:
             return None, n
-        if length - reached <= 1e-15 * pair.extent or length >= before:
+        if reached > most_reached:
+            most_reached, normal = reached, n
+        if length - most_reached <= 1e-15 * pair.extent or length >= before:
             break
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
@@ -150,8 +176,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         best = int(np.argmin(square))
         kept = share[best] > 0.0
         on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
-    gap = float(pair.separation(n[None])[0])
-    return Approach(n, gap, weight @ on_a, weight @ on_b), None
+    # The distance converges sooner than its direction, of which the best one seen is taken.
+    return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
@@ -160,14 +186,15 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
     Args:
         t: corners of n triangles (n, 3, 3), which may be segments or points.
     """
-    after, last = np.roll(t, -1, axis=1), np.roll(t, -2, axis=1)
+    after = t[:, _NEXT]
     edge = after - t
-    normal = np.cross(edge[:, 0], edge[:, 1])
+    normal = _cross(edge[:, 0], edge[:, 1])
     square = np.vecdot(normal, normal)[:, None]
     size = np.vecdot(edge, edge).max(axis=1, keepdims=True)
-    inner = np.vecdot(np.cross(after, last), normal[:, None])
+    inner = np.vecdot(_cross(after, edge[:, _NEXT]), normal[:, None])
     inside = (square > 1e-28 * size * size) & np.all(inner >= 0.0, axis=1, keepdims=True)
-    inner = inner / np.where(square > 0.0, square, 1.0)
+    total = inner.sum(axis=1, keepdims=True)
+    inner = inner / np.where(total > 0.0, total, 1.0)
     length = np.vecdot(edge, edge)
     along = np.clip(-np.vecdot(t, edge) / np.where(length > 0.0, length, 1.0), 0.0, 1.0)
     point = t + along[..., None] * edge
@@ -181,10 +208,16 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
     return share, np.vecdot(place, place)
 
 
+def _cross(a: Array, b: Array) -> Array:
+    """As np.cross of vectors (..., 3), which takes much longer for a few."""
+    product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    return product
+
+
 def _holds_origin(corners: Array) -> bool:
     """Whether a tetrahedron (4, 3) holds the origin: it lies on the inner side of all four faces."""
     t = corners[_TRIANGLES[3]]
-    normal = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
+    normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
     return bool(np.all(-np.vecdot(normal, t[:, 0]) * inner > 0.0))
 
@@ -195,8 +228,12 @@ def deepest(pair: Pair, guess: Array) -> Approach:
     C of two cores without a volume is flat, so those are taken with their radii.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
-    on_a, on_b = pair.support(np.concatenate([_GRID, guess[None]]))
-    accuracy = ACCURACY * pair.extent
+    frame = np.concatenate([plane_axes(guess), guess[None]])
+    near = guess + _AROUND @ frame
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    on_a, on_b = pair.support(np.concatenate([_GRID, guess[None], near]))
+    curved = pair.inflated or not (pair.a.shape.flat and pair.b.shape.flat)
+    accuracy = (ACCURACY_CURVED if curved else ACCURACY) * pair.extent
     for _ in range(ROUNDS):
         hull = _hull(on_b - on_a, pair.extent)
         depth = -hull.equations[:, 3]
@@ -243,6 +280,6 @@ def sharpened(pair: Pair, found: Approach) -> Approach:
         if gap < found.gap - 1e-12 * pair.extent:
             break
         found = better
-        if turn < 1e-9:
+        if turn < SAME:
             break
     return found

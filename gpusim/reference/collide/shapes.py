@@ -54,6 +54,11 @@ class Convex:
     def radius(self) -> float:
         return 0.0
 
+    @property
+    def missed(self) -> float:
+        """Of the extent: by how much the corners that it shows may miss the point that is nearest."""
+        return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
+
     def support(self, d: Array) -> Array:
         """The points of the core farthest along directions (n, 3) of any length, (n, 3)."""
         raise NotImplementedError
