@@ -192,7 +192,8 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
     """Up to four contact points with a gap of ``margin`` (m) at most."""
     place, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
-        place, gap, features = place[:1], gap[:1], features[:1]
+        # The middle of what touches: a wheel on its side is as near all around.
+        place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
     chosen = spanning(place, gap)
     place, gap, n = place[chosen], gap[chosen], found.normal
     on_a = pair.a.center + place @ found.axes + np.outer(_heights_of_a(pair, found, place, gap), n)

@@ -218,6 +218,7 @@ class Superellipsoid(Convex):
 class Wheel(Convex):
     solid = False
     single = True
+    rim = True
 
     @property
     def radius(self) -> float:
@@ -225,6 +226,11 @@ class Wheel(Convex):
 
     def support(self, d: Array) -> Array:
         return _rim(d, self.size[0] - self.size[1])
+
+    def facing(self, d: Array) -> Facing:
+        if abs(d[2]) >= FACE_COSINE:
+            return _cap(d, self.size[0] - self.size[1], 0.0)
+        return super().facing(d)
 
 
 @dataclass

@@ -11,11 +11,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gpusim.backends.compile import build_native
+from gpusim.reference import contact_follow, narrow_phase
 from gpusim.typing import Array
 
-from .record import FACE_CORNERS, Shape
+from .record import FACE_CORNERS, Shape, of_reference
 
 UNGUESSED = (
     "plane_convex", "sphere_sphere", "sphere_capsule", "sphere_box", "sphere_cylinder", "sphere_cone",
@@ -118,6 +120,22 @@ def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> 
     given = ctypes.byref(_given(field)), ctypes.byref(_given(b)), ctypes.c_double(margin)
     found = library().test_manifolds(*given, most, out)
     return [m.points(m.count) for m in out[:found]]
+
+
+def meet_all(shapes, position, rotation, world, pair, margin, guess, count, normal, points_a, points_b, feature) -> None:  # noqa: ANN001
+    """As that of gpusim/reference/collide/pairs.py, by the kernels."""
+    for n, (w, shape) in enumerate(zip(world, pair, strict=True)):
+        a, b = (of_reference(shapes[i], position[w, i], rotation[w, i]) for i in shape)
+        found, normal[n], on_a, on_b, ids = collide(a, b, margin[n], guess[n])
+        count[n] = found
+        points_a[n, :found], points_b[n, :found], feature[n, :found] = on_a, on_b, ids
+
+
+@pytest.fixture
+def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference is given the kernels' manifolds, so that all that follows must be the same to rounding."""
+    monkeypatch.setattr(narrow_phase, "meet_all", meet_all)
+    monkeypatch.setattr(contact_follow, "meet_all", meet_all)
 
 
 def support(s: Shape, direction: Array, point: Array) -> int:

@@ -58,6 +58,23 @@ class Shape(NamedTuple):
         return reference.make_shape(self.kind, self.size, self.points, faces)
 
 
+def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
+    """A shape of the reference in a pose."""
+    names = {reference.HalfSpace: "plane", reference.Polytope: "hull", reference.HeightField: "height_field"}
+    kind = shape_type(names.get(type(s), type(s).__name__.lower())).number
+    posed = make_shape(kind, s.size, center, turn)
+    if isinstance(s, reference.HeightField):
+        return posed._replace(points=np.ascontiguousarray(s.heights).reshape(-1))
+    if kind != SHAPE_HULL:
+        return posed
+    return posed._replace(
+        points=s.vertices.reshape(-1),
+        face_first=s.faces.first.astype(np.int32),
+        face_vertex=s.faces.vertex.astype(np.int32),
+        face_normal=np.ascontiguousarray(s.faces.normal).reshape(-1),
+    )
+
+
 def core_radius(s: Shape) -> float:
     """By how much the core is inflated, m."""
     place = {SHAPE_SPHERE: 0, SHAPE_CAPSULE: 0, SHAPE_WHEEL: 1}.get(s.kind)

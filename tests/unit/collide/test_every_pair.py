@@ -22,7 +22,7 @@ from .record import Shape
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "contacts.md"
 KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
-SETTLED = {"native": 60, "numpy": 20}
+SETTLED = {"native": 60, "numpy": 36}
 """Steps: half a second, and what it takes at least."""
 GAP_ERROR = 1e-7
 """m; of all pairs, superellipsoids on flat faces are the worst (3e-8), most others are right to 1e-12."""
