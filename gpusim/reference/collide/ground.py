@@ -49,7 +49,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Contact points of a half space (A) with a convex shape: the corners that face it; None farther than ``margin``."""
+    """Contact points of a half space (A) with a convex shape: the corners that face it; None beyond ``margin``."""
     n, radius = turn[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     least = (lowest - center) @ n - radius
@@ -133,9 +133,10 @@ class Field:
 
     def has_normal(self, x: Array, n: Array) -> bool:
         """Whether the surface falls away on all sides of a point of it, seen along n."""
-        for t in self.around(x, 1e-6 * float(self._spacing.sum())):
+        space = 1e-6 * float(self._spacing.sum())
+        for t in self.around(x, space):
             to = t.corner - x
-            if np.any(to @ n > LEAN * np.linalg.norm(to, axis=1)):
+            if np.any(to @ n > LEAN * np.linalg.norm(to, axis=1) + LEAN * space):
                 return False
         return True
 
@@ -211,7 +212,7 @@ def _all_points(ground: Field, body: Posed, margin: float) -> list[Found]:
             found += _on_ridges(ground, t, body, margin, depth)
     if not found:
         # Below the surface, its lowest points under triangles that it does not reach: out of the one over it.
-        lowest = body.support(np.array([[0.0, 0.0, -1.0]]))[0]
+        lowest = body.support(np.array([[0.0, 0.0, -1.0]]))[0] - [0.0, 0.0, body.shape.radius]
         for x in (lowest, body.center):
             for t in ground.around(x, 0.0):
                 if t.height(x) < 0.0:
@@ -240,15 +241,17 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
         if not loop.edge:
             break
     found = []
-    if loop.edge:
+    if loop.edge and len(ids) > 1:
         places = np.column_stack([loop.corner, _heights(corners, loop.corner)])
         for i, (x, gap, feature) in enumerate(zip(places, t.height(places), loop.features(), strict=True)):
             if gap <= margin:
                 found.append(Found(x, n, float(gap), feature, loop.edge[i] in own and loop.edge[i - 1] in own))
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
-    if t.beside(lowest) <= ground.inside:
-        return [*found, Found(lowest, n, least, NEAREST, False)], np.inf
+    # Of a point above the ground the foot on the triangle counts, of one below it what is straight over it.
+    if t.beside(lowest - max(least, 0.0) * n) <= ground.inside:
+        feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
+        return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
     return found, least
 
 

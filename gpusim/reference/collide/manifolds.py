@@ -81,7 +81,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Lines around a loop: a point, the outward unit normal, the edge's number; of a segment those square to its ends."""
+    """Lines around a loop: a point, outward unit normal, the edge's number; of a segment those square to its ends."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -163,7 +163,7 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
 
     Points with a gap above ``limit`` are left out.
     """
-    n, slack = found.normal, SLACK * pair.extent
+    slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
     nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)
     feature = mixed(loop_a.edge[0], loop_b.edge[0])
@@ -205,7 +205,8 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius
-    return np.full(len(gap), (pair.a.support(found.normal[None])[0] - pair.a.center) @ found.normal) + pair.a.shape.radius
+    farthest = pair.a.support(found.normal[None])[0] - pair.a.center
+    return np.full(len(gap), farthest @ found.normal + pair.a.shape.radius)
 
 
 def unique(features: list[int]) -> list[int]:

@@ -43,7 +43,7 @@ _TRIANGLES = [
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 # Normals around a guess, farther and farther away, in its frame.
-_AROUND = np.array([s * np.array([x, y, 0.0]) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
+_AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
 @dataclass

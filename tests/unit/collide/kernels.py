@@ -122,7 +122,10 @@ def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> 
     return [m.points(m.count) for m in out[:found]]
 
 
-def meet_all(shapes, position, rotation, world, pair, margin, guess, count, normal, points_a, points_b, feature) -> None:  # noqa: ANN001
+def meet_all(
+    shapes: Any, position: Array, rotation: Array, world: Array, pair: Array, margin: Array, guess: Array, count: Array,
+    normal: Array, points_a: Array, points_b: Array, feature: Array,
+) -> None:  # fmt: skip
     """As that of gpusim/reference/collide/pairs.py, by the kernels."""
     for n, (w, shape) in enumerate(zip(world, pair, strict=True)):
         a, b = (of_reference(shapes[i], position[w, i], rotation[w, i]) for i in shape)

@@ -12,6 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from gpusim.typing import Array
 
+from .record import Shape
+
 
 @dataclass
 class Contact:

@@ -8,6 +8,8 @@ from functools import cache
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from gpusim.typing import Array
+from tests.unit.collide.pairs import random_turn
 from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
@@ -21,8 +23,6 @@ from tests.unit.collide.record import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import random_turn
 
 ROUND = (SHAPE_SPHERE, SHAPE_ELLIPSOID, SHAPE_SUPERELLIPSOID)
 CONVEX = (

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from gpusim.typing import Array
 from tests.unit.collide.kernels import height_field_convex, height_field_manifolds
+from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
 from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
@@ -21,8 +23,6 @@ from tests.unit.collide.record import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
 
 CORNERS = np.array([[x, y, z] for x in (-0.3, 0.3) for y in (-0.2, 0.2) for z in (-0.1, 0.1)])
 FACES = [(0, 2, 6, 4), (1, 5, 7, 3), (0, 4, 5, 1), (2, 3, 7, 6), (0, 1, 3, 2), (4, 6, 7, 5)]

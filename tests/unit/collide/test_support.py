@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpusim.typing import Array
+from tests.unit.collide.kernels import face_polygon, shape_bounds, support
+from tests.unit.collide.pairs import moved, random_turn, small_turn
 from tests.unit.collide.record import (
     FACE_CORNERS,
     SHAPE_BOX,
@@ -19,9 +22,6 @@ from tests.unit.collide.record import (
     core_radius,
     make_shape,
 )
-from tests.unit.collide.kernels import face_polygon, shape_bounds, support
-from gpusim.typing import Array
-from tests.unit.collide.pairs import moved, random_turn, small_turn
 from tests.unit.collide.shapes import CONVEX, CUBE, hull_shape, outside, random_shape, surface
 
 
