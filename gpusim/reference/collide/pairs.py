@@ -51,8 +51,8 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         guess: (3,) normal of the last time in the frame of A, in and out; it only saves time.
     """
     if not isinstance(b, Convex):
-        found = meet(b, pose_b, a, pose_a, margin, guess)
-        return found.swapped() if found else None
+        back = meet(b, pose_b, a, pose_a, margin, guess)
+        return back.swapped() if back else None
     body = Posed(b, *pose_b)
     if isinstance(a, HalfSpace):
         return on_half_space(*pose_a, body, margin)

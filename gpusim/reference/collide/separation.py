@@ -204,7 +204,7 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
     outer[row, best] = 1.0 - along[row, best]
     outer[row, (best + 1) % 3] = along[row, best]
     share = np.where(inside, inner, outer)
-    place = np.vecdot(share[..., None], t, axis=1)
+    place = np.einsum("nk,nkx->nx", share, t)
     return share, np.vecdot(place, place)
 
 

@@ -6,6 +6,7 @@ plane z = 0; all others are their own core. All functions of this file work in t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -252,7 +253,7 @@ class HeightField:
 
 
 Shape = Convex | HalfSpace | HeightField
-_SIMPLE = {
+_SIMPLE: dict[str, Callable[[Array], Shape]] = {
     "sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder, "cone": Cone, "ellipsoid": Ellipsoid,
     "superellipsoid": Superellipsoid, "wheel": Wheel, "plane": HalfSpace,
 }  # fmt: skip
@@ -274,8 +275,7 @@ def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
         return Box(size, _CORNERS * size[:3], _BOX_FACES)
     if kind == FIELD:
         return HeightField(size, points.reshape(int(size[1]), int(size[0])))
-    made: Shape = _MAKERS[kind](size)
-    return made
+    return _MAKERS[kind](size)
 
 
 def model_shapes(c: ContactTopology) -> list[Shape]:
