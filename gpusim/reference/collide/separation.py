@@ -169,7 +169,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        if len(corners) == 4 and _holds_origin(corners):
+        # A thin tetrahedron may seem to hold the origin by rounding, but not where a plane has parted the cores.
+        if len(corners) == 4 and most_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
         share, square = nearest_on_triangles(corners[used])

@@ -156,6 +156,15 @@ def beyond(points: Array, hull: Array) -> float:
     return float(np.linalg.norm(points - hull[i] - np.outer(share, along), axis=1).max())
 
 
+def test_thin_simplices_do_not_hide_a_gap() -> None:
+    """Two cones 15 cm apart, whose last simplex is so thin that it seems to hold the origin."""
+    rng = np.random.default_rng(777 + 1000 * SHAPE_CONE + SHAPE_CONE)
+    pairs = [random_pair((SHAPE_CONE,) * 2, rng, k % 3 == 0, SHALLOW[k % len(SHALLOW)]) for k in range(34)]
+    case = compared(*pairs[-1])
+    assert case.found is not None
+    assert case.found.gap == pytest.approx(0.150543028502, abs=1e-9)
+
+
 @each_pair
 def test_points_span_the_part_that_touches(kinds) -> None:
     many = 0
