@@ -154,7 +154,7 @@ class NumpyBackend:
         if name not in UNDERIVED:
             self.work.refresh_parameters()
 
-    # The stages, as in solver/schedule.py. Those of contacts have loops that take numba, which models without contacts
+    # The stages, as in solver/schedule.py. Those of contacts take numba and scipy.spatial, which models without contacts
     # need not load.
 
     def broad_phase(self) -> None:
