@@ -1,8 +1,8 @@
 // Fused launch: one block a world, all substeps in one kernel. On the CPU a block is one thread and worlds are spread
 // over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
 // work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; SENSE and POSE leave their work in the
-// slab of each world, for signals.
-#include "signals.cuh"
+// slab of each world.
+#include "observe.cuh"
 #include "step.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
@@ -69,16 +69,6 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
 #endif
 #endif
 
-// Signal ``what`` of element ``index`` in every world, ``width`` numbers each, from the slabs that SENSE or POSE left.
-GPUSIM_KERNEL void read_worlds(const Arguments* a, double* out, int what, int index, int width) {
-#if GPUSIM_GPU
-    const int first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
-#else
-    const int first = 0, stride = 1;
-#endif
-    for (int id = first; id < a->n_worlds; id += stride)
-        read_signal(make_world(a, 0.0, id, slab(a, id), 0, 1), what, index, out + (long long)id * width);
-}
 // Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments).
 GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask) {
 #if GPUSIM_GPU

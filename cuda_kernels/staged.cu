@@ -1,5 +1,6 @@
 // Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
 // is in gpusim/backends/staged.py; the phases are those of the fused launch.
+#include "observe.cuh"
 #include "step.cuh"
 
 GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
@@ -239,7 +240,6 @@ PER(store_row, w.rows())
 PER(store_axis, w.axes())
 PER(store_times, 1)
 PER(turn_body, w.bodies())
-PER(sense_body, w.bodies())
 PER(sense_share, w.shares())
 PER(keep_angle, w.angles())
 PER(keep_offset, w.couplings())

@@ -396,12 +396,11 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Velocities and forces at t_n; of the state only counted angles and the offsets of gears are kept.
+// Forces over a tried kick; of the state only counted angles and the offsets of gears are kept.
 GPUSIM_PHASE void sense_world(const World& w) {
     begin(w, 1);
     collide_and_color(w);
     impulses(w);
-    RUN(w.bodies(), sense_body(w, i));
     RUN(w.shares(), sense_share(w, i));
     RUN(w.angles(), keep_angle(w, i));
     RUN(w.couplings(), keep_offset(w, i));

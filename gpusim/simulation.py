@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,12 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.health import CapacityWatch
 from gpusim.model import validate
 from gpusim.model.builder import world_count
+from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.now import Now
 from gpusim.reference.work import Work
+from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.solver.config import SolverConfig, work_dtype
 from gpusim.typing import Array
@@ -53,7 +56,7 @@ class ControlMap(MutableMapping[str, Any]):
         column = self._column(label)
         element = f"command '{label}'"
         if is_on_device(value):
-            self._sim.backend.write_command(column, value)
+            self._sim.backend.write_commands(slice(column, column + 1), value)
             self._sim.changed()
             return
         try:
@@ -148,6 +151,14 @@ class Simulation:
             fast=fast,
             specialize=specialize,
         )
+        self.now = Now(
+            model,
+            coordinates(model),
+            self.config.scheme == "papers",
+            lambda: self.backend.read_state(),
+            self.parameters,
+            lambda: self.backend.read_control(),
+        )
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
@@ -158,6 +169,7 @@ class Simulation:
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._signals: SignalTable | None = None
+        self._single: dict[str, Observation] = {}
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -201,10 +213,19 @@ class Simulation:
         self.backend.advance(n, size, self.quarantine.check)
         self.capacity.check()
 
+    @property
+    def step_size(self) -> float:
+        """The step in use, s: that of the last step, ``config.dt`` right after a reset."""
+        usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
+        return self.config.dt if last in (0.0, usual) else last * self.config.substeps
+
     def sensed(self) -> Work:
-        """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
+        """The work arrays with forces at the current time (stage sense), made once for each state.
+
+        Forces act over kicks: the next one is tried, with the step in use, and not kept.
+        """
         if self._sensed is None:
-            self._sensed = self.backend.sensed(self.config.dt / self.config.substeps)
+            self._sensed = self.backend.sensed(self.step_size / self.config.substeps)
         return self._sensed
 
     def changed(self) -> None:
@@ -290,10 +311,54 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        if numpy:
-            return np.array(table[name].read())
-        array = self.backend.read_signal(name, self.config.dt / self.config.substeps)
-        return array if array is not None else self.backend.to_device(np.array(table[name].read()))
+        if name not in self._single:
+            self._single[name] = Observation(self._self, [table[name]])
+        array = self._single[name].read().reshape(self.num_worlds, *table[name].info.shape)
+        return np.array(on_host(array)) if numpy else array.copy()
+
+    def observe(self, names: str | Sequence[str]) -> Observation:
+        """Compile a list of signals, which is then read in one launch into one array (num_worlds, n).
+
+        Args:
+            names: signals or wildcards (``"joint.*.position"``; ``*``, ``?``, ``[seq]``), which stand for all that match
+                in the order of the model. Each signal comes once.
+
+        Returns:
+            An :class:`Observation`: call ``read()``, then look into ``array``, by ``slices[name]``. A list that holds a
+            signal whose ``signals()`` entry says ``forward`` costs a trial of the next kick, once for each state; the
+            others come from the state alone.
+
+        Raises:
+            UnknownNameError: no such signal; names the nearest ones.
+        """
+        table = self._table().by_name
+        return Observation(self._self, [table[name] for name in matching("signal", names, table)])
+
+    def command(self, names: str | Sequence[str]) -> Command:
+        """Compile a list of commands, by label or wildcard, that are written together; see :class:`Command`.
+
+        Raises:
+            UnknownNameError: no such command; names the nearest ones.
+        """
+        return Command(self._self, matching("command", names, self.model.controls))
+
+    def write_commands(self, names: Sequence[str], columns: Any, values: Any) -> None:
+        """Write commands of all worlds, ``columns`` of the control array; see :meth:`Command.write`."""
+        if not is_on_device(values):
+            try:
+                values = np.asarray(values, np.float64)
+                values = np.broadcast_to(values, (self.num_worlds, len(names)))
+            except (TypeError, ValueError):
+                raise validate.fail(
+                    f"commands {names[0]} ...",
+                    f"values of shape {np.shape(values)} do not fit {self.num_worlds} worlds and {len(names)} commands",
+                    "give (num_worlds, n), or what broadcasts to it",
+                ) from None
+            if not np.isfinite(values).all():
+                bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
+                raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
+        self.backend.write_commands(columns, values)
+        self.changed()
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
@@ -355,9 +420,8 @@ class Simulation:
         """Before poses or velocities are written: velocities at half steps become those at the current time."""
         if not velocities:
             return
-        work, state = self.sensed(), self.state.arrays
-        state["linear_velocity"][worlds] = work.twist_now[worlds, :, :3]
-        state["angular_momentum"][worlds] = work.momentum_now[worlds]
+        velocity, state = self.now.velocity()[worlds], self.state.arrays
+        state["linear_velocity"][worlds], state["angular_momentum"][worlds] = velocity[..., :3], velocity[..., 3:]
         state["step_before"][worlds] = 0.0
         self.changed()
 

@@ -48,7 +48,7 @@ class Stages(Protocol):
         """Velocities after overlaps were taken back by the drift, and after impacts on contacts and limits."""
 
     def sense(self) -> None:
-        """Velocities at t_n."""
+        """Forces of the actuators over a tried kick."""
 
 
 class Watch(Protocol):
@@ -91,7 +91,7 @@ class Backend(Protocol):
         """Run ``n`` steps of ``dt`` seconds; ``check`` is called where worlds may have failed."""
 
     def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense)."""
+        """Forces at the current time (stage sense), from a trial of a substep of ``h`` seconds."""
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of the last :meth:`sensed`; None where the model has no places for pairs."""
@@ -117,11 +117,22 @@ class Backend(Protocol):
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as an array on the device, or None where the host reads it."""
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n), on the host or on a device."""
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None] | None]:
+        """An array (num_worlds, width) and what fills it by kernels, or None where NumPy does.
+
+        Args:
+            entries: for each element read (quantity, index, column, numbers), (n, 4) int32.
+            width: columns of the array.
+        """
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`gpusim.Simulation.read` returns it."""

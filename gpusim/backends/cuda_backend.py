@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import POSE, SENSE, kept_fields
@@ -23,7 +24,6 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
-from gpusim.sensors.device import DeviceSignal, device_signals
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -69,10 +69,9 @@ class CudaBackend(KernelBackend):
         self.device = device or 0
         self._cupy = load_cupy(self.device)
         self._arrays: dict[str, Any] = {}
-        self._on_device = device_signals(model)
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
-        self._sensed_h, self._posed = 0.0, False
+        self._sensed_h, self._posed, self._substep = 0.0, False, 0.0
         self._initial_arguments: Any = None
         self._last_stream: Any = None
         self._kernels: dict[str, Any] = {}
@@ -199,23 +198,36 @@ class CudaBackend(KernelBackend):
 
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""
+        self._control_newer = self._control_lent = True
+        return self.read_control()
+
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
         if self._commands_newer:
             self._arrays["control"].get(out=self.control)
             self._commands_newer = False
-        self._control_newer = self._control_lent = True
         return self.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on the device (CuPy, or what speaks DLPack), (num_worlds,)."""
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n).
+
+        Values on the device (CuPy, or what speaks DLPack) stay there; those of the host are copied to it.
+        """
         with self._here():
-            array = self._cupy.from_dlpack(values)
-            if array.shape != (self.num_worlds,):
+            array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
+            width = self._arrays["control"][:, columns].shape[1]
+            if array.shape != (self.num_worlds, width) and array.shape != (self.num_worlds,) * (width == 1):
                 rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
-                raise validate.fail("command", rule, "give (num_worlds,)")
+                wanted = "(num_worlds,)" if width == 1 else f"(num_worlds, {width})"
+                raise validate.fail("command", rule, f"give {wanted}")
             self._push()
-            self._arrays["control"][:, column] = array
+            self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
         # An array that was handed out before is no longer the commands: ask for it anew.
         self._commands_newer, self._control_lent = True, False
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset. The state is not waited for."""
+        return self._substep if self._device_newer else super().last_substep()
 
     # Launches.
 
@@ -238,6 +250,7 @@ class CudaBackend(KernelBackend):
         h = dt / self.config.substeps
         with self._here():
             self._push()
+            self._substep = h if n else self._substep
             if self.staged:
                 run = self._runner(h)
                 for _ in range(n):
@@ -325,13 +338,13 @@ class CudaBackend(KernelBackend):
         self._pose()
 
     def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense), on the host."""
+        """Forces at the current time (stage sense), on the host."""
         self._sense(h)
         return self.fill_work(h)
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
-        self._sense(self.config.dt / self.config.substeps)
+        assert self._sensed_h, "contacts are those of a trial: call sensed() first"
         return super().sensed_contacts()
 
     def changed(self) -> None:
@@ -352,25 +365,23 @@ class CudaBackend(KernelBackend):
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as a CuPy array (num_worlds, ...), or None where only the host can read it."""
-        signal = self._on_device.get(name)
-        if signal is None:
-            return None
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+        """An array on the device, and the launch that fills it from the state."""
         with self._here():
-            if signal.sensed:
-                self._sense(h)
-            else:
-                self._pose()
-            return self._read(signal)
+            out, listed = self._cupy.zeros((self.num_worlds, width), np.float64), self._cupy.asarray(entries)
+        count = len(entries)
+        items = max(self.num_worlds * count, 1)
+        blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
 
-    def _read(self, signal: DeviceSignal) -> Any:
-        width = int(np.prod(signal.shape, dtype=np.int64))
-        out = self._cupy.empty((self.num_worlds, *signal.shape))
-        arguments = (self._arrays["arguments"], out, np.int32(signal.what), np.int32(signal.index), np.int32(width))
-        blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
-        self._kernel("read_worlds")((blocks,), (_STAGED_THREADS,), arguments)
-        return out
+        def launch() -> None:
+            if not count:
+                return
+            with self._here():
+                self._push()
+                arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width))
+                self._kernel("observe_worlds")((blocks,), (_STAGED_THREADS,), arguments)
+
+        return out, launch
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state, on the device."""

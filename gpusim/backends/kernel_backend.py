@@ -155,13 +155,21 @@ class KernelBackend(ABC):
         """Commands on the host, to be written; (num_worlds, controls)."""
         return self.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
-        self.control[:, column] = on_host(values)
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
+        return self.control
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as an array on the device, or None where the host reads it."""
-        return None
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        self.control[:, columns] = on_host(values).reshape(self.num_worlds, -1)
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+        return float(self._state.arrays["step_before"].max())
+
+    @abstractmethod
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+        """An array (num_worlds, width), and what fills it by the kernel."""
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
@@ -320,7 +328,7 @@ class KernelBackend(ABC):
         w, t, slab = self.work, self.model.topology, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)
-        w.twist_now, w.momentum_now, w.twist_before = slab("twist_now"), slab("momentum_now"), slab("twist_before")
+        w.twist_before = slab("twist_before")
         w.twist = slab("twist")
         w.axis_position, w.axis_velocity_next = slab("axis_position"), slab("rate_next")
         w.axis_velocity, w.axis_velocity_old = slab("rate"), slab("rate_old")
@@ -342,7 +350,3 @@ class KernelBackend(ABC):
             if "contribute" in kind.kernel:
                 w.shares[kind.name] = force[:, first : first + count]
                 first += count
-            if kind.kernel_scratch:
-                scratch = self.slab_array(f"{kind.name}_scratch")
-                kept = scratch.reshape(self.num_worlds, len(kind.kernel_scratch), count)
-                kind.take_scratch(w, {name: kept[:, k] for k, name in enumerate(kind.kernel_scratch)})

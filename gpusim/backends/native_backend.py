@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ class NativeBackend(KernelBackend):
         variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
         self._library = load_library(variant)
         self._kept: dict[str, Array] = {}
+        self._observed: list[tuple[Array, Array]] = []
         self._slab = np.zeros(0, np.uint8)
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
@@ -163,6 +165,14 @@ class NativeBackend(KernelBackend):
         else:
             self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
         return self.fill_work(h)
+
+    def observer(self, entries: Array, width: int) -> tuple[Array, Callable[[], None]]:
+        """An array of the kernel's own, and its call with all arguments made."""
+        out, count = np.zeros((self.num_worlds, width)), len(entries)
+        places = ctypes.c_void_p(entries.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+        launch = partial(self._library.observe_worlds, self._address, *places, count, width)
+        self._observed.append((entries, out))  # what a launch points to lives as long as the backend
+        return out, launch
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""

@@ -78,13 +78,21 @@ class NumpyBackend:
         """Commands on the host, to be written; (num_worlds, controls)."""
         return self.work.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
-        self.work.control[:, column] = on_host(values)
+    def read_control(self) -> Array:
+        """Commands, to be read only; (num_worlds, controls)."""
+        return self.work.control
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """None: the host reads all signals."""
-        return None
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+        return float(self.state.arrays["step_before"].max())
+
+    def observer(self, entries: Array, width: int) -> tuple[Array, None]:
+        """An array for what NumPy reads."""
+        return np.zeros((self.work.num_worlds, width)), None
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""

@@ -83,7 +83,7 @@ class Program:
         self.after_impulses = [*self.split_impulses, *self.commit, *self.drift, *self.settle, *self.positions]
         self.end = self._needed(self._end())
         self.pose = self._needed(self._all("clear_rows", "load_state", "turn_body", "track_angle", "keep_angle"))
-        self.sense = self._needed(self._all("sense_body", "sense_share", "keep_angle", "keep_offset"))
+        self.sense = self._needed(self._all("sense_share", "keep_angle", "keep_offset"))
 
     def _needed(self, launches: Iterator[Launch]) -> list[Launch]:
         idle = {phase for size, phases in _NEEDS.items() if not self.sizes[size] for phase in phases}

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from gpusim.backends.header import actuators_header, arguments_header, sizes_header
+from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.slab import slab_layout
 
 # Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
@@ -55,7 +56,8 @@ def model_variant(
 
 @cache
 def _headers(real: np.dtype) -> dict[str, str]:  # type: ignore[type-arg]
-    return {"world.cuh": arguments_header(real), "kinds.cuh": actuators_header()}
+    observed = {"kept.cuh": kept_header(), "quantities.cuh": quantities_header()}
+    return {"world.cuh": arguments_header(real), "kinds.cuh": actuators_header()} | observed
 
 
 def make_variant(

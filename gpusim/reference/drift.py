@@ -13,11 +13,23 @@ from gpusim.typing import Array
 def drift(w: Work) -> None:
     """x += h v, R = exp(h omega_mid) R; store what the next substep needs."""
     state = w.state.arrays
+    _keep_velocities(w)
     store_velocities(w)
     rate = w.twist[..., 3:] if w.scheme == "papers" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["time"] += w.h
+
+
+def _keep_velocities(w: Work) -> None:
+    """Velocities of the half steps before, from which signals find those at t (now.py)."""
+    state = w.state.arrays
+    state["velocity_before_last"][:] = state["velocity_before"]
+    state["velocity_before"][..., :3], state["velocity_before"][..., 3:] = (
+        state["linear_velocity"],
+        state["angular_momentum"],
+    )
+    state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], 0.0)
 
 
 def _turning_rate(w: Work) -> Array:

@@ -79,7 +79,6 @@ class Work:
     midpoint: Array
     twist_before: Array
     twist_kicked: Array
-    twist_now: Array
     coupling_value: Array
     active: Array
     mode: Array
@@ -88,7 +87,6 @@ class Work:
     factor: Any
     direct: Any
     momentum_kicked: Array
-    momentum_now: Array
     batches: Any
     law: Any
     circuit: Any
@@ -154,10 +152,6 @@ class Work:
         total = np.zeros((self.num_worlds, self.topology.axis_row.size), self.real)
         add_columns(total, group.axis, self.broadcast(values))
         return total
-
-    def axis_velocity_now(self) -> Array:
-        """Axis velocities at t_n, (num_worlds, axes)."""
-        return self.row_velocity(self.twist_now).reshape(self.num_worlds, -1)[:, self.topology.axis_row]
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
         """P and D of viscous damping on every axis (see actuators/base.py for the velocity at t_n)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.actuators.base import Group
+from gpusim.reference.quantities import readings
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -24,27 +25,14 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
         kind = group.type
         for k, label in enumerate(group.labels):
             prefix = f"{kind.prefix}.{label}."
-            for reading in kind.readings:
-                reader = _reader(sim, kind.name, reading.name, k)
-                table.add(
-                    prefix + reading.name, (), reading.unit, reading.doc, reader, _writer(sim, group, reading.name, k)
-                )
+            for quantity in readings(kind.name):
+                table.observe(prefix + quantity.name, quantity, (k,), _writer(sim, group, quantity.name, k))
             for p in kind.parameters:
                 if prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), p.unit, f"{p.doc}; may differ per world",
                         _parameter_reader(sim, kind.name, p.name, k), _parameter_writer(sim, kind.name, p.name, k),
                     )  # fmt: skip
-
-
-def _reader(sim: Simulation, kind: str, name: str, k: int) -> Reader:
-    def read() -> Array:
-        w = sim.sensed()
-        group = w.groups[kind]
-        reading = next(r for r in group.type.readings if r.name == name)
-        return np.asarray(reading.read(group, w)[:, k]).copy()
-
-    return read
 
 
 def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:

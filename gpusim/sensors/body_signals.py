@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.model import validate
+from gpusim.reference.quantities import BODY
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -33,25 +34,14 @@ class BodySignals:
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the body's signals known."""
-        pose = "of the body frame, world frame"
-        table.add(prefix + "position", (3,), "m", f"origin {pose}", self.position, self.write_position)
-        table.add(
-            prefix + "orientation", (4,), "-", f"quaternion xyzw {pose}", self.orientation, self.write_orientation
-        )
-        table.add(prefix + "center_of_mass", (3,), "m", "center of mass, world frame", self.center)
-        velocity = "world frame, at t"
-        table.add(
-            prefix + "linear_velocity", (3,), "m/s", f"of the center of mass, {velocity}",
-            lambda: self.sim.sensed().twist_now[:, self.index, :3], self.write_linear,
-        )  # fmt: skip
-        table.add(
-            prefix + "angular_velocity", (3,), "rad/s", velocity,
-            lambda: self.sim.sensed().twist_now[:, self.index, 3:], self.write_angular,
-        )  # fmt: skip
-        table.add(
-            prefix + "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {velocity}",
-            lambda: self.sim.sensed().momentum_now[:, self.index],
-        )  # fmt: skip
+        write = {
+            "position": self.write_position,
+            "orientation": self.write_orientation,
+            "linear_velocity": self.write_linear,
+            "angular_velocity": self.write_angular,
+        }
+        for quantity in BODY:
+            table.observe(prefix + quantity.name, quantity, (self.index,), write.get(quantity.name))
         table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
             prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
@@ -89,18 +79,10 @@ class BodySignals:
     def _rotation(self) -> Array:
         return rotations.matrix_from_quaternion(self.sim.read_state()["orientation"][:, self.index])
 
-    def center(self) -> Array:
-        """Center of mass, m."""
-        return self.sim.read_state()["position"][:, self.index].copy()
-
     def position(self) -> Array:
         """Origin of the body frame, m."""
         arm = np.broadcast_to(self.com, (self.sim.num_worlds, 3))
         return np.asarray(self.sim.read_state()["position"][:, self.index] - matvec(self._rotation(), arm))
-
-    def orientation(self) -> Array:
-        """Quaternion xyzw."""
-        return self.sim.read_state()["orientation"][:, self.index].copy()
 
     def write_position(self, worlds: Array, value: Array) -> None:
         """Move the body frame's origin."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.joints.base import UNITS, joint_type
+from gpusim.reference.quantities import COORDINATE, FRAME
 from gpusim.sensors import kinematics
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
@@ -54,30 +55,30 @@ class JointSignals:
         """Make the joint's signals known."""
         units = {UNITS[k] for k in self.type.coordinates}
         unit = units.pop() if len(units) == 1 else "m, rad"
-        shape = {"quaternion": (4,), "pose": (7,)}.get(self.type.position_is, () if self.count == 1 else (self.count,))
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
+        numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
+        writable = self.spec.kind != "distance" and self.spec.child >= 0
+        write = self.write_position if writable else None
+        value, rate = COORDINATE
         if self.type.position_is == "pose":
-            rate_shape = (6,)
-        if self.count or self.type.position_is == "pose":
-            doc = {
-                "quaternion": "child's frame in the parent's, xyzw",
-                "pose": "child's frame in the parent's: position, quaternion xyzw",
-            }.get(self.type.position_is, "joint coordinate, turns counted")
-            writable = self.spec.kind != "distance" and self.spec.child >= 0
-            table.add(prefix + "position", shape, unit, doc, self.position, self.write_position if writable else None)
-            rates = self.rate_of_pose if self.type.position_is == "pose" else self.velocity
-            can_write = writable and self.type.position_is != "pose"
-            table.add(
-                prefix + "velocity", rate_shape, unit + "/s", "rate of the coordinate at t", rates,
-                self.write_velocity if can_write else None,
-            )  # fmt: skip
+            table.observe(prefix + "position", FRAME[1], numbers, write)
+            table.observe(prefix + "velocity", FRAME[2], numbers)
+        elif self.count:
+            if self.type.position_is == "quaternion":
+                table.observe(prefix + "position", FRAME[0], numbers[:1], write)
+            else:
+                table.observe(prefix + "position", value, numbers, write, shape=rate_shape, unit=unit)
+            write = self.write_velocity if writable else None
+            table.observe(prefix + "velocity", rate, numbers, write, shape=rate_shape, unit=unit + "/s")
         if self.count:
             table.add(
-                prefix + "drive_force", rate_shape, "N, N m", "sum of the actuators on the coordinate", self.drive_force
+                prefix + "drive_force", rate_shape, "N, N m", "sum of the actuators on the coordinate", self.drive_force,
+                forward=True,
             )
         table.add(
             prefix + "reaction", (6,), "N, N m",
             "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
+            forward=True,
         )  # fmt: skip
         for k, axis in self.axes.items():
             suffix = "" if self.count == 1 else f"_{k}"
@@ -95,38 +96,6 @@ class JointSignals:
         state = self.sim.read_state()
         rotation = rotations.matrix_from_quaternion(state["orientation"])
         return kinematics.joint_pose(self.model, self.index, state["position"], rotation)
-
-    def position(self) -> Array:
-        """The coordinates; a quaternion for a ball, a pose for a free joint."""
-        state, pose = self.sim.read_state(), self._pose()
-        if self.type.position_is != "coordinates":
-            q = kinematics.relative_quaternion(self.model, self.index, state["orientation"])
-            if self.type.position_is == "quaternion":
-                return q
-            frame = np.matmul(pose.rotation_a, self.spec.parent_xform.matrix()).swapaxes(-1, -2)
-            return np.concatenate([matvec(frame, pose.point_b - pose.point_a), q], axis=-1)
-        self.sim.current_angles()
-        values = [
-            kinematics.coordinate_value(self.model, self.index, k, pose, state["angle"], state["orientation"])
-            for k in range(self.count)
-        ]
-        return values[0].copy() if self.count == 1 else np.stack(values, axis=-1)
-
-    def velocity(self) -> Array:
-        """Rates of the coordinates."""
-        w = self.sim.sensed()
-        values = [
-            kinematics.coordinate_rate(self.model, self.index, k, self._pose(), w.twist_now) for k in range(self.count)
-        ]
-        return values[0] if self.count == 1 else np.stack(values, axis=-1)
-
-    def rate_of_pose(self) -> Array:
-        """Linear and angular velocity of the child's joint frame, world frame."""
-        w, pose = self.sim.sensed(), self._pose()
-        twist = w.twist_now[:, self.spec.child]
-        return np.concatenate(
-            [twist[:, :3] + cross(twist[:, 3:], pose.arm_b.astype(twist.dtype)), twist[:, 3:]], axis=-1
-        )
 
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""
@@ -192,7 +161,8 @@ class JointSignals:
         sim = self.sim
         sim.begin_write(worlds)
         wanted = value.reshape(worlds.size, self.count)
-        current = self.velocity().reshape(sim.num_worlds, self.count)[worlds]
+        numbers = np.array(sim.now.coordinates.of_joint[self.index][: self.count])
+        current = sim.now.rate(numbers)[worlds]
         pose, difference = self._pose(), wanted - current
         linear, angular = np.zeros((worlds.size, 3)), np.zeros((worlds.size, 3))
         for k in range(self.count):

@@ -39,50 +39,6 @@ def joint_pose(model: Model, joint: int, position: Array, rotation: Array) -> Jo
     return JointPose(a[0], b[0], a[1], b[1], a[2], b[2])
 
 
-def relative_quaternion(model: Model, joint: int, orientation: Array) -> Array:
-    """Child's joint frame in the parent's joint frame, (num_worlds, 4)."""
-    spec = model.joints[joint]
-    a = rotations.quaternion_product(orientation[:, spec.parent], spec.parent_xform.rotation[None])
-    b = rotations.quaternion_product(orientation[:, spec.child], spec.child_xform.rotation[None])
-    q = rotations.quaternion_product(rotations.quaternion_conjugate(a), b)
-    return np.where(q[:, 3:] < 0.0, -q, q)
-
-
-def coordinate_value(model: Model, joint: int, k: int, pose: JointPose, angle: Array, orientation: Array) -> Array:
-    """Value of a joint coordinate, m or rad, (num_worlds,)."""
-    c = model.coordinates[joint][k]
-    if c.kind == ANGLE:
-        return angle[:, model.angle_of[joint, k]]
-    apart = pose.point_b - pose.point_a
-    if c.kind == TRANSLATION:
-        return dot(matvec(pose.rotation_a, _row(c.axis, apart)), apart)
-    if c.kind == DISTANCE:
-        return rotations.norm(apart)
-    vector = rotations.rotation_vector_from_quaternion(relative_quaternion(model, joint, orientation))
-    return rotations.norm(vector) if c.kind == TOTAL_ROTATION else vector[:, k]
-
-
-def coordinate_rate(model: Model, joint: int, k: int, pose: JointPose, twist: Array) -> Array:
-    """Rate of a joint coordinate, m/s or rad/s, (num_worlds,)."""
-    spec, c = model.joints[joint], model.coordinates[joint][k]
-    a, b = twist[:, spec.parent], twist[:, spec.child]
-    turning = b[:, 3:] - a[:, 3:]
-    if c.kind in (ANGLE, ROTATION, TOTAL_ROTATION):
-        owner = pose.rotation_b if c.axis_on_child else pose.rotation_a
-        return dot(matvec(owner, _row(c.axis, turning)), turning)
-    apart = pose.point_b - pose.point_a
-    # Seen from the parent, whose axes turn.
-    slip = b[:, :3] + cross(b[:, 3:], pose.arm_b) - a[:, :3] - cross(a[:, 3:], pose.arm_a + apart)
-    if c.kind == TRANSLATION:
-        return dot(matvec(pose.rotation_a, _row(c.axis, apart)), slip)
-    length = rotations.norm(apart)
-    return dot(apart, slip) / np.where(length > 0.0, length, 1.0)
-
-
-def _row(vector: Array, like: Array) -> Array:
-    return np.broadcast_to(vector, like.shape).astype(like.dtype)
-
-
 def child_pose(model: Model, joint: int, pose: JointPose, values: Array) -> tuple[Array, Array]:
     """Rotation matrix and center of mass of the child for given coordinates (num_worlds, n); the parent stays.
 
