@@ -2,7 +2,7 @@
 // over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
 // work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; SENSE and POSE leave their work in the
 // slab of each world.
-#include "observe.cuh"
+#include "writes.cuh"
 #include "step.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>

@@ -6,7 +6,28 @@
 #include "kept.cuh"
 #include "rotations.cuh"
 
-GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) { matrix_from_quaternion(w.orientation() + 4 * b, out); }
+// Bodies come again and again in a list: a thread of a CPU that reads all of it keeps what it has found for them.
+#define FOUND_BODIES 32
+struct Found {
+    int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];
+    double rotation[FOUND_BODIES][9], turning[FOUND_BODIES][3];
+};
+GPUSIM_FN void forget(Found& found) {
+    for (int k = 0; k < FOUND_BODIES; ++k) found.rotation_of[k] = found.turning_of[k] = -1;
+}
+GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
+#if !GPUSIM_GPU
+    if (w.found) {
+        double* kept = w.found->rotation[b % FOUND_BODIES];
+        int& whose = w.found->rotation_of[b % FOUND_BODIES];
+        if (whose != b) matrix_from_quaternion(w.orientation() + 4 * b, kept);
+        whose = b;
+        for (int k = 0; k < 9; ++k) out[k] = kept[k];
+        return;
+    }
+#endif
+    matrix_from_quaternion(w.orientation() + 4 * b, out);
+}
 
 // Linear velocity (part 0) or angular momentum (1) of body b at t (gpusim/reference/now.py, where the equations stand).
 GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
@@ -32,12 +53,20 @@ GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
         out[k] += steady ? change[k] + further * apart[k] : (ours < theirs ? change[k] : before[k]);
 }
 GPUSIM_SHARED void angular_velocity(const Kept& w, int b, double* out) {
+#if !GPUSIM_GPU
+    if (w.found && w.found->turning_of[b % FOUND_BODIES] == b) return copy3(w.found->turning[b % FOUND_BODIES], out);
+#endif
     double rotation[9], momentum[3];
     body_rotation(w, b, rotation);
     carried(w, b, 1, momentum);
     turn_back3(rotation, momentum, momentum);
     turn3(w.inertia_inverse_body() + 9 * b, momentum, momentum);
     turn3(rotation, momentum, out);
+#if !GPUSIM_GPU
+    if (!w.found) return;
+    w.found->turning_of[b % FOUND_BODIES] = b;
+    copy3(out, w.found->turning[b % FOUND_BODIES]);
+#endif
 }
 GPUSIM_FN void body_origin(const Kept& w, int b, double* out) {
     double rotation[9];
@@ -72,14 +101,21 @@ GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
     if (out[3] < 0.0)
         for (int k = 0; k < 4; ++k) out[k] = -out[k];
 }
-// Joint angle k counted over full turns: the turn since the last substep began is below half of one.
-GPUSIM_SHARED double angle_now(const Kept& w, int k) {
-    double axis[3], a[3], b[3], side[3];
-    turn_from_body(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
-    turn_from_body(w, w.angle_body_a()[k], w.angle_ref_a() + 3 * k, a);
-    turn_from_body(w, w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
+// Joint angle k within half a turn.
+GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
+    double rotation_a[9], rotation_b[9], axis[3], a[3], b[3], side[3];
+    const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
+    body_rotation(w, body_a, rotation_a);
+    body_rotation(w, body_b, rotation_b);
+    turn3(w.angle_owner()[k] == body_a ? rotation_a : rotation_b, w.angle_axis() + 3 * k, axis);
+    turn3(rotation_a, w.angle_ref_a() + 3 * k, a);
+    turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
     cross3(a, b, side);
-    const double wrapped = det::atan2(dot3(axis, side), dot3(a, b));
+    return det::atan2(dot3(axis, side), dot3(a, b));
+}
+// Counted over full turns: the turn since the last substep began is below half of one.
+GPUSIM_FN double angle_now(const Kept& w, int k) {
+    const double wrapped = wrapped_now(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }
 GPUSIM_SHARED double coordinate_value(const Kept& w, int c) {
@@ -151,18 +187,26 @@ GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double
 
 #include "quantities.cuh"
 
+GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
+    double numbers[MOST_NUMBERS];
+    observe(w, entry[0], entry[1], numbers);
+    for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
+}
 // Reads a list: entry e is (quantity, index of the element, column, numbers) and goes to ``out`` (worlds, width).
 GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double* out, int count, int width) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;
-#else
-    const long long first = 0, stride = 1;
-#endif
     for (long long item = first; item < (long long)a->n_worlds * count; item += stride) {
         const int world = int(item / count);
-        const int* entry = entries + 4 * (item - (long long)world * count);
-        double numbers[MOST_NUMBERS];
-        observe(Kept(a, world), entry[0], entry[1], numbers);
-        for (int k = 0; k < entry[3]; ++k) out[(long long)world * width + entry[2] + k] = numbers[k];
+        observe_entry(Kept(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
     }
+#else
+    Found found;
+    for (int world = 0; world < a->n_worlds; ++world) {
+        Kept w(a, world);
+        w.found = &found;
+        forget(found);
+        for (int e = 0; e < count; ++e) observe_entry(w, entries + 4 * e, out + (long long)world * width);
+    }
+#endif
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,11 @@ from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.signal import SignalInfo, SignalTable
+from gpusim.sensors.writing import Part, StateWriter
 from gpusim.solver.config import SolverConfig, work_dtype
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
-# Parameters for which infinity means "none".
-MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 
 
 class ControlMap(MutableMapping[str, Any]):
@@ -170,6 +169,7 @@ class Simulation:
         self._contact_sums: ContactSums | None = None
         self._signals: SignalTable | None = None
         self._single: dict[str, Observation] = {}
+        self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -347,14 +347,16 @@ class Simulation:
         if not is_on_device(values):
             try:
                 values = np.asarray(values, np.float64)
-                values = np.broadcast_to(values, (self.num_worlds, len(names)))
+                if values.shape != (self.num_worlds, len(names)):
+                    values = np.broadcast_to(values, (self.num_worlds, len(names)))
             except (TypeError, ValueError):
                 raise validate.fail(
                     f"commands {names[0]} ...",
                     f"values of shape {np.shape(values)} do not fit {self.num_worlds} worlds and {len(names)} commands",
                     "give (num_worlds, n), or what broadcasts to it",
                 ) from None
-            if not np.isfinite(values).all():
+            total = values.sum()
+            if total - total != 0.0:  # not finite
                 bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
                 raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
         self.backend.write_commands(columns, values)
@@ -378,26 +380,35 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        signal = table[name]
-        element = f"signal '{name}'"
-        if signal.write is None:
-            raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
-        worlds = self.world_indices(element, world)
-        try:
-            array = np.asarray(on_host(value), dtype=np.float64)
-            filled = np.array(np.broadcast_to(array, (worlds.size, *signal.info.shape)))
-        except (TypeError, ValueError):
-            raise validate.fail(
-                element,
-                f"value of shape {np.shape(value)} does not fit {worlds.size} worlds of shape {signal.info.shape}",
-                "give one value, or one for each chosen world",
-            ) from None
-        endless = name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
-        if np.any(np.isnan(filled)) or not (endless or np.all(np.isfinite(filled))):
-            what = "NaN" if np.any(np.isnan(filled)) else "infinite"
-            raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
-        signal.write(worlds, filled)
-        self.changed()
+        worlds = self.world_indices(f"signal '{name}'", world)
+        self._state_writer((name,)).write([value], worlds)
+
+    def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
+        """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
+
+        A joint's child and all that hangs on it move rigidly with it, so a whole posture needs nothing but the pose of
+        its base and the coordinates; velocities that are not given turn with their bodies. Bodies come before joints,
+        whatever the order of ``values``; parameters, commands and actuators' variables come first.
+
+        Args:
+            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`): then the numbers of all
+                signals that match side by side, (n,) or (worlds, n), or what broadcasts to it.
+            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+        Raises:
+            UnknownNameError: no such signal.
+            ModelError: one cannot be written, or a value's shape does not fit; nothing of the poses is written then.
+        """
+        chosen = self.world_indices("Simulation.write_state", worlds)
+        self._state_writer(tuple(values)).write(list(values.values()), chosen)
+
+    def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
+        """Of signals or wildcards; kept, for the same ones are written again and again."""
+        if names not in self._writers:
+            table = self._table().by_name
+            parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
+            self._writers[names] = StateWriter(self._self, parts)
+        return self._writers[names]
 
     def world_indices(self, element: str, world: Any) -> Array:
         """Indices of chosen worlds; see :meth:`write`."""
@@ -415,15 +426,6 @@ class Simulation:
                 "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
             )
         return indices
-
-    def begin_write(self, worlds: Array, velocities: bool = True) -> None:
-        """Before poses or velocities are written: velocities at half steps become those at the current time."""
-        if not velocities:
-            return
-        velocity, state = self.now.velocity()[worlds], self.state.arrays
-        state["linear_velocity"][worlds], state["angular_momentum"][worlds] = velocity[..., :3], velocity[..., 3:]
-        state["step_before"][worlds] = 0.0
-        self.changed()
 
     # Parameters.
 

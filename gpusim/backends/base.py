@@ -123,6 +123,9 @@ class Backend(Protocol):
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n), on the host or on a device."""
 
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py); False where NumPy has to."""
+
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset."""
 

@@ -24,6 +24,7 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
+from gpusim.reference.writes import REMEMBERED
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -200,6 +201,20 @@ class CudaBackend(KernelBackend):
         """Commands on the host, to be written; (num_worlds, controls)."""
         self._control_newer = self._control_lent = True
         return self.read_control()
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py), on the device."""
+        with self._here():
+            self._push()
+            cupy = self._cupy
+            given = [cupy.asarray(x) for x in (operations, self.rows_of(worlds), values)]
+            memory = cupy.empty((self.num_worlds * self.sizes["bodies"] * REMEMBERED,))
+            sizes = np.int32(len(operations)), np.int32(values.shape[1])
+            blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
+            self._kernel("write_worlds")((blocks,), (_WARP,), (self._arrays["arguments"], *given, memory, *sizes))
+        self._device_newer = True
+        self.changed()
+        return True
 
     def read_control(self) -> Array:
         """Commands on the host, to be read only; (num_worlds, controls)."""

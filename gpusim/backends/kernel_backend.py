@@ -168,6 +168,16 @@ class KernelBackend(ABC):
         return float(self._state.arrays["step_before"].max())
 
     @abstractmethod
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py)."""
+
+    def rows_of(self, worlds: Array) -> Array:
+        """For every world its place among the chosen ones, -1 for the others."""
+        rows = np.full(self.num_worlds, -1, np.int32)
+        rows[worlds] = np.arange(len(worlds))
+        return rows
+
+    @abstractmethod
     def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
         """An array (num_worlds, width), and what fills it by the kernel."""
 

@@ -21,6 +21,7 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
+from gpusim.reference.writes import REMEMBERED
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -173,6 +174,14 @@ class NativeBackend(KernelBackend):
         launch = partial(self._library.observe_worlds, self._address, *places, count, width)
         self._observed.append((entries, out))  # what a launch points to lives as long as the backend
         return out, launch
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py)."""
+        memory = np.empty(self.num_worlds * self.sizes["bodies"] * REMEMBERED)
+        arrays = operations, self.rows_of(worlds), np.ascontiguousarray(values), memory
+        places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
+        self._library.write_worlds(self._address, *places, len(operations), values.shape[1])
+        return True
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""

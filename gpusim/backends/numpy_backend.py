@@ -86,6 +86,10 @@ class NumpyBackend:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
         self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """NumPy has to."""
+        return False
+
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset."""
         return float(self.state.arrays["step_before"].max())

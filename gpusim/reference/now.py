@@ -133,14 +133,18 @@ class Now:
         relative = rotations.quaternion_product(rotations.quaternion_conjugate(a), b)
         return np.where(relative[..., 3:] < 0.0, -relative, relative)
 
+    def wrapped_angles(self, k: Array) -> Array:
+        """Joint angles within half a turn, rad, (num_worlds, n)."""
+        t = self.model.topology.angle
+        axis = matvec(self.rotation(t.owner[k]), t.axis[k])
+        ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
+        return np.asarray(np.arctan2(dot(axis, cross(ref_a, ref_b)), dot(ref_a, ref_b)))
+
     def _angles(self, k: Array) -> Array:
         """Angles counted over full turns up to the current poses, rad."""
         from gpusim.reference.elements import TWO_PI
 
-        t = self.model.topology.angle
-        axis = matvec(self.rotation(t.owner[k]), t.axis[k])
-        ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
-        wrapped = np.arctan2(dot(axis, cross(ref_a, ref_b)), dot(ref_a, ref_b))
+        wrapped = self.wrapped_angles(k)
         return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
 
     def value(self, numbers: Array) -> Array:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.joints.base import UNITS, joint_type
 from gpusim.reference.quantities import COORDINATE, FRAME
-from gpusim.sensors import kinematics
+from gpusim.reference.writes import Target
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
-
-matvec, cross = rotations.matvec, rotations.cross
 
 
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
@@ -58,7 +56,7 @@ class JointSignals:
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
         numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
         writable = self.spec.kind != "distance" and self.spec.child >= 0
-        write = self.write_position if writable else None
+        write = Target(self.type.position_is, self.index) if writable else None
         value, rate = COORDINATE
         if self.type.position_is == "pose":
             table.observe(prefix + "position", FRAME[1], numbers, write)
@@ -68,7 +66,7 @@ class JointSignals:
                 table.observe(prefix + "position", FRAME[0], numbers[:1], write)
             else:
                 table.observe(prefix + "position", value, numbers, write, shape=rate_shape, unit=unit)
-            write = self.write_velocity if writable else None
+            write = Target("rates", self.index) if writable else None
             table.observe(prefix + "velocity", rate, numbers, write, shape=rate_shape, unit=unit + "/s")
         if self.count:
             table.add(
@@ -92,11 +90,6 @@ class JointSignals:
             lambda worlds, value: self.sim.write_parameter(field, axis, worlds, value),
         )  # fmt: skip
 
-    def _pose(self) -> kinematics.JointPose:
-        state = self.sim.read_state()
-        rotation = rotations.matrix_from_quaternion(state["orientation"])
-        return kinematics.joint_pose(self.model, self.index, state["position"], rotation)
-
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""
         w = self.sim.sensed()
@@ -115,80 +108,7 @@ class JointSignals:
         side = self.constraint * t.slots
         kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0)
         wrench = np.matmul(w.impulse[:, self.constraint, None, :], w.jacobian[:, side])[:, 0] / kick
-        pose = self._pose()
+        arm = self.sim.now.points(self.sim.now.coordinates.of_joint[self.index][:1])[0][:, 0]
         force = wrench[:, :3]
-        torque = wrench[:, 3:] - cross(pose.arm_a.astype(force.dtype), force)
+        torque = wrench[:, 3:] - rotations.cross(arm.astype(force.dtype), force)
         return np.concatenate([force, torque], axis=-1)
-
-    def write_position(self, worlds: Array, value: Array) -> None:
-        """Move the child and all that hangs on it; velocities turn with them."""
-        sim = self.sim
-        sim.begin_write(worlds)
-        pose = self._pose()
-        if self.type.position_is == "coordinates":
-            values = np.zeros((sim.num_worlds, self.count))
-            values[worlds] = value.reshape(worlds.size, self.count)
-            rotation, center = kinematics.child_pose(self.model, self.index, pose, values)
-        else:
-            values = np.zeros((sim.num_worlds, 7))
-            values[:, 6] = 1.0
-            values[worlds, 7 - value.shape[-1] :] = value
-            q = rotations.normalized(values[:, 3:])
-            rotation, center = kinematics.child_pose_from_frame(self.model, self.index, pose, values[:, :3], q)
-        self._carry(worlds, pose, rotation, center)
-        sim.state.reset_angles(self.model, worlds)
-        for k in range(self.count):
-            if (self.index, k) in self.model.angle_of:
-                sim.state.arrays["angle"][worlds, self.model.angle_of[self.index, k]] = values[worlds, k]
-
-    def _carry(self, worlds: Array, pose: kinematics.JointPose, rotation: Array, center: Array) -> None:
-        """Apply the child's rigid motion to its whole subtree."""
-        state = self.sim.state.arrays
-        child = self.spec.child
-        old = state["position"][:, child].copy()
-        turn = np.matmul(rotation, pose.rotation_b.swapaxes(-1, -2))[worlds]
-        spin = np.stack([_quaternion(m) for m in turn])
-        for body in kinematics.subtree(self.model, self.index):
-            arm = state["position"][worlds, body] - old[worlds]
-            state["position"][worlds, body] = center[worlds] + matvec(turn, arm)
-            q = rotations.quaternion_product(spin, state["orientation"][worlds, body])
-            state["orientation"][worlds, body] = rotations.normalized(q)
-            for name in ("linear_velocity", "angular_momentum"):
-                state[name][worlds, body] = matvec(turn, state[name][worlds, body].astype(np.float64))
-
-    def write_velocity(self, worlds: Array, value: Array) -> None:
-        """Change the rates: the subtree gets the rigid velocity field of the difference."""
-        sim = self.sim
-        sim.begin_write(worlds)
-        wanted = value.reshape(worlds.size, self.count)
-        numbers = np.array(sim.now.coordinates.of_joint[self.index][: self.count])
-        current = sim.now.rate(numbers)[worlds]
-        pose, difference = self._pose(), wanted - current
-        linear, angular = np.zeros((worlds.size, 3)), np.zeros((worlds.size, 3))
-        for k in range(self.count):
-            c = self.model.coordinates[self.index][k]
-            owner = (pose.rotation_b if c.axis_on_child else pose.rotation_a)[worlds]
-            along = matvec(owner, np.broadcast_to(c.axis, (worlds.size, 3))) * difference[:, k, None]
-            if c.kind == "translation":
-                linear += along
-            else:
-                angular += along
-        self._add_field(worlds, pose.point_b[worlds], linear, angular)
-
-    def _add_field(self, worlds: Array, point: Array, linear: Array, angular: Array) -> None:
-        state = self.sim.state.arrays
-        for body in kinematics.subtree(self.model, self.index):
-            arm = state["position"][worlds, body] - point
-            state["linear_velocity"][worlds, body] += (linear + cross(angular, arm)).astype(
-                state["linear_velocity"].dtype
-            )
-            r = rotations.matrix_from_quaternion(state["orientation"][worlds, body])
-            inertia = self.sim.parameter("inertia")[worlds, body]
-            momentum = matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), angular)))
-            state["angular_momentum"][worlds, body] += momentum.astype(state["angular_momentum"].dtype)
-
-
-def _quaternion(matrix: Any) -> Array:
-    from gpusim.geometry import Transform
-
-    return Transform.from_matrix(matrix).rotation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
-def matching(kind: str, patterns: str | Sequence[str], known: Iterable[str]) -> list[str]:
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
     """Names in the order of the patterns, those of a wildcard (fnmatch) in the order in which they are known; each once.
 
     Raises:
         UnknownNameError: a pattern that nothing matches; names near ones.
     """
-    names, found = list(known), dict[str, None]()
+    found = dict[str, None]()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        chosen = [pattern] if pattern in names else fnmatch.filter(names, pattern)
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:
-            raise unknown_name(kind, pattern, names)
+            raise unknown_name(kind, pattern, known)
         found.update(dict.fromkeys(chosen))
     return list(found)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.reference.now import Now
 from gpusim.reference.quantities import Quantity
+from gpusim.reference.writes import Target
 from gpusim.typing import Array
 
 
@@ -35,7 +36,8 @@ class Signal:
     """How a signal is read and written.
 
     ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape).
-    ``quantity`` at the indices ``at`` is what kernels read; None where only the host does.
+    ``quantity`` at the indices ``at`` is what kernels read; None where only the host does. Poses and velocities have a
+    ``target`` in place of ``write``.
     """
 
     info: SignalInfo
@@ -43,6 +45,7 @@ class Signal:
     write: Callable[[Array, Array], None] | None = None
     quantity: Quantity | None = None
     at: tuple[int, ...] = ()
+    target: Target | None = None
 
 
 Writer = Callable[[Array, Array], None]
@@ -79,7 +82,7 @@ class SignalTable:
         name: str,
         quantity: Quantity,
         at: tuple[int, ...],
-        write: Writer | None = None,
+        write: Writer | Target | None = None,
         *,
         shape: tuple[int, ...] | None = None,
         unit: str = "",
@@ -92,4 +95,7 @@ class SignalTable:
         def read() -> Array:
             return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
 
-        self.by_name[name] = Signal(info, read, write, quantity, at)
+        targeted = isinstance(write, Target)
+        self.by_name[name] = Signal(
+            info, read, None if targeted else write, quantity, at, write if targeted else None
+        )

@@ -43,13 +43,12 @@ WRITES: dict[str, tuple[str, ...]] = {
     ),
     "curvature": ("midpoint", "turn", "element_bias", "bias"),
     "solve": ("unconverged",),
-    "sense": ("twist_now", "momentum_now", "share_force"),
+    "sense": ("share_force",),
     "direct split_impulses": ("displacement", *_FACTOR_WORK),
     "colored split_impulses": ("displacement",),
     "commit": ("command_before",),
     "drift": (
-        "linear_velocity", "angular_momentum", "impulse", "axis_mode", "axis_velocity", "axis_velocity_before",
-        "kick_before", "residual",
+        "impulse", "axis_mode", "axis_velocity", "axis_velocity_before", "residual", "velocity_before_last",
     ),
     "direct positions": ("rotation", *_FACTOR_WORK),
     "colored positions": ("rotation",),
@@ -61,7 +60,10 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "solve": ("twist", "share", "cylinder_scratch", "overflow_change", *_LAW),
     "split_impulses": ("overflow_change",),
     "commit": ("motor_state", "cylinder_state"),
-    "drift": ("position", "orientation", "time", "step_before", "not_converged"),
+    "drift": (
+        "position", "orientation", "time", "step_before", "not_converged", "velocity_before", "kick_before",
+        "kick_before_last", "linear_velocity", "angular_momentum",
+    ),
     "positions": ("position", "orientation", "overflow_change"),
 }
 
@@ -251,7 +253,7 @@ class Reference:
         w = self.w
         shares = [w.shares[kind.name] for kind in kinds() if kind.name in w.shares]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
-        return {"twist_now": (w.twist_now, None), "momentum_now": (w.momentum_now, None), "share_force": (force, None)}
+        return {"share_force": (force, None)}
 
     def split_impulses(self) -> dict[str, Made]:
         """Stage positions of the papers' scheme."""
