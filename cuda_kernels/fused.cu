@@ -69,8 +69,8 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
 #endif
 #endif
 
-// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments).
-GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask) {
+// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments) and ``commands``.
+GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
 #if GPUSIM_GPU
     const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;
 #else
@@ -78,7 +78,10 @@ GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, co
 #endif
     for (int id = first; id < to->n_worlds; id += stride) {
         if (!mask[id]) continue;
-        restore_state(make_world(to, 0.0, id, nullptr, tid, threads), from);
+        const World w = make_world(to, 0.0, id, nullptr, tid, threads);
+        restore_state(w, from);
+        double* own = const_cast<double*>(to->control) + (long long)id * w.controls();
+        for (int k = tid; k < w.controls(); k += threads) own[k] = commands[k];
         if (tid == 0) to->health[id] = 0;
     }
 }

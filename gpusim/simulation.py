@@ -435,14 +435,20 @@ class Simulation:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds and refresh what is derived from it."""
+        """Write one column of a parameter in some worlds and refresh there what is derived from it."""
         from gpusim.model.parameters import check_parameter
 
-        array = np.array(self.parameter(name))
-        array[worlds, column] = value
-        check_parameter(self.model, self.parameters, name, array, column)
-        self.parameters[name] = array
-        self.backend.refresh_parameters(name)
+        before = self.parameters[name]
+        rows = np.array(before if before.shape[0] == 1 else before[worlds])
+        rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)
+        rows[:, column] = value
+        limits = ("limit_lower", "limit_upper")
+        near = {k: v if v.shape[0] == 1 else v[worlds] for k in limits for v in (self.parameters[k],)}
+        check_parameter(self.model, near, name, rows, column)
+        if before.shape[0] != self.num_worlds:
+            self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
+        self.parameters[name][worlds] = rows
+        self.backend.parameter_written(name, worlds)
         self.changed()
 
     # Reset, assembly, health.
@@ -451,13 +457,17 @@ class Simulation:
         """Put worlds back to their first state and commands; parameters stay.
 
         Args:
-            mask: which worlds, as in :meth:`write`; None for all.
+            mask: which worlds, as in :meth:`write`; None for all. With the cuda backend a mask on the device (whatever
+                speaks DLPack) stays there, and nothing waits for it.
         """
-        worlds = self.world_indices("Simulation.reset", mask)
-        self.backend.restore(self._initial, worlds)
-        self.control.array[worlds] = self.model.default_controls
-        self.quarantine.release(worlds)
-        self.capacity.release(worlds)
+        if is_on_device(mask) and self.backend_name == "cuda":
+            self.backend.restore(self._initial, mask)
+            self.quarantine.release(None)
+        else:
+            worlds = self.world_indices("Simulation.reset", mask)
+            self.backend.restore(self._initial, worlds)
+            self.quarantine.release(worlds)
+            self.capacity.release(worlds)
         self.changed()
 
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:

@@ -61,8 +61,8 @@ class Watch(Protocol):
     def check(self) -> None:
         """Warn of worlds that failed since the last call."""
 
-    def release(self, worlds: Array) -> None:
-        """Worlds that were reset run again."""
+    def release(self, worlds: Array | None) -> None:
+        """Worlds that were reset run again; None: some that only the device knows."""
 
     def report(self) -> str:
         """One line a stopped world."""
@@ -105,14 +105,17 @@ class Backend(Protocol):
     def changed(self) -> None:
         """Something was written: what was sensed is out of date."""
 
-    def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Put worlds back to a state and the first commands; the cuda backend takes a mask on the device too."""
 
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Derive what follows from the parameters; call after one was written, with its name if it is the only one."""
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Pass on a parameter that was written in some worlds, and what follows from it."""
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Pass on a parameter of a kind of actuator that was written in some worlds."""
 
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""

@@ -117,12 +117,14 @@ class CudaBackend(KernelBackend):
 
     # Memory.
 
-    def place(self, name: str, array: Array) -> int:
-        """A copy on the device; an array of the same name, shape and type is overwritten in its place."""
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """A copy on the device; an array of the same name, shape and type is overwritten in its place, or its rows."""
         with self._here():
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
             if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
-                if contiguous.size:
+                if worlds is not None and worlds.size < old.shape[0]:
+                    old[self._cupy.asarray(worlds)] = self._cupy.asarray(contiguous[worlds])
+                elif contiguous.size:
                     old.set(contiguous)
             else:
                 self._arrays[name] = self._cupy.asarray(contiguous)
@@ -170,6 +172,7 @@ class CudaBackend(KernelBackend):
         with self._here():
             self._follow_stream()
             if self._host_newer:
+                self._substep = super().last_substep()
                 for host, device in self._kept():
                     device.set(host)
                 self._host_newer = False
@@ -398,18 +401,29 @@ class CudaBackend(KernelBackend):
 
         return out, launch
 
-    def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state, on the device."""
-        mask = np.zeros(self.num_worlds, np.int32)
-        mask[worlds] = 1
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
         with self._here():
+            cupy = self._cupy
+            if is_on_device(worlds):
+                mask = cupy.from_dlpack(worlds).astype(np.int32)
+                if mask.shape != (self.num_worlds,):
+                    rule = f"a mask of shape {mask.shape} does not fit {self.num_worlds} worlds"
+                    raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
+            else:
+                chosen = np.zeros(self.num_worlds, np.int32)
+                chosen[worlds] = 1
+                mask = cupy.asarray(chosen)
+                self._substep = 0.0 if chosen.all() else self.last_substep()
             self._push()
             if self._initial_arguments is None:
                 self._initial_arguments = self._place_initial(initial)
-            arguments = (self._arrays["arguments"], self._initial_arguments, self._cupy.asarray(mask))
+                self._default_control = cupy.asarray(np.asarray(self.model.default_controls, np.float64))
+            arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
-        self._device_newer = True
+        self._device_newer = self._commands_newer = True
+        self._control_lent = False
         self.changed()
 
     def _place_initial(self, initial: State) -> Any:
@@ -466,10 +480,4 @@ class CudaBackend(KernelBackend):
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def release(self, worlds: Array) -> None:
-        """Let worlds run again."""
-        with self._here():
-            health = self._arrays["health"].get()
-            health[worlds] = 0
-            self._arrays["health"].set(health)
-            self._told[0] = self._seen = int(np.count_nonzero(health))
-            self._arrays["failed"].fill(self._seen)
+        """Worlds run again since they were restored; the count of failures goes on."""

@@ -28,7 +28,7 @@ from gpusim.errors import unknown_name
 from gpusim.health import KernelQuarantine
 from gpusim.model.fields import DERIVED_FIELDS
 from gpusim.model.model import Model
-from gpusim.model.parameters import UNDERIVED, derived_parameters
+from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.work import Work
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
+BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
@@ -96,6 +97,8 @@ class KernelBackend(ABC):
         self.layout = slab_layout(self.sizes, self.real, self.stored)
         self._pack_actuators()
         self._work: Work | None = None
+        self._work_stale = False
+        self._packed_parameters: dict[str, Array] = {}
         self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
         self.make_program()
@@ -113,8 +116,11 @@ class KernelBackend(ABC):
         """How many records of manifolds stand side by side, for this model and launch; the bits do not depend on it."""
 
     @abstractmethod
-    def place(self, name: str, array: Array) -> int:
-        """Make an array known to the kernels under a name; its address."""
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """Make an array known to the kernels under a name; its address.
+
+        ``worlds``: rows that alone differ from the array of that name and shape that is known already.
+        """
 
     @abstractmethod
     def bind(self, control: Array) -> None:
@@ -145,8 +151,9 @@ class KernelBackend(ABC):
         """Something was written: what was sensed is out of date."""
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+        """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)
+        self.control[worlds] = self.model.default_controls
 
     def initial_changed(self) -> None:  # noqa: B027 (likewise)
         """The state that reset returns to was written."""
@@ -161,7 +168,8 @@ class KernelBackend(ABC):
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
-        self.control[:, columns] = on_host(values).reshape(self.num_worlds, -1)
+        given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
+        self.control[:, columns] = given
 
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset."""
@@ -267,40 +275,64 @@ class KernelBackend(ABC):
         special = {
             "papers": self.config.scheme == "papers",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
-            "bounces": any(np.any(self._parameters[name] > 0.0) for name in ("limit_restitution", "shape_restitution")),
+            "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),
         }
         return int(special[name] if name in special else getattr(self.config, name))
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Pass parameters on, and what is derived from them; call after one was written, with its name if it is one."""
-        if name in UNDERIVED:
-            self._place_parameter(name, np.asarray(self._parameters[name], np.float64))
-            self.sync_arguments()
-            return
-        if self._work is not None:
-            self._work.refresh_parameters()
-        a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
-        if a["bounces"] != self._setting("bounces"):
-            a["bounces"] = self._setting("bounces")
-            self.make_program()
+    def refresh_parameters(self) -> None:
+        """Pass on all parameters and what is derived from them."""
+        self._derived = derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
-            self._place_parameter(f.name, derived[f.name])
+            self._place_parameter(f.name, self._derived[f.name])
         for group in self._state.groups:
-            if not group.type.parameters:
-                continue
-            arrays = [group.params[p.name] for p in group.type.parameters]
-            rows = max(x.shape[0] for x in arrays)
-            wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
-            packed = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
-            name = group.type.name
-            a[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
-            a[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
+            self._place_actuators(group)
         self.sync_arguments()
 
-    def _place_parameter(self, name: str, array: Array) -> None:
-        self.arguments[name] = self.place(name, np.ascontiguousarray(array))
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Pass on a parameter that was written in some worlds, and what follows from it."""
+        before = self.arguments.tobytes()
+        if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
+            self.arguments["bounces"] = self._setting("bounces")
+            self.make_program()
+        if name not in DERIVED_FROM.values():
+            self._place_parameter(name, self._parameters[name], worlds)
+        dynamic = self.model.topology.dynamic
+        for field in refresh_derived(self._derived, name, worlds, dynamic, self._parameters, self.real):
+            self._place_parameter(field, self._derived[field], worlds)
+        self._pass_on(before)
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Pass on a parameter of a kind of actuator that was written in some worlds."""
+        before, group = self.arguments.tobytes(), self._groups()[kind]
+        packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
+        if packed.shape[0] == self.num_worlds:
+            packed[worlds, place] = group.params[name][worlds]
+            self.place(f"{kind}_parameters", packed, worlds)
+        else:
+            self._place_actuators(group)
+        self._pass_on(before)
+
+    def _pass_on(self, before: bytes) -> None:
+        """Tell the kernels of arguments that changed, and the host's work arrays when they are asked for."""
+        if self._work is not None:
+            self._work_stale = True
+        if self.arguments.tobytes() != before:
+            self.sync_arguments()
+
+    def _place_actuators(self, group: Group) -> None:
+        if not group.type.parameters:
+            return
+        arrays, name = [group.params[p.name] for p in group.type.parameters], group.type.name
+        rows = max(x.shape[0] for x in arrays)
+        wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
+        packed = self._packed_parameters[name] = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
+        self.arguments[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
+        self.arguments[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
+
+    def _place_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
+        self.arguments[name] = self.place(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
     # The front door's view.
@@ -320,6 +352,9 @@ class KernelBackend(ABC):
         self.read_state()
         if self._work is None:
             self._work = Work(self.model, self._state, self._parameters, self.config, self.real)
+        elif self._work_stale:
+            self._work.refresh_parameters()
+        self._work_stale = False
         return self._work
 
     @abstractmethod

@@ -106,7 +106,7 @@ class NativeBackend(KernelBackend):
         """As many as a vector holds; small worlds do not fill them."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
-    def place(self, name: str, array: Array) -> int:
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """The array itself serves, and is kept alive."""
         self._kept[name] = np.ascontiguousarray(array)
         return self._kept[name].ctypes.data

@@ -13,7 +13,6 @@ from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
-from gpusim.model.parameters import UNDERIVED
 from gpusim.model.state import State
 from gpusim.reference import (
     actuate,
@@ -149,8 +148,9 @@ class NumpyBackend:
         track_angles(self.work)
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+        """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)
+        self.work.control[worlds] = self.work.model.default_controls
 
     def read_state(self) -> State:
         """The state, to be read only."""
@@ -159,10 +159,12 @@ class NumpyBackend:
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Derive what follows from the parameters; call after one was written."""
-        if name not in UNDERIVED:
-            self.work.refresh_parameters()
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Derive what follows from a parameter that was written."""
+        self.work.parameter_written(name, worlds)
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Stages read actuators' parameters where they are."""
 
     def collide(self, step_time: float) -> None:
         """Stages collide and color."""

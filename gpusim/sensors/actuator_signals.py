@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -59,25 +60,25 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
 
 def _parameter_reader(sim: Simulation, kind: str, name: str, k: int) -> Reader:
     def read() -> Array:
-        w = sim.backend.work
-        return np.asarray(w.broadcast(w.groups[kind].params[name])[:, k]).copy()
+        return np.asarray(sim.now.broadcast(sim.now.group(kind).params[name])[:, k]).copy()
 
     return read
 
 
 def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
-        group = sim.backend.work.groups[kind]
-        before = group.params[name]
-        group.params[name] = np.array(np.broadcast_to(before, (sim.num_worlds, before.shape[1])))
-        group.params[name][worlds, k] = value
+        group = sim.now.group(kind)
+        chosen = copy.copy(group)  # the rules are checked in the worlds that are written
+        chosen.params = {n: p if p.shape[0] == 1 else p[worlds] for n, p in group.params.items()}
+        rows = np.array(np.broadcast_to(chosen.params[name], (worlds.size, len(group.specs))))
+        rows[:, k] = value
+        chosen.params[name] = rows
+        group.type.check(chosen)
+        if group.params[name].shape[0] != sim.num_worlds:
+            group.params[name] = np.repeat(group.params[name], sim.num_worlds, axis=0)
+        group.params[name][worlds] = rows
         group.derived.clear()
-        try:
-            group.type.check(group)
-        except Exception:
-            group.params[name] = before
-            raise
-        sim.backend.refresh_parameters()
+        sim.backend.actuator_written(kind, name, worlds)
         sim.changed()
 
     return write
