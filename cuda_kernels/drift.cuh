@@ -23,10 +23,22 @@ GPUSIM_PHASE void store_velocity(const World& w, int b) {
 }
 // Velocities of the half steps before, from which signals find those at t (gpusim/reference/now.py).
 GPUSIM_FN void keep_velocity(const World& w, int b) {
-    stored *last = w.velocity_before() + 6 * b, *older = w.velocity_before_last() + 6 * b;
-    for (int k = 0; k < 6; ++k) older[k] = last[k];
-    copy3(w.linear_velocity() + 3 * b, last);
-    copy3(w.angular_momentum() + 3 * b, last + 3);
+    const double kick = *w.kick_before(), kick_before = *w.kick_before_last();
+    for (int part = 0; part < 2; ++part) {
+        const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
+        stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
+        double newer[3], older[3];
+        for (int k = 0; k < 3; ++k) {
+            newer[k] = (double(v1[k]) - double(v2[k])) * kick_before;
+            older[k] = (double(v2[k]) - double(v3[k])) * kick;
+        }
+        const double was = dot3(older, older);
+        const bool sprung = was > 0.0 && CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer);
+        for (int k = 0; k < 3; ++k) {
+            v3[k] = sprung ? v1[k] : v2[k];
+            v2[k] = v1[k];
+        }
+    }
 }
 GPUSIM_PHASE void drift_body(const World& w, int b) {
     const real* twist = w.twist() + 6 * b;

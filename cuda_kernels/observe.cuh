@@ -46,11 +46,13 @@ GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     const double share_before = 0.5 * h1 / kick_before, further = 0.75 * h1 / (2.0 * kick - h1);
     for (int k = 0; k < 3; ++k) before[k] = share_before * (double(v2[k]) - double(v3[k]));
     subtract3(change, before, apart);
-    if (!(dot3(change, before) > 0.0)) return;
-    const double ours = dot3(change, change), theirs = dot3(before, before);
-    const bool steady = !(dot3(apart, apart) > CARRY_DIFFER * CARRY_DIFFER * ours);
-    for (int k = 0; k < 3; ++k)
-        out[k] += steady ? change[k] + further * apart[k] : (ours < theirs ? change[k] : before[k]);
+    const double ours = dot3(change, change), theirs = dot3(before, before), limit = CARRY_SMALL * CARRY_SMALL * dot3(out, out);
+    const bool agree = dot3(change, before) > 0.0 && dot3(apart, apart) <= CARRY_DIFFER * CARRY_DIFFER * ours;
+    const bool small = ours <= limit;
+    if (agree || (small && theirs <= limit && theirs > 0.0))
+        for (int k = 0; k < 3; ++k) out[k] += change[k] + further * apart[k];
+    else if (small)
+        for (int k = 0; k < 3; ++k) out[k] += change[k];
 }
 GPUSIM_SHARED void angular_velocity(const Kept& w, int b, double* out) {
 #if !GPUSIM_GPU

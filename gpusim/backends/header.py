@@ -31,6 +31,7 @@ from gpusim.reference import (
     geometric_stiffness,
     laws,
     modes,
+    now,
     positions,
 )
 
@@ -83,6 +84,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PARTS": PARTS,
         "PARTNERS": PARTNERS,
         "WIDER": WIDER,
+        "CARRY_SPRING": now.SPRING,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
     }

@@ -3,8 +3,9 @@
 The state keeps velocities of three half steps: v1 at t - h1/2 and two before it. The mean accelerations of the last two
 kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapolated to t - h1/4 they carry v1 to t:
 second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
-where the two oppose each other v1 stays as it is, and where they differ by more than half the shorter one serves.
-Momenta likewise.
+where the two accelerations do not agree, v1 stays as it is. Contacts take two steps to stop a body, of which the second
+looks like a steady push, so an acceleration that has sprung up is not kept: v3 = v2 marks it. Changes that are small
+beside the velocity itself are carried anyway: they go beyond nothing. Momenta likewise.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from gpusim.typing import Array
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 DIFFER = 0.5
 """Share of the last acceleration by which the one before may differ and still be extrapolated with."""
+SPRING = 2.0
+"""Growth from one kick to the next beyond which an acceleration has sprung up."""
+SMALL = 0.02
+"""Share of the velocity below which a change is carried anyway."""
 
 
 def carried_velocities(state: dict[str, Array], papers: bool, bodies: Any) -> Array:
@@ -33,23 +38,25 @@ def carried_velocities(state: dict[str, Array], papers: bool, bodies: Any) -> Ar
     v1: Array = last.astype(np.float64)
     if papers:
         return v1
-    h1, kick, kick_before = (state[name][:, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
+    shape = (*v1.shape[:2], 2, 3)
+    v1, v2, v3 = (
+        np.asarray(x, np.float64).reshape(shape)
+        for x in (v1, state["velocity_before"][:, bodies], state["velocity_before_last"][:, bodies])
+    )
+    h1, kick, kick_before = (
+        state[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last")
+    )
     moved, steady = h1 > 0.0, kick_before > 0.0
-    v2 = state["velocity_before"][:, bodies].astype(np.float64)
-    v3 = state["velocity_before_last"][:, bodies].astype(np.float64)
     change = np.where(moved, 0.5 * h1 / np.where(moved, kick, 1.0), 0.0) * (v1 - v2)
     before = np.where(steady, 0.5 * h1 / np.where(steady, kick_before, 1.0), 0.0) * (v2 - v3)
-    h2 = 2.0 * kick - h1
-    further = np.where(steady, 0.75 * h1 / np.where(steady, h2, 1.0), 0.0)
-    shape = (*v1.shape[:2], 2, 3)
-    change, before = change.reshape(shape), before.reshape(shape)
-    moved, steady, further = (x[..., None] for x in (moved, steady, further))
-    ours, theirs, apart = (dot(x, x)[..., None] for x in (change, before, change - before))
-    smooth = change + further * (change - before)
-    limited = np.where(apart > DIFFER * DIFFER * ours, np.where(ours < theirs, change, before), smooth)
-    limited = np.where(dot(change, before)[..., None] > 0.0, limited, 0.0)
-    carried = np.where(moved, np.where(steady, limited, change), 0.0)
-    return v1 + carried.reshape(v1.shape)
+    further = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    apart = change - before
+    ours, theirs, between, whole = (dot(x, x)[..., None] for x in (change, before, apart, v1))
+    agree = (dot(change, before)[..., None] > 0.0) & (between <= DIFFER * DIFFER * ours)
+    small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
+    carried = np.where(agree | (small & both), change + further * apart, np.where(small, change, 0.0))
+    carried = np.where(moved, np.where(steady, carried, change), 0.0)
+    return (v1 + carried).reshape(*shape[:2], 6)
 
 
 class Now:
