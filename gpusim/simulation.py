@@ -320,8 +320,8 @@ class Simulation:
         """Compile a list of signals, which is then read in one launch into one array (num_worlds, n).
 
         Args:
-            names: signals or wildcards (``"joint.*.position"``; ``*``, ``?``, ``[seq]``), which stand for all that match
-                in the order of the model. Each signal comes once.
+            names: signals or wildcards (``"joint.*.position"``; ``*``, ``?``, ``[seq]``), which stand for all that
+                match, in the order of the model. Each signal comes once.
 
         Returns:
             An :class:`Observation`: call ``read()``, then look into ``array``, by ``slices[name]``. A list that holds a
@@ -344,7 +344,7 @@ class Simulation:
 
     def write_commands(self, names: Sequence[str], columns: Any, values: Any) -> None:
         """Write commands of all worlds, ``columns`` of the control array; see :meth:`Command.write`."""
-        if not is_on_device(values):
+        if type(values) is np.ndarray or not is_on_device(values):
             try:
                 values = np.asarray(values, np.float64)
                 if values.shape != (self.num_worlds, len(names)):

@@ -26,6 +26,7 @@ from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
 
 PAPERS_SUBSTEP = 1e-4
 # Share of the difference between the oil's and the geometry's stroke that is taken back each step.
@@ -158,12 +159,12 @@ class HydraulicCylinder(ActuatorType):
             "velocity", "m/s", "rate of the stroke", read_velocity, "*out = axis_rate(w, w.cylinder_axis()[i]);"
         ),
         Reading(
-            "pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a"), "*out = w.cylinder_pressure_a(i);",
-            _supplied,
+            "pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a"),
+            "*out = w.cylinder_pressure_a(i);", _supplied,
         ),
         Reading(
-            "pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"), "*out = w.cylinder_pressure_b(i);",
-            _supplied,
+            "pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"),
+            "*out = w.cylinder_pressure_b(i);", _supplied,
         ),
         Reading(
             "spool", "-", "spool position", _state_reader("spool"), "*out = w.cylinder_spool(i);", lambda p: (-1.0, 1.0)

@@ -74,6 +74,7 @@ class KernelBackend(ABC):
     name: str
     colors_side_by_side: ClassVar[bool] = False
     """Color the contacts of big worlds by many threads, in staged launch; the colors are the same."""
+
     def __init__(
         self,
         model: Model,

@@ -20,7 +20,10 @@ def kept_header() -> str:
     # What was found for bodies, where one thread reads a whole list (observe.cuh).
     out += ["    Found* found;"]
     out += ["    MEMBER Kept(const Arguments* arguments, int world) {"]
-    out += ["        a = arguments; base = nullptr; h = 0.0; id = world; tid = 0; threads = 1; found = nullptr;", "    }"]
+    out += [
+        "        a = arguments; base = nullptr; h = 0.0; id = world; tid = 0; threads = 1; found = nullptr;",
+        "    }",
+    ]
     for f in kept_fields():
         value = f"a->kept_{f.name} + (long long)id * ({size_expression(f, '')})"
         out.append(f"    MEMBER {C_TYPES[f.kind]}* {f.name}() const {{ return {value}; }}")

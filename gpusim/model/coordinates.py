@@ -53,7 +53,9 @@ def coordinates(model: Model) -> Coordinates:
         of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
         for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
             rows.append((a, b, owner, kind, part, *arms, axis, *frames))
-    first = {(spec.joint, spec.coordinate): of_joint[spec.joint][spec.coordinate] for spec in model.axes if spec.joint >= 0}
+    first = {
+        (spec.joint, spec.coordinate): of_joint[spec.joint][spec.coordinate] for spec in model.axes if spec.joint >= 0
+    }
     of_axis, line, t = [], model.topology.line, model.topology
     for k, spec in enumerate(model.axes):
         if spec.joint >= 0:

@@ -10,6 +10,7 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
+
 def derive(name: str, dynamic: Array, p: dict[str, Array], real: Any) -> Array:
     """One of fields.DERIVED_FIELDS from the parameters; ``dynamic`` (bodies,) as in the topology."""
     if name == "inverse_mass":
@@ -32,7 +33,9 @@ def derived_parameters(dynamic: Array, p: dict[str, Array], real: Any) -> dict[s
     return {name: derive(name, dynamic, p, real) for name in DERIVED_FROM}
 
 
-def refresh_derived(derived: dict[str, Array], name: str, worlds: Array, dynamic: Array, p: dict[str, Array], real: Any) -> list[str]:
+def refresh_derived(
+    derived: dict[str, Array], name: str, worlds: Array, dynamic: Array, p: dict[str, Array], real: Any
+) -> list[str]:
     """Make what follows from parameter ``name`` anew in the worlds where it was written; the names of what did."""
     changed = [field for field, source in DERIVED_FROM.items() if source == name]
     for field in changed:

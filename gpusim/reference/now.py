@@ -17,8 +17,8 @@ import numpy as np
 
 from gpusim.actuators.base import Group
 from gpusim.geometry import rotations
-from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.typing import Array

@@ -115,7 +115,10 @@ COORDINATE = (
 )  # fmt: skip
 """Of a coordinate (model/coordinates.py)."""
 FRAME = (
-    Quantity("quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation, "frame_rotation(w, i, out);"),
+    Quantity(
+        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
+        "frame_rotation(w, i, out);",
+    ),
     Quantity(
         "pose", (7,), "m, -", "child's frame in the parent's: position, quaternion xyzw", _frame_position,
         "frame_position(w, i, out);",

@@ -1,9 +1,9 @@
 """Writing poses and velocities: many at once, as a list of operations that every world goes through in order.
 
-First the velocities of half steps become those at t; then come bodies, joint coordinates from parent to child (the child
-and all that hangs on it move rigidly, velocities turn with them), velocities of bodies, and joint rates (the subtree gets
-the rigid velocity field of the difference). The NumPy backend runs :func:`run` over all chosen worlds, the kernels
-cuda_kernels/writes.cuh with the same numbers.
+First the velocities of half steps become those at t. Then come bodies, joint coordinates from parent to child (the
+child and all that hangs on it move rigidly, velocities turn with them), velocities of bodies, and joint rates (the
+subtree gets the rigid velocity field of the difference). The NumPy backend runs :func:`run` over all chosen worlds, the
+kernels cuda_kernels/writes.cuh with the same numbers.
 """
 
 from __future__ import annotations
@@ -253,7 +253,9 @@ class _Writer:
         spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), was))
         arm = self.before["position"][:, i] - self.before["position"][:, j]
         center = self._get("position", j) + matvec(rotations.matrix_from_quaternion(spin), arm)
-        self._move(i, rotations.normalized(rotations.quaternion_product(spin, self.before["orientation"][:, i])), center)
+        self._move(
+            i, rotations.normalized(rotations.quaternion_product(spin, self.before["orientation"][:, i])), center
+        )
 
     def rate(self, i: int, j: int, column: int) -> None:
         """Rates i to i + j of a joint: the child moves as its parent's body does, and by the difference."""

@@ -41,9 +41,7 @@ class BodySignals:
         }
         for quantity in BODY:
             what = targets.get(quantity.name)
-            table.observe(
-                prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None
-            )
+            table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
         table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
             prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",

@@ -22,8 +22,14 @@ _PARAMETERS = {
 def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
     """``sim.contacts`` and others of all contacts, ``body.<label>.contact_force``, ``shape.<label>...``."""
     table.add("sim.contacts", (), "-", "contact points with force", lambda: sim.contact_sums().points, forward=True)
-    table.add("sim.penetration", (), "m", "deepest overlap of two shapes", lambda: sim.contact_sums().penetration,
-        forward=True)
+    table.add(
+        "sim.penetration",
+        (),
+        "m",
+        "deepest overlap of two shapes",
+        lambda: sim.contact_sums().penetration,
+        forward=True,
+    )
     for index, body in enumerate(sim.model.bodies):
         _add_body(sim, table, index, f"body.{body.label}.")
     for index, shape in enumerate(sim.model.shapes):

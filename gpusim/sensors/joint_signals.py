@@ -70,7 +70,11 @@ class JointSignals:
             table.observe(prefix + "velocity", rate, numbers, write, shape=rate_shape, unit=unit + "/s")
         if self.count:
             table.add(
-                prefix + "drive_force", rate_shape, "N, N m", "sum of the actuators on the coordinate", self.drive_force,
+                prefix + "drive_force",
+                rate_shape,
+                "N, N m",
+                "sum of the actuators on the coordinate",
+                self.drive_force,
                 forward=True,
             )
         table.add(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Names in the order of the patterns, those of a wildcard (fnmatch) in the order in which they are known; each once.
+    """Names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``; each once.
 
     Raises:
         UnknownNameError: a pattern that nothing matches; names near ones.

@@ -96,6 +96,4 @@ class SignalTable:
             return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
 
         targeted = isinstance(write, Target)
-        self.by_name[name] = Signal(
-            info, read, None if targeted else write, quantity, at, write if targeted else None
-        )
+        self.by_name[name] = Signal(info, read, None if targeted else write, quantity, at, write if targeted else None)

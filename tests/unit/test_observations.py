@@ -79,9 +79,7 @@ def test_kernels_read_what_numpy_reads(scheme: str) -> None:
     """All signals that come from the state alone, from the same state, within 1e-12."""
     sims = []
     for backend in ("numpy", "native"):
-        sims.append(
-            Simulation(machine().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-3, scheme=scheme))
-        )
+        sims.append(Simulation(machine().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-3, scheme=scheme)))
         sims[-1].control["motor"] = 0.4
     sims[1].step(15)
     sims[0].state.restore(sims[1].state, np.arange(2))
