@@ -72,7 +72,7 @@ class CudaBackend(KernelBackend):
         self._arrays: dict[str, Any] = {}
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
-        self._sensed_h, self._posed, self._substep = 0.0, False, 0.0
+        self._sensed_h, self._posed, self._substep, self._trial_h = 0.0, False, 0.0, 0.0
         self._initial_arguments: Any = None
         self._last_stream: Any = None
         self._kernels: dict[str, Any] = {}
@@ -337,7 +337,7 @@ class CudaBackend(KernelBackend):
                 self.program.run_sense(run, self._any_active(run))
             else:
                 self._run(h, SENSE)
-        self._device_newer, self._sensed_h = True, h
+        self._device_newer, self._sensed_h, self._trial_h = True, h, h
 
     def _pose(self) -> None:
         """Leave rotations and counted angles in the slabs, once for each state."""
@@ -362,7 +362,7 @@ class CudaBackend(KernelBackend):
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
-        assert self._sensed_h, "contacts are those of a trial: call sensed() first"
+        self._sense(self._trial_h)
         return super().sensed_contacts()
 
     def changed(self) -> None:

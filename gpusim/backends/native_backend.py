@@ -98,7 +98,6 @@ class NativeBackend(KernelBackend):
         variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, specialize)
         self._library = load_library(variant)
         self._kept: dict[str, Array] = {}
-        self._observed: list[tuple[Array, Array]] = []
         self._slab = np.zeros(0, np.uint8)
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
@@ -170,10 +169,11 @@ class NativeBackend(KernelBackend):
     def observer(self, entries: Array, width: int) -> tuple[Array, Callable[[], None]]:
         """An array of the kernel's own, and its call with all arguments made."""
         out, count = np.zeros((self.num_worlds, width)), len(entries)
-        places = ctypes.c_void_p(entries.ctypes.data), ctypes.c_void_p(out.ctypes.data)
-        launch = partial(self._library.observe_worlds, self._address, *places, count, width)
-        self._observed.append((entries, out))  # what a launch points to lives as long as the backend
-        return out, launch
+        if not count:
+            return out, lambda: None
+        # these keep the arrays alive
+        places = (ctypes.c_int * entries.size).from_buffer(entries), (ctypes.c_double * out.size).from_buffer(out)
+        return out, partial(self._library.observe_worlds, self._address, *places, count, width)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
         """Write poses and velocities in chosen worlds (reference/writes.py)."""

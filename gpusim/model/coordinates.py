@@ -53,22 +53,19 @@ def coordinates(model: Model) -> Coordinates:
         of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
         for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
             rows.append((a, b, owner, kind, part, *arms, axis, *frames))
-    first = {
-        (spec.joint, spec.coordinate): of_joint[spec.joint][spec.coordinate] for spec in model.axes if spec.joint >= 0
-    }
-    of_axis, line, t = [], model.topology.line, model.topology
-    for k, spec in enumerate(model.axes):
-        if spec.joint >= 0:
-            of_axis.append(first[spec.joint, spec.coordinate])
+    of_axis, t = [], model.topology
+    for k, axis in enumerate(model.axes):
+        if axis.joint >= 0:
+            of_axis.append(of_joint[axis.joint][axis.coordinate])
             continue
         of_axis.append(len(rows))
         e = int(t.axis_element[k]) - t.dot.u.shape[0] - t.spin.u.shape[0]
-        ends = int(line.body_a[e]), int(line.body_b[e])
-        arms = [line.vector_a[e], line.vector_b[e]]
+        ends = int(t.line.body_a[e]), int(t.line.body_b[e])
+        arms = [t.line.vector_a[e], t.line.vector_b[e]]
         rows.append((*ends, ends[0], KINDS[DISTANCE], 0, *arms, nothing, unturned, unturned))
     columns = {}
-    for k, (name, kind) in enumerate(COLUMNS.items()):
-        shape = (4,) if name.startswith("frame") else (3,) if kind == "double" else ()
-        dtype = np.float64 if kind == "double" else np.int64
+    for k, (name, c_type) in enumerate(COLUMNS.items()):
+        shape = (4,) if name.startswith("frame") else (3,) if c_type == "double" else ()
+        dtype = np.float64 if c_type == "double" else np.int64
         columns[name] = np.array([row[k] for row in rows], dtype).reshape(len(rows), *shape)
     return Coordinates(columns, of_joint, np.array(of_axis, np.int64))
