@@ -311,9 +311,13 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
+        signal = table[name]
+        if signal.quantity is None:
+            array = np.array(signal.read())
+            return array if numpy else self.backend.to_device(array)
         if name not in self._single:
-            self._single[name] = Observation(self._self, [table[name]])
-        array = self._single[name].read().reshape(self.num_worlds, *table[name].info.shape)
+            self._single[name] = Observation(self._self, [signal])
+        array = self._single[name].read().reshape(self.num_worlds, *signal.info.shape)
         return np.array(on_host(array)) if numpy else array.copy()
 
     def observe(self, names: str | Sequence[str]) -> Observation:
@@ -341,26 +345,6 @@ class Simulation:
             UnknownNameError: no such command; names the nearest ones.
         """
         return Command(self._self, matching("command", names, self.model.controls))
-
-    def write_commands(self, names: Sequence[str], columns: Any, values: Any) -> None:
-        """Write commands of all worlds, ``columns`` of the control array; see :meth:`Command.write`."""
-        if type(values) is np.ndarray or not is_on_device(values):
-            try:
-                values = np.asarray(values, np.float64)
-                if values.shape != (self.num_worlds, len(names)):
-                    values = np.broadcast_to(values, (self.num_worlds, len(names)))
-            except (TypeError, ValueError):
-                raise validate.fail(
-                    f"commands {names[0]} ...",
-                    f"values of shape {np.shape(values)} do not fit {self.num_worlds} worlds and {len(names)} commands",
-                    "give (num_worlds, n), or what broadcasts to it",
-                ) from None
-            total = values.sum()
-            if total - total != 0.0:  # not finite
-                bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
-                raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
-        self.backend.write_commands(columns, values)
-        self.changed()
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.

@@ -54,9 +54,9 @@ def coordinates(model: Model) -> Coordinates:
         for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
             rows.append((a, b, owner, kind, part, *arms, axis, *frames))
     of_axis, t = [], model.topology
-    for k, axis in enumerate(model.axes):
-        if axis.joint >= 0:
-            of_axis.append(of_joint[axis.joint][axis.coordinate])
+    for k, row in enumerate(model.axes):
+        if row.joint >= 0:
+            of_axis.append(of_joint[row.joint][row.coordinate])
             continue
         of_axis.append(len(rows))
         e = int(t.axis_element[k]) - t.dot.u.shape[0] - t.spin.u.shape[0]

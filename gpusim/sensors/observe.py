@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.arrays import is_on_device
 from gpusim.errors import unknown_name
+from gpusim.model import validate
 from gpusim.reference.quantities import numbers
 from gpusim.sensors.signal import Signal
 from gpusim.typing import Array
@@ -99,8 +101,8 @@ class Command:
         self._sim, self.names = sim, list(names)
         columns = np.array([sim.model.controls[name] for name in names], np.int64)
         side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
-        self._columns = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
-        self.array: Array = np.array(sim.control.array[:, self._columns])
+        self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
+        self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
         """Give the commands; they hold until changed.
@@ -112,4 +114,27 @@ class Command:
         Raises:
             ModelError: the shape does not fit, or, of values on the host, one is not finite.
         """
-        self._sim.write_commands(self.names, self._columns, self.array if values is None else values)
+        given = self.array if values is None else values
+        if type(given) is np.ndarray or not is_on_device(given):
+            given = self._checked(given)
+        self._sim.backend.write_commands(self._columns, given)
+        self._sim.changed()
+
+    def _checked(self, given: Any) -> Array:
+        """Values of the host as (num_worlds, n)."""
+        worlds, names = self._sim.num_worlds, self.names
+        try:
+            values: Array = np.asarray(given, np.float64)
+            if values.shape != (worlds, len(names)):
+                values = np.broadcast_to(values, (worlds, len(names)))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                f"commands {names[0]} ...",
+                f"values of shape {np.shape(given)} do not fit {worlds} worlds and {len(names)} commands",
+                "give (num_worlds, n), or what broadcasts to it",
+            ) from None
+        total = values.sum()
+        if total - total != 0.0:  # not finite
+            bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
+            raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
+        return values

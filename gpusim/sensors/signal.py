@@ -95,5 +95,7 @@ class SignalTable:
         def read() -> Array:
             return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
 
-        targeted = isinstance(write, Target)
-        self.by_name[name] = Signal(info, read, None if targeted else write, quantity, at, write if targeted else None)
+        if isinstance(write, Target):
+            self.by_name[name] = Signal(info, read, None, quantity, at, write)
+        else:
+            self.by_name[name] = Signal(info, read, write, quantity, at)
