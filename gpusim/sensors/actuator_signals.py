@@ -22,7 +22,7 @@ Writer = Callable[[Array, Array], None]
 
 def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
     """``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
-    for group in sim.state.groups:
+    for group in sim.backend.read_state().groups:
         kind = group.type
         for k, label in enumerate(group.labels):
             prefix = f"{kind.prefix}.{label}."
@@ -32,7 +32,7 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
                 if prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), p.unit, f"{p.doc}; may differ per world",
-                        _parameter_reader(sim, kind.name, p.name, k), _parameter_writer(sim, kind.name, p.name, k),
+                        _parameter_reader(sim, group, p.name, k), _parameter_writer(sim, group, p.name, k),
                     )  # fmt: skip
 
 
@@ -58,16 +58,16 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
     return None
 
 
-def _parameter_reader(sim: Simulation, kind: str, name: str, k: int) -> Reader:
+def _parameter_reader(sim: Simulation, group: Group, name: str, k: int) -> Reader:
     def read() -> Array:
-        return np.asarray(sim.now.broadcast(sim.now.group(kind).params[name])[:, k]).copy()
+        params = group.params[name][:, k]
+        return np.array(np.broadcast_to(params, (sim.num_worlds,)))
 
     return read
 
 
-def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
+def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
-        group = sim.now.group(kind)
         chosen = copy.copy(group)  # the rules are checked in the worlds that are written
         chosen.params = {n: p if p.shape[0] == 1 else p[worlds] for n, p in group.params.items()}
         rows = np.array(np.broadcast_to(chosen.params[name], (worlds.size, len(group.specs))))
@@ -78,7 +78,7 @@ def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
             group.params[name] = np.repeat(group.params[name], sim.num_worlds, axis=0)
         group.params[name][worlds] = rows
         group.derived.clear()
-        sim.backend.actuator_written(kind, name, worlds)
+        sim.backend.actuator_written(group.type.name, name, worlds)
         sim.changed()
 
     return write

@@ -66,7 +66,6 @@ class Observation:
                 entries.append((numbers()[id(signal.quantity)], index, columns.start + k * each, each))
                 at.append(index)
             places.extend(range(columns.start, columns.stop))
-        self._forward = any(s.info.forward for s in signals)
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
         self.array, self._launch = sim.backend.observer(np.array(entries, np.int32).reshape(-1, 4), width)
 
