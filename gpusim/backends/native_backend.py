@@ -172,7 +172,7 @@ class NativeBackend(KernelBackend):
         if not count:
             return out, lambda: None
         # these keep the arrays alive
-        places = (ctypes.c_int * entries.size).from_buffer(entries), (ctypes.c_double * out.size).from_buffer(out)
+        places = (ctypes.c_int * entries.size).from_buffer(entries.data), (ctypes.c_double * out.size).from_buffer(out.data)
         return out, partial(self._library.observe_worlds, self._address, *places, count, width)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:

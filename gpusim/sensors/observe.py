@@ -80,9 +80,9 @@ class Observation:
                 self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
         else:
             self._launch()
-        for signal, columns in self._host:
+        for signal, place in self._host:
             values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
-            self.array[:, columns] = self._sim.backend.to_device(values)
+            self.array[:, place] = self._sim.backend.to_device(values)
         return self.array
 
     __call__ = read
