@@ -171,9 +171,10 @@ class NativeBackend(KernelBackend):
         out, count = np.zeros((self.num_worlds, width)), len(entries)
         if not count:
             return out, lambda: None
-        # these keep the arrays alive
-        places = (ctypes.c_int * entries.size).from_buffer(entries.data), (ctypes.c_double * out.size).from_buffer(out.data)
-        return out, partial(self._library.observe_worlds, self._address, *places, count, width)
+        # These keep the arrays alive.
+        listed = (ctypes.c_int * entries.size).from_buffer(entries.data)
+        place = (ctypes.c_double * out.size).from_buffer(out.data)
+        return out, partial(self._library.observe_worlds, self._address, listed, place, count, width)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
         """Write poses and velocities in chosen worlds (reference/writes.py)."""
