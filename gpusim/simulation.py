@@ -154,9 +154,9 @@ class Simulation:
             model,
             coordinates(model),
             self.config.scheme == "papers",
-            lambda: self.backend.read_state(),
+            self.backend.read_state,
             self.parameters,
-            lambda: self.backend.read_control(),
+            self.backend.read_control,
         )
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
