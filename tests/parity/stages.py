@@ -47,9 +47,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "direct split_impulses": ("displacement", *_FACTOR_WORK),
     "colored split_impulses": ("displacement",),
     "commit": ("command_before",),
-    "drift": (
-        "impulse", "axis_mode", "axis_velocity", "axis_velocity_before", "residual", "velocity_before_last",
-    ),
+    "drift": ("impulse", "axis_mode", "axis_velocity", "axis_velocity_before", "residual"),
     "direct positions": ("rotation", *_FACTOR_WORK),
     "colored positions": ("rotation",),
     "end": ("culprit",),
@@ -61,8 +59,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "split_impulses": ("overflow_change",),
     "commit": ("motor_state", "cylinder_state"),
     "drift": (
-        "position", "orientation", "time", "step_before", "not_converged", "velocity_before", "kick_before",
-        "kick_before_last", "linear_velocity", "angular_momentum",
+        "position", "orientation", "time", "step_before", "not_converged", "linear_velocity", "angular_momentum",
+        "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
     ),
     "positions": ("position", "orientation", "overflow_change"),
 }
