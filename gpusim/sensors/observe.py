@@ -133,7 +133,7 @@ class Command:
                 "give (num_worlds, n), or what broadcasts to it",
             ) from None
         total = values.sum()
-        if total - total != 0.0:  # not finite
+        if not math.isfinite(total):
             bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
             raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
         return values

@@ -59,7 +59,7 @@ class Part:
                 "give one value, or one for each chosen world",
             ) from None
         total = filled.sum()
-        if total - total != 0.0:  # not finite
+        if not math.isfinite(total):
             unset = bool(np.isnan(filled).any())
             if unset or not self.endless:
                 what = "NaN" if unset else "infinite"
