@@ -114,7 +114,7 @@ def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float
 
     def write(sim: gpusim.Simulation, t: float) -> None:
         nonlocal last
-        half = 0.5 * sim.config.dt
+        half = 0.5 * sim.step_size
         z = road.mean(t - half, t + half)
         if z != last:
             sim.write("body.road.position", (0.0, 0.0, z))
