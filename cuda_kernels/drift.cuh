@@ -21,9 +21,29 @@ GPUSIM_PHASE void store_velocity(const World& w, int b) {
         w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
     }
 }
+// Velocities of the half steps before, from which signals find those at t (gpusim/reference/now.py).
+GPUSIM_FN void keep_velocity(const World& w, int b) {
+    const double kick = *w.kick_before(), kick_before = *w.kick_before_last();
+    for (int part = 0; part < 2; ++part) {
+        const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
+        stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
+        double newer[3], older[3];
+        for (int k = 0; k < 3; ++k) {
+            newer[k] = (double(v1[k]) - double(v2[k])) * kick_before;
+            older[k] = (double(v2[k]) - double(v3[k])) * kick;
+        }
+        const double was = dot3(older, older);
+        const bool sprung = was > 0.0 && CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer);
+        for (int k = 0; k < 3; ++k) {
+            v3[k] = sprung ? v1[k] : v2[k];
+            v2[k] = v1[k];
+        }
+    }
+}
 GPUSIM_PHASE void drift_body(const World& w, int b) {
     const real* twist = w.twist() + 6 * b;
     real rate[3];
+    keep_velocity(w, b);
     store_velocity(w, b);
     // Bodies at rest need no passes.
     if (w.papers() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
@@ -42,6 +62,7 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 GPUSIM_PHASE void store_times(const World& w, int) {
+    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : 0.0;
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;

@@ -1,8 +1,8 @@
 // Fused launch: one block a world, all substeps in one kernel. On the CPU a block is one thread and worlds are spread
 // over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
 // work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; SENSE and POSE leave their work in the
-// slab of each world, for signals.
-#include "signals.cuh"
+// slab of each world.
+#include "writes.cuh"
 #include "step.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
@@ -82,18 +82,8 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
 #endif
 #endif
 
-// Signal ``what`` of element ``index`` in every world, ``width`` numbers each, from the slabs that SENSE or POSE left.
-GPUSIM_KERNEL void read_worlds(const Arguments* a, double* out, int what, int index, int width) {
-#if GPUSIM_GPU
-    const int first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
-#else
-    const int first = 0, stride = 1;
-#endif
-    for (int id = first; id < a->n_worlds; id += stride)
-        read_signal(make_world(a, 0.0, id, slab(a, id), 0, 1), what, index, out + (long long)id * width);
-}
-// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments).
-GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask) {
+// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments) and ``commands``.
+GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
 #if GPUSIM_GPU
     const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;
 #else
@@ -101,7 +91,10 @@ GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, co
 #endif
     for (int id = first; id < to->n_worlds; id += stride) {
         if (!mask[id]) continue;
-        restore_state(make_world(to, 0.0, id, nullptr, tid, threads), from);
+        const World w = make_world(to, 0.0, id, nullptr, tid, threads);
+        restore_state(w, from);
+        double* own = const_cast<double*>(to->control) + (long long)id * w.controls();
+        for (int k = tid; k < w.controls(); k += threads) own[k] = commands[k];
         if (tid == 0) to->health[id] = 0;
     }
 }

@@ -26,8 +26,6 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     for (int s = 1; s < slots; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
     return sum;
 }
-// Velocity of axis row k at t_n, after the stage sense.
-GPUSIM_FN real axis_rate_now(const World& w, int k) { return row_velocity(w, w.axis_row()[k], w.twist_now()); }
 // M^-1 J^T p of one body: sum over its sides in their fixed order.
 GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impulse, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);

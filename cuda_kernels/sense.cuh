@@ -1,26 +1,7 @@
-// Stage sense: velocities and forces at t_n, from a kick and solve that are not kept (gpusim/reference/sense.py).
+// Stage sense: the actuators' forces over a kick that is tried and not kept (gpusim/reference/sense.py).
 #pragma once
-#include "drift.cuh"
 #include "laws.cuh"
 
-GPUSIM_PHASE void sense_body(const World& w, int b) {
-    real *twist = w.twist_now() + 6 * b, *momentum = w.momentum_now() + 3 * b, change[3];
-    real linear[3], angular[3];
-    copy3(w.linear_velocity() + 3 * b, linear);
-    copy3(w.angular_momentum() + 3 * b, angular);
-    if (w.papers()) {
-        for (int k = 0; k < 6; ++k) twist[k] = w.twist_before()[6 * b + k];
-        copy3(angular, momentum);
-        return;
-    }
-    momentum_change(w, b, change);
-    const real last = h_prev(w), after = last / (last + real(w.h));
-    for (int k = 0; k < 3; ++k) {
-        momentum[k] = angular[k] + after * ((w.momentum_kicked()[3 * b + k] + change[k]) - angular[k]);
-        twist[k] = linear[k] + after * (w.twist()[6 * b + k] - linear[k]);
-    }
-    turn3(w.inertia_inverse() + 9 * b, momentum, twist + 3);
-}
 // Force of actuator share k on its axis over the tried kick, N or N m.
 GPUSIM_PHASE void sense_share(const World& w, int k) {
     const Share& own = share(w, k);

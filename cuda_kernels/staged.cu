@@ -1,6 +1,7 @@
 // Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
 // is in gpusim/solver/schedule.py, from which the entries are generated (entries.cuh); the phases are those of the fused
 // launch.
+#include "writes.cuh"
 #include "step.cuh"
 
 GPUSIM_FN World item_world(const Arguments* a, double h, int id) {

@@ -107,7 +107,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Velocities and forces at t_n; of the state only counted angles and the offsets of gears are kept.
+// Forces over a tried kick; of the state only counted angles and the offsets of gears are kept.
 GPUSIM_PHASE void sense_world(const World& w) {
     begin(w, 1);
     contacts(w);

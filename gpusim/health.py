@@ -50,8 +50,9 @@ class Quarantine:
             self._sim.state.restore(self._good, np.flatnonzero(self.stopped))
         self._remember()
 
-    def release(self, worlds: Array) -> None:
+    def release(self, worlds: Array | None) -> None:
         """Worlds that were reset run again."""
+        assert worlds is not None
         self.stopped[worlds] = False
         for world in worlds:
             self._reasons.pop(int(world), None)
@@ -206,8 +207,11 @@ class KernelQuarantine:
         if len(new) > _WARNED_EACH:
             warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=4)
 
-    def release(self, worlds: Array) -> None:
-        """Worlds that were reset run again."""
+    def release(self, worlds: Array | None) -> None:
+        """Worlds that were reset run again; None: some that only the device knows."""
+        if worlds is None:
+            self._told.clear()
+            return
         self._backend.release(worlds)
         self._told.difference_update(int(w) for w in worlds)
 

@@ -121,7 +121,8 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
     """
 
     def write(sim: Simulation, t: float) -> None:
+        step = sim.step_size
         for label, table in tables.items():
-            sim.control[label] = table.mean(t, t + sim.config.dt)
+            sim.control[label] = table.mean(t, t + step)
 
     return write

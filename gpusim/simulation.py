@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,16 +17,18 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.health import CapacityWatch
 from gpusim.model import validate
 from gpusim.model.builder import world_count
+from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.now import Now
 from gpusim.reference.work import Work
-from gpusim.sensors.signal import SignalInfo, SignalTable
+from gpusim.sensors.observe import Command, Observation, matching
+from gpusim.sensors.signal import Signal, SignalInfo, SignalTable
+from gpusim.sensors.writing import Part, StateWriter
 from gpusim.solver.config import SolverConfig, work_dtype
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
-# Parameters for which infinity means "none".
-MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 
 
 class ControlMap(MutableMapping[str, Any]):
@@ -54,7 +56,7 @@ class ControlMap(MutableMapping[str, Any]):
         column = self._column(label)
         element = f"command '{label}'"
         if is_on_device(value):
-            self._sim.backend.write_command(column, value)
+            self._sim.backend.write_commands(slice(column, column + 1), value)
             self._sim.changed()
             return
         try:
@@ -148,6 +150,7 @@ class Simulation:
             specialize=specialize,
         )
         self.backend: Backend = self._make_backend(model, state, self.parameters)
+        self.now = self._make_now()
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
@@ -158,6 +161,13 @@ class Simulation:
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._signals: SignalTable | None = None
+        self._single: dict[str, Observation] = {}
+        self._writers: dict[tuple[str, ...], StateWriter] = {}
+
+    def _make_now(self) -> Now:
+        backend, papers = self.backend, self.config.scheme == "papers"
+        table = coordinates(self.model)
+        return Now(self.model, table, papers, backend.read_state, self.parameters, backend.read_control)
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -201,10 +211,19 @@ class Simulation:
         self.backend.advance(n, size, self.quarantine.check)
         self.capacity.check()
 
+    @property
+    def step_size(self) -> float:
+        """The step in use, s: that of the last step, ``config.dt`` right after a reset."""
+        usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
+        return self.config.dt if last in (0.0, usual) else last * self.config.substeps
+
     def sensed(self) -> Work:
-        """The work arrays with velocities and forces at the current time (stage sense), made once for each state."""
+        """The work arrays with forces at the current time (stage sense), made once for each state.
+
+        Forces act over kicks: the next one is tried, with the step in use, and not kept.
+        """
         if self._sensed is None:
-            self._sensed = self.backend.sensed(self.config.dt / self.config.substeps)
+            self._sensed = self.backend.sensed(self.step_size / self.config.substeps)
         return self._sensed
 
     def changed(self) -> None:
@@ -290,10 +309,44 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        if numpy:
-            return np.array(table[name].read())
-        array = self.backend.read_signal(name, self.config.dt / self.config.substeps)
-        return array if array is not None else self.backend.to_device(np.array(table[name].read()))
+        signal = table[name]
+        if signal.quantity is None:
+            array = np.array(signal.read())
+            return array if numpy else self.backend.to_device(array)
+        if name not in self._single:
+            self._single[name] = Observation(self._self, [signal])
+        array = self._single[name].read().reshape(self.num_worlds, *signal.info.shape)
+        return np.array(on_host(array)) if numpy else array.copy()
+
+    def observe(self, names: str | Sequence[str]) -> Observation:
+        """Compile a list of signals, which is then read in one launch into one array (num_worlds, n).
+
+        Args:
+            names: signals or wildcards (``"joint.*.position"``; ``*``, ``?``, ``[seq]``), which stand for all that
+                match, in the order of the model. Each signal comes once.
+
+        Returns:
+            An :class:`Observation`: call ``read()``, then look into ``array``, by ``slices[name]``. A list that holds a
+            signal whose ``signals()`` entry says ``forward`` costs a trial of the next kick, once for each state; the
+            others come from the state alone.
+
+        Raises:
+            UnknownNameError: no such signal; names the nearest ones.
+        """
+        return Observation(self._self, self.signal_list(names))
+
+    def signal_list(self, names: str | Sequence[str]) -> list[Signal]:
+        """The signals that names or wildcards stand for."""
+        table = self._table().by_name
+        return [table[name] for name in matching("signal", names, table)]
+
+    def command(self, names: str | Sequence[str]) -> Command:
+        """Compile a list of commands, by label or wildcard, that are written together; see :class:`Command`.
+
+        Raises:
+            UnknownNameError: no such command; names the nearest ones.
+        """
+        return Command(self._self, matching("command", names, self.model.controls))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
@@ -313,26 +366,35 @@ class Simulation:
         table = self._table().by_name
         if name not in table:
             raise unknown_name("signal", name, table)
-        signal = table[name]
-        element = f"signal '{name}'"
-        if signal.write is None:
-            raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
-        worlds = self.world_indices(element, world)
-        try:
-            array = np.asarray(on_host(value), dtype=np.float64)
-            filled = np.array(np.broadcast_to(array, (worlds.size, *signal.info.shape)))
-        except (TypeError, ValueError):
-            raise validate.fail(
-                element,
-                f"value of shape {np.shape(value)} does not fit {worlds.size} worlds of shape {signal.info.shape}",
-                "give one value, or one for each chosen world",
-            ) from None
-        endless = name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
-        if np.any(np.isnan(filled)) or not (endless or np.all(np.isfinite(filled))):
-            what = "NaN" if np.any(np.isnan(filled)) else "infinite"
-            raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
-        signal.write(worlds, filled)
-        self.changed()
+        worlds = self.world_indices(f"signal '{name}'", world)
+        self._state_writer((name,)).write([value], worlds)
+
+    def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
+        """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
+
+        A joint's child and all that hangs on it move rigidly with it, so a whole posture needs nothing but the pose of
+        its base and the coordinates; velocities that are not given turn with their bodies. Bodies come before joints,
+        whatever the order of ``values``; parameters, commands and actuators' variables come first.
+
+        Args:
+            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`): then the numbers of all
+                signals that match side by side, (n,) or (worlds, n), or what broadcasts to it.
+            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+        Raises:
+            UnknownNameError: no such signal.
+            ModelError: one cannot be written, or a value's shape does not fit; nothing of the poses is written then.
+        """
+        chosen = self.world_indices("Simulation.write_state", worlds)
+        self._state_writer(tuple(values)).write(list(values.values()), chosen)
+
+    def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
+        """Of signals or wildcards; kept, for the same ones are written again and again."""
+        if names not in self._writers:
+            table = self._table().by_name
+            parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
+            self._writers[names] = StateWriter(self._self, parts)
+        return self._writers[names]
 
     def world_indices(self, element: str, world: Any) -> Array:
         """Indices of chosen worlds; see :meth:`write`."""
@@ -351,16 +413,6 @@ class Simulation:
             )
         return indices
 
-    def begin_write(self, worlds: Array, velocities: bool = True) -> None:
-        """Before poses or velocities are written: velocities at half steps become those at the current time."""
-        if not velocities:
-            return
-        work, state = self.sensed(), self.state.arrays
-        state["linear_velocity"][worlds] = work.twist_now[worlds, :, :3]
-        state["angular_momentum"][worlds] = work.momentum_now[worlds]
-        state["step_before"][worlds] = 0.0
-        self.changed()
-
     # Parameters.
 
     def parameter(self, name: str) -> Array:
@@ -369,14 +421,20 @@ class Simulation:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds and refresh what is derived from it."""
+        """Write one column of a parameter in some worlds and refresh there what is derived from it."""
         from gpusim.model.parameters import check_parameter
 
-        array = np.array(self.parameter(name))
-        array[worlds, column] = value
-        check_parameter(self.model, self.parameters, name, array, column)
-        self.parameters[name] = array
-        self.backend.refresh_parameters(name)
+        before = self.parameters[name]
+        rows = np.array(before if before.shape[0] == 1 else before[worlds])
+        rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)
+        rows[:, column] = value
+        limits = ("limit_lower", "limit_upper")
+        near = {k: v if v.shape[0] == 1 else v[worlds] for k in limits for v in (self.parameters[k],)}
+        check_parameter(self.model, near, name, rows, column)
+        if before.shape[0] != self.num_worlds:
+            self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
+        self.parameters[name][worlds] = rows
+        self.backend.parameter_written(name, worlds)
         self.changed()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
@@ -385,9 +443,10 @@ class Simulation:
         self.model, self.parameters, self._initial = model, parameters, initial
         self.backend = self._make_backend(model, state, parameters)
         self.backend.bind(control)
+        self.now = self._make_now()
         former, self.quarantine = self.quarantine, self.backend.make_quarantine(self._self)
         self.quarantine.take_over(former)
-        self._signals = None
+        self._signals, self._single, self._writers = None, {}, {}
         self.changed()
 
     # Reset, assembly, health.
@@ -396,13 +455,17 @@ class Simulation:
         """Put worlds back to their first state and commands; parameters stay.
 
         Args:
-            mask: which worlds, as in :meth:`write`; None for all.
+            mask: which worlds, as in :meth:`write`; None for all. With the cuda backend a mask on the device (whatever
+                speaks DLPack) stays there, and nothing waits for it.
         """
-        worlds = self.world_indices("Simulation.reset", mask)
-        self.backend.restore(self._initial, worlds)
-        self.control.array[worlds] = self.model.default_controls
-        self.quarantine.release(worlds)
-        self.capacity.release(worlds)
+        if is_on_device(mask) and self.backend_name == "cuda":
+            self.backend.restore(self._initial, mask)
+            self.quarantine.release(None)
+        else:
+            worlds = self.world_indices("Simulation.reset", mask)
+            self.backend.restore(self._initial, worlds)
+            self.quarantine.release(worlds)
+            self.capacity.release(worlds)
         self.changed()
 
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:

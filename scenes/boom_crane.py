@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
 from ._bodies import AXIAL_SHARE, PLANE_AXIS, in_plane
+from ._checks import Recording, at, near
 
 NAME = "boom_crane"
 GRAVITY = 9.81
@@ -105,6 +108,7 @@ def build(
         plots=_plots(),
         camera=Camera((1.5, -6.0, 1.0), (1.2, 0.0, 0.0)),
         schedule=drive({"lift": Schedule([(t, command * u) for t, u in COMMANDS])}),
+        checks=_CHECKS,
     )
 
 
@@ -139,3 +143,30 @@ def _plots() -> list[Plot]:
         ),
         Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
     ]
+
+
+def _holds(run: Recording) -> bool:
+    """The cylinder bears the boom (first pressures are those of rest), so the shut valve keeps it where it is."""
+    position = run["cylinder.lift.position"]
+    return near(position[run["time"] < 0.5], position[0], 1e-5)
+
+
+def _closes_the_triangle(run: Recording) -> bool:
+    """Piston position by the law of cosines from the boom's angle."""
+    angle = run["joint.hinge.position"]
+    square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
+    along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)
+    return near(run["cylinder.lift.position"], np.sqrt(square - 2.0 * ROD_PIN * along) - RETRACTED_LENGTH, 1e-9)
+
+
+def _follows_the_reference(run: Recording) -> bool:
+    """Positions of reference case 4 while the boom rises, stands and sinks, and at the end, within 0.6 mm."""
+    reference = ((2.4, 0.33054539), (3.4, 0.35783796), (4.9, 0.20968188), (7.0, 0.18263203))
+    return all(near(at(run, "cylinder.lift.position", t), x, 6e-4) for t, x in reference)
+
+
+_CHECKS = (
+    Check("the shut valve holds the boom before the command", _holds),
+    Check("piston and boom close their triangle", _closes_the_triangle),
+    Check("the piston goes as in the reference", _follows_the_reference),
+)

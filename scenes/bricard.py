@@ -7,9 +7,10 @@ published coordinates are kept: gravity acts along -y here.
 from __future__ import annotations
 
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import box_inertia
+from ._checks import Recording, at, keeps_energy, keeps_whole, near
 
 NAME = "bricard"
 Vector = tuple[float, float, float]
@@ -56,6 +57,11 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
             Plot("Largest joint gap", "m", ["sim.joint_drift"]),
         ],
         camera=Camera((2.5, 1.5, 4.0), (0.3, -0.6, 0.2)),
+        checks=[
+            keeps_energy(6e-6),
+            keeps_whole(1e-6),
+            Check("the end of bar 2 goes as in the reference", _follows_the_reference),
+        ],
     )
 
 
@@ -81,3 +87,13 @@ def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Ve
     back = gpusim.Transform((here[0] - end[0], here[1] - end[1], here[2] - end[2]))
     base = gpusim.Transform(here) if parent == -1 else gpusim.Transform()
     b.add_joint_revolute(parent, child, parent_xform=base, child_xform=back, axis=axis, label=f"hinge{i}")
+
+
+def _follows_the_reference(run: Recording) -> bool:
+    """Reference case A04: on its way out, back at its start after a period, and after two, within 5 um."""
+    reference = {
+        1.0: (0.27448131926462316, -0.886707938734672, -0.462330002687376),
+        5.0: (0.9999327423021172, -0.9999999977383531, -6.725543608383765e-05),
+        10.0: (0.9997309873038321, -0.9999999638258172, -0.00026897651225240107),
+    }
+    return all(near(at(run, "body.bar2.position", t), p, 5e-6) for t, p in reference.items())

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from ._checks import Recording, keeps_energy, keeps_whole, near
 
 NAME = "chain"
 BALL_RADIUS = 0.25
@@ -66,6 +69,14 @@ def build(
         duration=10.0,
         plots=_plots(links, joint, mass_ratio > 0.0),
         camera=Camera((0.0, -3.0 * links * link_length, 0.0), (0.0, 0.0, -0.5 * links * link_length)),
+        checks=[
+            keeps_whole(1e-3),
+            keeps_energy(0.1, until=2.0),
+            Check(
+                "the ball swings down as on a rod",
+                lambda run: _swings_down(run, links * link_length, links / mass_ratio),
+            ),
+        ],
     )
 
 
@@ -91,3 +102,16 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
     if joint == "revolute":
         plots.insert(0, Plot("Angle of the first joint", "rad", ["joint.joint0.position"]))
     return plots
+
+
+def _swings_down(run: Recording, length: float, share: float) -> bool:
+    """A heavy ball keeps the chain straight: it is under the anchor after a quarter of a pendulum's period.
+
+    From the horizontal that is K(1/sqrt(2)) sqrt(l_e/g) = 1.854075 sqrt(l_e/g) with l_e = l (M + m/3)/(M + m/2) for a
+    rod of mass m with the ball M; ``share`` is m/M.
+    """
+    x = run["body.ball.position"][:, 0, 0]
+    passed = int(np.argmax(x < 0.0))
+    time = np.interp(0.0, x[[passed, passed - 1]], run["time"][[passed, passed - 1]])
+    expected = 1.8540746773 * math.sqrt(length * (1.0 + share / 3.0) / (1.0 + share / 2.0) / 9.81)
+    return passed > 0 and near(time, expected, 1e-3 * expected)

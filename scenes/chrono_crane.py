@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
 from ._bodies import PLANE_AXIS, in_plane
+from ._checks import Recording, at, near
 
 NAME = "chrono_crane"
 GRAVITY = 9.8
@@ -99,6 +102,7 @@ def build(
         plots=_plots(),
         camera=Camera((0.6, -3.0, 0.8), (0.5, 0.0, 0.3)),
         schedule=drive({"lift": Schedule([(t, command * u) for t, u in COMMANDS], period=10.0)}),
+        checks=_CHECKS,
     )
 
 
@@ -135,3 +139,29 @@ def _plots() -> list[Plot]:
         ),
         Plot("Valve", "share of travel", ["cylinder.lift.command", "cylinder.lift.spool"], labels=["command", "spool"]),
     ]
+
+
+def _closes_the_triangle(run: Recording) -> bool:
+    """Piston position from the crane's angle."""
+    half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
+    length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
+    return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)
+
+
+def _follows_the_reference(run: Recording) -> bool:
+    """Pin to pin in reference case 5 while the crane rises, at its top and at the end, within 1 mm."""
+    reference = ((2.4, 0.55539625), (4.9, 0.67701386), (7.0, 0.71639705), (9.9, 0.62371300), (20.0, 0.62319848))
+    return all(near(at(run, "cylinder.lift.position", t) + START_LENGTH, s, 1e-3) for t, s in reference)
+
+
+def _spool_lags(run: Recording) -> bool:
+    """A first-order valve follows a ramp late by its time constant."""
+    ramps = ((1.0, 0.2, 0.4), (8.0, -0.2, -0.8), (9.5, -0.5, 1.0))  # s, command, its rate in 1/s
+    return all(near(at(run, "cylinder.lift.spool", t), u - 0.00454728 * rate, 5e-5) for t, u, rate in ramps)
+
+
+_CHECKS = (
+    Check("piston and crane close their triangle", _closes_the_triangle),
+    Check("the piston goes as in the reference", _follows_the_reference),
+    Check("the spool lags by the valve's time constant", _spool_lags),
+)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from ._checks import Recording, at, keeps_energy, near
 
 NAME = "double_pendulum"
 
@@ -63,9 +64,20 @@ def build(
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
         ],
         camera=Camera((0.0, -6.0, 0.0), (0.0, 0.0, -0.5)),
+        checks=[keeps_energy(2e-3), Check("the rods swing as in the reference for 2 s", _follows_the_reference)],
     )
 
 
 def _add_rod(b: gpusim.ModelBuilder, label: str, mass: float, length: float, pose: gpusim.Transform) -> int:
     inertia = thin_rod_inertia(mass, length, "z")
     return b.add_body(mass=mass, inertia=inertia, com=(0.0, 0.0, -0.5 * length), xform=pose, label=label)
+
+
+def _follows_the_reference(run: Recording) -> bool:
+    """Reference case B01, before small errors grow a hundredfold (chaos): angles within 1e-4 rad."""
+    reference = {1.0: (-1.207716238191, -0.8143910230913), 2.0: (-0.08275830682057, 0.4073620749119)}
+    return all(
+        near(at(run, "joint.hinge1.position", t), upper, 1e-4)
+        and near(at(run, "joint.hinge2.position", t), lower - upper, 1e-4)
+        for t, (upper, lower) in reference.items()
+    )

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import box_inertia
+from ._checks import Recording, at, near
 
 NAME = "flyball"
 GRAVITY = 9.81
@@ -87,6 +90,10 @@ def build(
             Plot("Spring forces", "N", ["spring.right.force", "spring.left.force"], labels=["right", "left"]),
         ],
         camera=Camera((2.0, -3.0, 1.5), (0.0, 0.0, 0.6)),
+        checks=[
+            Check("it spins slower as its arms rise: angular momentum", lambda run: _keeps_momentum(run, ball_mass)),
+            Check("the slider rises and sinks as in the reference", _follows_the_reference),
+        ],
     )
 
 
@@ -108,3 +115,24 @@ def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, s
         angular_velocity=(0.0, 0.0, spin),
         label=name,
     )
+
+
+def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
+    """Spin times moment of inertia about the shaft is constant, to the springs' stretch (55 um).
+
+    A spring as long as half a rod joins the slider with the rod's middle, so the sine of the rod's angle below the
+    horizontal is the slider's way to the top over the rod's length.
+    """
+    level = np.sqrt(np.maximum(0.0, 1.0 - ((SHAFT_HEIGHT - run["joint.slider.position"]) / ROD_LENGTH) ** 2))
+    reach = HALF_WIDTH + ROD_LENGTH * level
+    middle = HALF_WIDTH + 0.5 * ROD_LENGTH * level
+    rods = ball_mass * reach**2 + ROD_MASS * (middle**2 + (ROD_LENGTH * level) ** 2 / 12.0)
+    slider = 3.0 * (2.0 * HALF_WIDTH) ** 2 / 6.0
+    momentum = (2.0 * rods + slider) * run["joint.spindle.velocity"]
+    return near(momentum, momentum[0], 2e-3 * abs(float(momentum[0, 0])))
+
+
+def _follows_the_reference(run: Recording) -> bool:
+    """Heights of reference case A05, within 50 um."""
+    reference = {0.5: 0.7432494247863987, 1.0: 0.5014209223795723, 5.0: 0.535563103721595, 10.0: 0.6196229170613062}
+    return all(near(at(run, "joint.slider.position", t), s, 5e-5) for t, s in reference.items())

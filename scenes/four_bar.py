@@ -6,10 +6,13 @@ x-z plane.
 
 from __future__ import annotations
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from ._checks import Recording, keeps_energy, keeps_whole, near
 
 NAME = "four_bar"
 
@@ -53,6 +56,11 @@ def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float
             Plot("Largest joint gap", "m", ["sim.joint_drift"]),
         ],
         camera=Camera((0.5 * windows * length, -5.0 * length, 0.0), (0.5 * windows * length, 0.0, 0.0)),
+        checks=[
+            keeps_energy(6e-4),
+            keeps_whole(1e-6),
+            Check("it turns as one parallelogram through singular poses", lambda run: _keeps_parallel(run, windows)),
+        ],
     )
 
 
@@ -77,3 +85,15 @@ def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, 
         linear_velocity=(speed, 0.0, 0.0),
         label=f"horizontal{i}",
     )
+
+
+def _keeps_parallel(run: Recording, windows: int) -> bool:
+    """The rate of the first link is what the height of the corner leaves, and the corner stays on its circle.
+
+    Links of a parallelogram: (N+1) rods turn about an end, N go along, so (N+1)/3 + N = I and
+    I w^2 = I w_0^2 + 2 g ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A branch leaves that curve.
+    """
+    corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
+    inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)
+    square = rate[0] ** 2 + 2.0 * weight * (1.0 - corner[..., 2]) / inertia
+    return near(np.hypot(corner[..., 0], corner[..., 2]), 1.0, 1e-6) and near(rate**2, square, 1e-3)

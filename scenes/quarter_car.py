@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule
+
+from ._checks import Recording, near
 
 NAME = "quarter_car"
 GRAVITY = 9.81
@@ -87,6 +91,7 @@ def build(
         ],
         camera=Camera((1.5, -3.0, 1.0), (0.0, 0.0, 0.5)),
         schedule=_road_step(step_height, step_time),
+        checks=[Check("body and wheel rise as the linear equations say", _follows_the_closed_form)],
     )
 
 
@@ -109,10 +114,25 @@ def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float
 
     def write(sim: gpusim.Simulation, t: float) -> None:
         nonlocal last
-        half = 0.5 * sim.config.dt
+        half = 0.5 * sim.step_size
         z = road.mean(t - half, t + half)
         if z != last:
             sim.write("body.road.position", (0.0, 0.0, z))
             last = z
 
     return write
+
+
+def _follows_the_closed_form(run: Recording) -> bool:
+    """x = (1 - exp(A (t - 0.1 s))) 5 cm by A's eigenvectors, within 0.1 mm; at the end springs bear the weight."""
+    body, wheel, spring, damping, tire, tire_damping = 300.0, 40.0, 2e4, 1500.0, 2e5, 100.0
+    pull = np.array([[-spring, spring, -damping, damping], [spring, -spring - tire, damping, -damping - tire_damping]])
+    a = np.vstack([np.eye(2, 4, 2), pull / np.array([[body], [wheel]])])
+    values, vectors = np.linalg.eig(a)
+    shares = np.linalg.solve(vectors, np.array([-0.05, -0.05, 0.0, 0.0], complex))
+    since = np.maximum(run["time"] - 0.1, 0.0)
+    moved = ((vectors * shares)[None] * np.exp(values * since[:, None])[:, None]).sum(axis=2).real + 0.05
+    found = np.stack([run["joint.body.position"][:, 0], run["joint.wheel.position"][:, 0]], axis=1)
+    borne = run["spring.tire.force"][-1], run["spring.spring.force"][-1]
+    rests = near(borne[0], (body + wheel) * GRAVITY, 5.0) and near(borne[1], body * GRAVITY, 5.0)
+    return rests and near(found, moved[:, :2], 1e-4)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from ._checks import Recording, keeps_energy, near
 
 NAME = "slider_crank"
 WALL = 0.5  # where the spring ends, m
@@ -90,6 +93,11 @@ def build(
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
         ],
         camera=Camera((0.2, -1.0, 0.3), (0.2, 0.0, 0.0)),
+        checks=[
+            keeps_energy(0.02),
+            Check("crank and slider close their triangle", lambda run: _closes(run, crank_length, rod_length)),
+            Check("the spring pulls by Hooke's law", lambda run: _pulls(run, spring_stiffness, spring_rest_length)),
+        ],
     )
 
 
@@ -116,3 +124,15 @@ def _add_link(
         angular_velocity=(rate * PLANE_AXIS[0], rate * PLANE_AXIS[1], rate * PLANE_AXIS[2]),
         label=label,
     )
+
+
+def _closes(run: Recording, crank: float, rod: float) -> bool:
+    """x = a cos q + sqrt(l^2 - a^2 sin^2 q)."""
+    angle = run["joint.crank.position"]
+    expected = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
+    return near(run["joint.slider.position"], expected, 1e-6)
+
+
+def _pulls(run: Recording, stiffness: float, rest: float) -> bool:
+    """F = -k (length - rest length) to the average over a step: within 1 N of 300 N."""
+    return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest), 1.0)

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import gpusim
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.geometry import rotations
+from gpusim.scene import Camera, Check, Plot, Scene, require
+
+from ._checks import Recording, keeps_energy, near
 
 NAME = "spinning_top"
 FREE_INERTIA = (1.0, 2.0, 3.0)
@@ -57,6 +62,7 @@ def build(
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
         ],
         camera=Camera((0.3, -0.6, 0.3), (0.0, 0.0, 0.05)) if not free else Camera((0.0, -8.0, 3.0), (0.0, 0.0, 0.0)),
+        checks=[keeps_energy(2e-4)] if free else [keeps_energy(2e-4), *_CHECKS],
     )
 
 
@@ -75,3 +81,24 @@ def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: 
     )
     b.add_joint_ball(-1, top, label="tip")
     return b
+
+
+def _keeps_momentum(run: Recording) -> bool:
+    """No torque acts about the vertical and about the disc's axis: L_z and the spin stay, to 1e-4 and 1e-5."""
+    turn = rotations.matrix_from_quaternion(run["body.top.orientation"])
+    rate = rotations.matvec(turn.swapaxes(-1, -2), run["body.top.angular_velocity"])
+    upright = rotations.matvec(turn, rate * np.array([0.0125, 0.0125, 0.005]))[..., 2]
+    return near(rate[..., 2], 100.0, 1e-3) and near(upright, 0.5 * math.cos(math.pi / 6.0), 5e-5)
+
+
+def _nods(run: Recording) -> bool:
+    """Let go without precession, the axis nods between 30 and 33.219 degrees (elliptic functions), to 0.01."""
+    x, y = run["body.top.orientation"][..., 0], run["body.top.orientation"][..., 1]
+    tilt = np.degrees(np.arccos(1.0 - 2.0 * (x**2 + y**2)))
+    return near(tilt.min(axis=0), 30.0, 0.01) and near(tilt.max(axis=0), 33.218997431261, 0.01)
+
+
+_CHECKS = (
+    Check("angular momentum about the vertical and about its axis stays", _keeps_momentum),
+    Check("it nods as far as theory says", _nods),
+)

@@ -38,11 +38,3 @@ GPUSIM_FN void motor_commit(const World& w, int k) {
     const double after = double(real(w.motor_command_now(k)));
     w.motor_drive(k) = stored(w.motor_stall_torque(k) * (after - speed_now / w.motor_no_load_speed(k)));
 }
-
-GPUSIM_FN double motor_read_command(const World& w, int k) { return w.motor_command_now(k); }
-GPUSIM_FN double motor_read_speed(const World& w, int k) {
-    return w.motor_gear_ratio(k) * double(axis_rate_now(w, w.motor_axis()[k]));
-}
-GPUSIM_FN double motor_read_torque(const World& w, int k) {
-    return w.motor_constant(k) - w.motor_slope(k) * (w.motor_gear_ratio(k) * double(w.rate_next()[w.motor_axis()[k]]));
-}

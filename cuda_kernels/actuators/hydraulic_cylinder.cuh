@@ -143,16 +143,3 @@ GPUSIM_FN void cylinder_commit(const World& w, int k) {
     w.cylinder_spool_rate(k) = stored(w.cylinder_next_rate(k));
     w.cylinder_oil_stroke(k) = stored(oil + w.h * velocity);
 }
-
-GPUSIM_FN double cylinder_read_command(const World& w, int k) { return w.cylinder_command_now(k); }
-GPUSIM_FN double cylinder_read_brake(const World& w, int k) { return w.cylinder_brake_now(k); }
-GPUSIM_FN double cylinder_read_position(const World& w, int k) { return cylinder_stroke(w, k); }
-GPUSIM_FN double cylinder_read_velocity(const World& w, int k) { return axis_rate_now(w, w.cylinder_axis()[k]); }
-GPUSIM_FN double cylinder_read_pressure_a(const World& w, int k) { return w.cylinder_pressure_a(k); }
-GPUSIM_FN double cylinder_read_pressure_b(const World& w, int k) { return w.cylinder_pressure_b(k); }
-GPUSIM_FN double cylinder_read_spool(const World& w, int k) { return w.cylinder_spool(k); }
-// S_A p_A - S_B p_B - k v.
-GPUSIM_FN double cylinder_read_force(const World& w, int k) {
-    const double oil = w.cylinder_area_a(k) * double(w.cylinder_pressure_a(k)) - w.cylinder_area_b(k) * double(w.cylinder_pressure_b(k));
-    return oil - w.cylinder_viscous_friction(k) * cylinder_read_velocity(w, k);
-}

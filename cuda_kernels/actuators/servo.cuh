@@ -21,6 +21,3 @@ GPUSIM_FN void servo_contribute(const World& w, int k, Share& own) {
         own.slope = slope;
     }
 }
-
-GPUSIM_FN double servo_read_target(const World& w, int k) { return w.servo_target_now(k); }
-GPUSIM_FN double servo_read_force(const World& w, int k) { return w.servo_force_now(k); }

@@ -12,8 +12,3 @@ GPUSIM_FN void torsion_spring_contribute(const World& w, int k, Share& own) {
     const double elongation = double(w.axis_position()[axis]) - w.torsion_spring_rest_length(k);
     spring_law(w, axis, w.torsion_spring_stiffness(k), w.torsion_spring_damping(k), elongation, &own.impulse, &own.slope);
 }
-
-GPUSIM_FN double spring_read_length(const World& w, int k) { return w.axis_position()[w.spring_axis()[k]]; }
-GPUSIM_FN double spring_read_force(const World& w, int k) { return w.spring_force_now(k); }
-GPUSIM_FN double torsion_spring_read_length(const World& w, int k) { return w.axis_position()[w.torsion_spring_axis()[k]]; }
-GPUSIM_FN double torsion_spring_read_force(const World& w, int k) { return w.torsion_spring_force_now(k); }

@@ -1,4 +1,4 @@
-// Outlines on a rectangle: clipping, and the four points that are kept; as gpusim/reference/collide/box_polygons.py.
+// Outlines on a rectangle: clipping, and the four points that are kept.
 #pragma once
 #include "../platform.cuh"
 

@@ -1,5 +1,5 @@
 // Box against box: separating axes (3 + 3 faces, 9 edge pairs), then the facing faces clipped against each other, or
-// the crossing point of two edges. As gpusim/reference/collide/boxes.py.
+// the crossing point of two edges.
 //
 // Resting boxes must keep their four points from step to step. Where two axes are nearly parallel they tell the same
 // gap up to the square of the angle between them, so the earlier one (A's face, B's face, edges) is kept unless a

@@ -1,4 +1,4 @@
-// Clipping one facing polygon against another and choosing four of the points; as gpusim/reference/collide/clip.py.
+// Clipping one facing polygon against another and choosing four of the points.
 #pragma once
 #include "support.cuh"
 

@@ -1,4 +1,4 @@
-// Contact points of any pair of shapes: which routine serves which kinds; as gpusim/reference/collide/collide.py.
+// Contact points of any pair of shapes: which routine serves which kinds.
 #pragma once
 #include "boxes.cuh"
 #include "convex.cuh"

@@ -1,5 +1,5 @@
 // Contact points of any two convex shapes: normal and gap from their cores (gjk.cuh, epa.cuh), then the part that their
-// facing polygons share (clip.cuh); as gpusim/reference/collide/convex.py.
+// facing polygons share (clip.cuh).
 #pragma once
 #include "clip.cuh"
 #include "epa.cuh"

@@ -1,5 +1,5 @@
 // Penetration of two convex cores: the direction along which the least motion parts them, by an expanding polytope
-// (van den Bergen 2001); as gpusim/reference/collide/epa.py.
+// (van den Bergen 2001).
 //
 // The polytope lies inside the set of differences a - b. Its face nearest to the origin (signed: the origin may still
 // be outside) moves out to the set's own boundary until it is there, within an accuracy. Few cores need more points than

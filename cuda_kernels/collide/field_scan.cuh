@@ -1,5 +1,5 @@
-// The triangles of a height field against a convex shape: where they touch, and with which normals; as
-// gpusim/reference/collide/field_scan.py. All in the field's frame.
+// The triangles of a height field against a convex shape: where they touch, and with which normals. All in
+// the field's frame.
 //
 // A triangle's own face: what of the shape lies over the triangle (straight up and down), measured along the triangle's
 // normal, at any depth, so that a shape below the surface is pushed out of it. Ridges and peaks: nearest points of the

@@ -1,4 +1,4 @@
-// Distance of two convex cores, after Gilbert, Johnson and Keerthi (1988); as gpusim/reference/collide/gjk.py.
+// Distance of two convex cores, after Gilbert, Johnson and Keerthi (1988).
 //
 // Points are relative to A's center. The set of differences a - b of points of A and B holds the origin where the cores
 // overlap; else its point v nearest to the origin tells the distance, and -v/|v| is the normal from A to B.

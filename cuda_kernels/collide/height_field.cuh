@@ -1,4 +1,4 @@
-// Height field against convex shapes; as gpusim/reference/collide/height_field.py.
+// Height field against convex shapes.
 #pragma once
 #include "field_scan.cuh"
 

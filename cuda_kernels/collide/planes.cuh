@@ -1,4 +1,4 @@
-// A half space against any convex shape: the points of the shape that face it; as gpusim/reference/collide/planes.py.
+// A half space against any convex shape: the points of the shape that face it.
 #pragma once
 #include "convex.cuh"
 

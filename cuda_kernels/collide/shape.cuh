@@ -1,5 +1,5 @@
-// What the narrow phase works on: a shape in its pose, and the contact points of a pair; as
-// gpusim/reference/collide/shape.py. Everything here is double, in the world frame, in SI units.
+// What the narrow phase works on: a shape in its pose, and the contact points of a pair. Everything here is double,
+// in the world frame, in SI units.
 #pragma once
 #include "../platform.cuh"
 #include "../rotations.cuh"

@@ -1,5 +1,4 @@
-// Two smooth round shapes (sphere, ellipsoid, superellipsoid): tracking of the contact, as
-// gpusim/reference/collide/smooth.py.
+// Two smooth round shapes (sphere, ellipsoid, superellipsoid): tracking of the contact.
 //
 // Nearest points solve the equations (1) of Kosenko, Gerasimov and Stavrovskiy 2015: both points lie on their surfaces
 // and both gradients along the line that joins them. Written in the unit normal n instead of the points, they say that

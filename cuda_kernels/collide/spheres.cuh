@@ -1,5 +1,5 @@
 // Spheres and capsules against each other and against boxes, cylinders and cones: closed forms, exact at any depth.
-// As gpusim/reference/collide/spheres.py. Normals point from A to B.
+// Normals point from A to B.
 #pragma once
 #include "shape.cuh"
 

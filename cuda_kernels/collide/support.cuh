@@ -1,5 +1,4 @@
-// Farthest points of cores, and the faces, edges or corners of shapes that face a direction; as
-// gpusim/reference/collide/support.py.
+// Farthest points of cores, and the faces, edges or corners of shapes that face a direction.
 #pragma once
 #include "shape.cuh"
 

@@ -28,6 +28,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.model.builder import ModelBuilder
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
     from gpusim.reference.work import Work
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
@@ -73,16 +74,18 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator: ``read(group, work)`` returns (num_worlds, n) or (num_worlds, n, k).
+    """A signal of an actuator at t: ``read(group, now)`` returns (num_worlds, n).
 
-    ``range`` tells the least and greatest value, in ``unit``, from the parameters of one actuator, for gauges; None
-    where nothing bounds the signal.
+    ``device`` is the same as the body of a C++ function (reference/quantities.py); without it only the host reads the
+    signal. ``range`` tells the least and
+    greatest value, in ``unit``, from the parameters of one actuator, for gauges; None where nothing bounds the signal.
     """
 
     name: str
     unit: str
     doc: str
-    read: Callable[[Group, Work], Array]
+    read: Callable[[Group, Now], Array]
+    device: str = ""
     range: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
 
 
@@ -149,8 +152,6 @@ class ActuatorType:
     """The same of a kind outside the package: their text, or the name of a .cuh file beside that of the class."""
     kernel: ClassVar[tuple[str, ...]] = ()
     """Which functions it holds: "contribute", "refresh", "commit", "push"."""
-    kernel_readings: ClassVar[tuple[str, ...]] = ()
-    """Readings that kernels can read: functions ``<name>_read_<reading>``."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
@@ -192,7 +193,7 @@ class ActuatorType:
         """Inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
         return None
 
-    def potential(self, group: Group, work: Work) -> Array | None:
+    def potential(self, group: Group, now: Now) -> Array | None:
         """Stored energy at the current poses, J, (num_worlds, n)."""
         return None
 
@@ -201,9 +202,6 @@ class ActuatorType:
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """Add to the law of the axis rows; ``velocity`` is the last guess of the row velocity after the step."""
-
-    def take_scratch(self, work: Work, numbers: dict[str, Array]) -> None:
-        """Keep in ``work`` what the readings need of a kernel's scratch numbers, (num_worlds, n) each by name."""
 
     def commit(self, group: Group, work: Work) -> None:
         """Update the state variables after the solve."""
@@ -225,11 +223,6 @@ def actuator_type(kind: str) -> ActuatorType:
 def actuator_kinds() -> list[ActuatorType]:
     """All registered kinds by name."""
     return _KINDS.all()
-
-
-def axis_force(group: Group, work: Work) -> Array:
-    """Share of this group in the force of its axis rows at the last kick, N or N m, (num_worlds, n)."""
-    return work.shares[group.type.name]
 
 
 def fitted_weight(ratio: Array | float) -> Array:

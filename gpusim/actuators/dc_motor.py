@@ -44,22 +44,50 @@ from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
 
 
-def read_command(group: Group, work: Work) -> Array:
+def read_command(group: Group, now: Now) -> Array:
     """Armature voltage over its greatest value."""
-    return work.control[:, group.control["command"]]
+    return now.control[:, group.control["command"]]
 
 
-def read_speed(group: Group, work: Work) -> Array:
+def read_speed(group: Group, now: Now) -> Array:
     """Rotor speed, rad/s."""
-    speed: Array = group.params["gear_ratio"] * work.axis_velocity_now()[:, group.axis]
+    speed: Array = group.params["gear_ratio"] * now.axis_rate(group.axis)
     return speed
 
 
-def read_torque(group: Group, work: Work) -> Array:
-    """Torque of the rotor at the last kick, N m."""
-    return _solved(group, work)[1]
+_SPEED = "w.motor_gear_ratio(i) * axis_rate(w, w.motor_axis()[i])"
+_TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_electrical_time_constant(i);
+        const double command = w.papers() ? w.motor_command_now(i) : w.motor_command_before(i);
+        double gain = 1.0, carried = 0.0;
+        if (electric > 0.0) {{
+            const double theta = fitted_weight(interval / electric), divisor = electric + interval * theta;
+            const double torque = w.motor_torque(i), drive = w.motor_drive(i);
+            carried = (electric * torque + interval * (1.0 - theta) * (drive - torque)) / divisor;
+            gain = interval * theta / divisor;
+        }}
+        *out = carried + gain * (w.motor_stall_torque(i) * (command - {_SPEED} / w.motor_no_load_speed(i)));"""
+
+
+def read_torque(group: Group, now: Now) -> Array:
+    """Torque of the rotor at t, from the one of the last kick and the command since, N m."""
+    p, interval = group.params, now.state["step_before"][:, None]
+    command = read_command(group, now) if now.papers else now.command_before(group, "command")
+    gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
+    drive = p["stall_torque"] * (command - read_speed(group, now) / p["no_load_speed"])
+    return np.asarray(carried + gain * drive)
+
+
+def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
+    """Torque after ``interval`` s as ``carried + gain s`` of the drive s at its end."""
+    no_lag = electric <= 0.0
+    safe = np.where(no_lag, 1.0, electric)
+    theta = fitted_weight(interval / safe)
+    divisor = safe + interval * theta
+    carried = (safe * torque + interval * (1.0 - theta) * (drive - torque)) / divisor
+    return np.where(no_lag, 1.0, interval * theta / divisor), np.where(no_lag, 0.0, carried)
 
 
 def _solved(group: Group, work: Work) -> tuple[Array, Array]:
@@ -76,7 +104,6 @@ class DcMotor(ActuatorType):
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
-    kernel_readings: ClassVar[tuple[str, ...]] = ("command", "speed", "torque")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     references = JOINT_REFERENCES
@@ -94,10 +121,13 @@ class DcMotor(ActuatorType):
         StateVariable("drive", "N m", "s = M_s (u - w/w_idle) at t_n"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("command", "-", "voltage over its greatest value, -1 to 1", read_command, lambda p: (-1.0, 1.0)),
-        Reading("speed", "rad/s", "rotor speed", read_speed),
-        Reading("torque", "N m", "torque on the rotor", read_torque),
-    )
+        Reading(
+            "command", "-", "voltage over its greatest value, -1 to 1", read_command, "*out = w.motor_command_now(i);",
+            lambda p: (-1.0, 1.0),
+        ),
+        Reading("speed", "rad/s", "rotor speed", read_speed, f"*out = {_SPEED};"),
+        Reading("torque", "N m", "torque on the rotor", read_torque, _TORQUE),
+    )  # fmt: skip
 
     def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
         """Share of the greatest voltage, -1 to 1; safe without voltage, to which a stick that is let go returns."""
@@ -137,14 +167,7 @@ class DcMotor(ActuatorType):
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0
         safe_electric = np.where(no_lag, 1.0, electric)
-        theta = fitted_weight(interval / safe_electric)
-        gain = np.where(no_lag, 1.0, interval * theta / (safe_electric + interval * theta))
-        torque, drive = group.state["torque"], group.state["drive"]
-        carried = np.where(
-            no_lag,
-            0.0,
-            (safe_electric * torque + interval * (1.0 - theta) * (drive - torque)) / (safe_electric + interval * theta),
-        )
+        gain, carried = _electric_step(electric, interval, group.state["torque"], group.state["drive"])
         z = np.where(no_lag, np.inf, 0.5 * work.h / safe_electric)
         jump = late * np.where(no_lag, 1.0, 1.0 + np.expm1(-z) / np.where(no_lag, 1.0, z))
         if not second_order:
@@ -163,11 +186,6 @@ class DcMotor(ActuatorType):
             ratio * (kick * (constant + extra) + inertia * last),
             ratio * ratio * (kick * slope + inertia),
         )
-
-    def take_scratch(self, work: Work, numbers: dict[str, Array]) -> None:
-        """The law, as contribute leaves it."""
-        known = numbers["known_speed"]
-        work.scratch["motor.law"] = np.stack([numbers["constant"], numbers["slope"], known, np.zeros_like(known)])
 
     def commit(self, group: Group, work: Work) -> None:
         """Torque and drive at t_n from the solved rotor speed."""

@@ -20,6 +20,7 @@ from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
 
 _XYZ = ("x", "y", "z")
 _SCALE = Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
@@ -40,9 +41,9 @@ def _world_vector(group: Group, work: Work, name: str) -> Array:
     return scaled
 
 
-def read_scale(group: Group, work: Work) -> Array:
+def read_scale(group: Group, now: Now) -> Array:
     """The command."""
-    return work.control[:, group.control["scale"]]
+    return now.control[:, group.control["scale"]]
 
 
 @register
@@ -60,7 +61,9 @@ class Force(ActuatorType):
         *(Parameter(f"point_{c}", "m", f"{c} of the point, from the center of mass, body frame") for c in _XYZ),
         Parameter("in_body_frame", "-", "1: the force turns with the body; 0: world frame"),
     )
-    readings: ClassVar[tuple[Reading, ...]] = (Reading("scale", "-", "factor on the force", read_scale),)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("scale", "-", "factor on the force", read_scale, "*out = w.force_scale_now(i);"),
+    )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """The point from the center of mass, about which the solver takes torques."""
@@ -102,7 +105,9 @@ class Torque(ActuatorType):
         *(Parameter(f"torque_{c}", "N m", f"{c} component") for c in _XYZ),
         Parameter("in_body_frame", "-", "1: the torque turns with the body; 0: world frame"),
     )
-    readings: ClassVar[tuple[Reading, ...]] = (Reading("scale", "-", "factor on the torque", read_scale),)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("scale", "-", "factor on the torque", read_scale, "*out = w.torque_scale_now(i);"),
+    )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """The whole torque."""

@@ -36,6 +36,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.model.builder import ModelBuilder
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
 
 PAPERS_SUBSTEP = 1e-4
 # Share of the difference between the oil's and the geometry's stroke that is taken back each step.
@@ -49,15 +50,15 @@ def stroke(group: Group, work: Work) -> Array:
 
 
 def _state_reader(name: str) -> Any:
-    def read(group: Group, work: Work) -> Array:
-        return work.broadcast(group.state[name])
+    def read(group: Group, now: Now) -> Array:
+        return now.broadcast(group.state[name])
 
     return read
 
 
 def _command_reader(name: str) -> Any:
-    def read(group: Group, work: Work) -> Array:
-        return work.control[:, group.control[name]]
+    def read(group: Group, now: Now) -> Array:
+        return now.control[:, group.control[name]]
 
     return read
 
@@ -67,16 +68,21 @@ def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
     return p["tank_pressure"], p["supply_pressure"]
 
 
-def read_velocity(group: Group, work: Work) -> Array:
+def read_stroke(group: Group, now: Now) -> Array:
+    """x, m."""
+    return np.asarray(now.axis_value(group.axis) - group.params["length_offset"])
+
+
+def read_velocity(group: Group, now: Now) -> Array:
     """Rate of the stroke, m/s."""
-    return work.axis_velocity_now()[:, group.axis]
+    return now.axis_rate(group.axis)
 
 
-def read_force(group: Group, work: Work) -> Array:
+def read_force(group: Group, now: Now) -> Array:
     """S_A p_A - S_B p_B - k v, N."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
-    force: Array = oil - p["viscous_friction"] * read_velocity(group, work)
+    force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
     return force
 
 
@@ -123,9 +129,6 @@ class HydraulicCylinder(ActuatorType):
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "commit")
-    kernel_readings: ClassVar[tuple[str, ...]] = (
-        "command", "brake", "position", "velocity", "pressure_a", "pressure_b", "spool", "force",
-    )  # fmt: skip
     kernel_scratch: ClassVar[tuple[str, ...]] = (
         "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
         "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",
@@ -151,15 +154,39 @@ class HydraulicCylinder(ActuatorType):
         ),  # fmt: skip
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("command", "-", "valve command, -1 to 1", _command_reader("command"), lambda p: (-1.0, 1.0)),
-        Reading("brake", "-", "brake command, 0 to 1", _command_reader("brake"), lambda p: (0.0, 1.0)),
-        Reading("position", "m", "stroke", stroke, lambda p: (p["stroke_min"], p["stroke_max"])),
-        Reading("velocity", "m/s", "rate of the stroke", read_velocity),
-        Reading("pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a"), _supplied),
-        Reading("pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"), _supplied),
-        Reading("spool", "-", "spool position", _state_reader("spool"), lambda p: (-1.0, 1.0)),
-        Reading("force", "N", "S_A p_A - S_B p_B - k v", read_force),
-    )
+        Reading(
+            "command", "-", "valve command, -1 to 1", _command_reader("command"), "*out = w.cylinder_command_now(i);",
+            lambda p: (-1.0, 1.0),
+        ),
+        Reading(
+            "brake", "-", "brake command, 0 to 1", _command_reader("brake"), "*out = w.cylinder_brake_now(i);",
+            lambda p: (0.0, 1.0),
+        ),
+        Reading(
+            "position", "m", "stroke", read_stroke,
+            "*out = axis_value(w, w.cylinder_axis()[i]) - w.cylinder_length_offset(i);",
+            lambda p: (p["stroke_min"], p["stroke_max"]),
+        ),
+        Reading(
+            "velocity", "m/s", "rate of the stroke", read_velocity, "*out = axis_rate(w, w.cylinder_axis()[i]);"
+        ),
+        Reading(
+            "pressure_a", "Pa", "pressure of chamber A", _state_reader("pressure_a"),
+            "*out = w.cylinder_pressure_a(i);", _supplied,
+        ),
+        Reading(
+            "pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"),
+            "*out = w.cylinder_pressure_b(i);", _supplied,
+        ),
+        Reading(
+            "spool", "-", "spool position", _state_reader("spool"), "*out = w.cylinder_spool(i);", lambda p: (-1.0, 1.0)
+        ),
+        Reading(
+            "force", "N", "S_A p_A - S_B p_B - k v", read_force,
+            "*out = w.cylinder_area_a(i) * w.cylinder_pressure_a(i) - w.cylinder_area_b(i) * w.cylinder_pressure_b(i)"
+            " - w.cylinder_viscous_friction(i) * axis_rate(w, w.cylinder_axis()[i]);",
+        ),
+    )  # fmt: skip
 
     def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
         """The valve: share of the spool's travel, -1 (in) to 1 (out), safe in the middle. The brake: on is safe.

@@ -17,7 +17,6 @@ from gpusim.actuators.base import (
     Group,
     Parameter,
     Reading,
-    axis_force,
     register,
 )
 from gpusim.actuators.spring import spring_law
@@ -31,6 +30,7 @@ from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
+    from gpusim.reference.now import Now
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
 """Half of the range that people are offered for a position without limits, m; of a turn half a turn, rad."""
@@ -38,9 +38,26 @@ _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
 """Greatest velocity that people are offered, m/s; of a turn half a turn per second, rad/s."""
 
 
-def read_target(group: Group, work: Work) -> Array:
+def read_target(group: Group, now: Now) -> Array:
     """The command, m, rad, m/s or rad/s."""
-    return work.control[:, group.control["target"]]
+    return now.control[:, group.control["target"]]
+
+
+_EFFORT = """const bool rate = w.servo_follows_velocity(i) > 0.5;
+        const int axis = w.servo_axis()[i];
+        const double target = w.servo_target_now(i), most = w.servo_effort_limit(i);
+        const double spring = rate ? 0.0 : w.servo_stiffness(i) * (target - axis_value(w, axis));
+        const double damper = w.servo_damping(i) * ((rate ? target : 0.0) - axis_rate(w, axis));
+        *out = clamped(spring + damper, -most, most);"""
+
+
+def read_force(group: Group, now: Now) -> Array:
+    """The clamped effort at t for the command as it stands, N or N m."""
+    p, target = group.params, read_target(group, now)
+    velocity_mode = p["follows_velocity"] > 0.5
+    spring = np.where(velocity_mode, 0.0, p["stiffness"]) * (target - now.axis_value(group.axis))
+    damper = p["damping"] * (np.where(velocity_mode, target, 0.0) - now.axis_rate(group.axis))
+    return np.clip(spring + damper, -p["effort_limit"], p["effort_limit"])
 
 
 @register
@@ -54,7 +71,6 @@ class Servo(ActuatorType):
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "servo.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
-    kernel_readings: ClassVar[tuple[str, ...]] = ("target", "force")
     prefix: ClassVar[str] = "servo"
     references = JOINT_REFERENCES
     commands: ClassVar[tuple[str, ...]] = ("target",)
@@ -65,8 +81,8 @@ class Servo(ActuatorType):
         Parameter("follows_velocity", "-", "1: the target is a velocity; 0: a position"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("target", "rad", "commanded position or velocity", read_target),
-        Reading("force", "N m", "effort along the coordinate", axis_force),
+        Reading("target", "rad", "commanded position or velocity", read_target, "*out = w.servo_target_now(i);"),
+        Reading("force", "N m", "effort along the coordinate", read_force, _EFFORT),
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:

@@ -11,7 +11,7 @@ f = -k (G + h u+) - c u+.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from gpusim.actuators.base import (
     Group,
     Parameter,
     Reading,
-    axis_force,
     register,
 )
 from gpusim.model import validate
@@ -34,6 +33,9 @@ from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array, Vector
+
+if TYPE_CHECKING:
+    from gpusim.reference.now import Now
 
 
 def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elongation: Array) -> tuple[Array, Array]:
@@ -57,9 +59,28 @@ def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elonga
     return -kick * (spring + damper), kick * (0.25 * work.h * stiffness + NEXT * damping)
 
 
-def read_length(group: Group, work: Work) -> Array:
+def read_length(group: Group, now: Now) -> Array:
     """Coordinate of the row: length in m, or angle in rad."""
-    return work.axis_position[:, group.axis]
+    return now.axis_value(group.axis)
+
+
+def read_force(group: Group, now: Now) -> Array:
+    """-k G - c u at t, N or N m."""
+    p = group.params
+    elongation = now.axis_value(group.axis) - p["rest_length"]
+    return np.asarray(-p["stiffness"] * elongation - p["damping"] * now.axis_rate(group.axis))
+
+
+def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
+    """Of springs on lines and on joint coordinates."""
+    law = f"w.{kind}_stiffness(i), w.{kind}_damping(i), w.{kind}_rest_length(i)"
+    return (
+        Reading("length", unit, length, read_length, f"*out = axis_value(w, w.{kind}_axis()[i]);"),
+        Reading(
+            "force", "N" if unit == "m" else "N m", force, read_force,
+            f"*out = spring_effort(w, w.{kind}_axis()[i], {law});",
+        ),
+    )  # fmt: skip
 
 
 @register
@@ -69,7 +90,6 @@ class Spring(ActuatorType):
     name: ClassVar[str] = "spring"
     kernel_file: ClassVar[str] = "spring.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
-    kernel_readings: ClassVar[tuple[str, ...]] = ("length", "force")
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
@@ -78,9 +98,8 @@ class Spring(ActuatorType):
         Parameter("damping", "N s/m", "viscous damping"),
         Parameter("rest_length", "m", "length without force"),
     )
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("length", "m", "distance of the two points", read_length),
-        Reading("force", "N", "force that pushes the points apart", axis_force),
+    readings: ClassVar[tuple[Reading, ...]] = _readings(
+        "spring", "m", "distance of the two points", "force that pushes the points apart"
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -94,9 +113,9 @@ class Spring(ActuatorType):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(f"{self.name} parameters", f"{name} must not be negative", f"write {name} >= 0")
 
-    def potential(self, group: Group, work: Work) -> Array | None:
+    def potential(self, group: Group, now: Now) -> Array | None:
         """k G^2/2."""
-        elongation = work.axis_position[:, group.axis] - group.params["rest_length"]
+        elongation = now.axis_value(group.axis) - group.params["rest_length"]
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
@@ -120,9 +139,8 @@ class TorsionSpring(Spring):
         Parameter("damping", "N m s/rad", "viscous damping"),
         Parameter("rest_length", "rad", "angle without torque"),
     )
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("length", "rad", "joint coordinate", read_length),
-        Reading("force", "N m", "torque along the coordinate", axis_force),
+    readings: ClassVar[tuple[Reading, ...]] = _readings(
+        "torsion_spring", "rad", "joint coordinate", "torque along the coordinate"
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

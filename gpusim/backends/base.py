@@ -66,7 +66,7 @@ class Stages(Protocol):
         """Worlds that failed are put back to their last good state."""
 
     def sense(self) -> None:
-        """Velocities at t_n."""
+        """Forces of the actuators over a tried kick."""
 
 
 class Watch(Protocol):
@@ -79,8 +79,8 @@ class Watch(Protocol):
     def check(self) -> None:
         """Warn of worlds that failed since the last call."""
 
-    def release(self, worlds: Array) -> None:
-        """Worlds that were reset run again."""
+    def release(self, worlds: Array | None) -> None:
+        """Worlds that were reset run again; None: some that only the device knows."""
 
     def report(self) -> str:
         """One line a stopped world."""
@@ -112,7 +112,7 @@ class Backend(Protocol):
         """Run ``n`` steps of ``dt`` seconds; ``check`` is called where worlds may have failed."""
 
     def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense)."""
+        """Forces at the current time (stage sense), from a trial of a substep of ``h`` seconds."""
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of the last :meth:`sensed`; None where the model has no places for pairs."""
@@ -126,23 +126,40 @@ class Backend(Protocol):
     def changed(self) -> None:
         """Something was written: what was sensed is out of date."""
 
-    def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Put worlds back to a state and the first commands; the cuda backend takes a mask on the device too."""
 
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Derive what follows from the parameters; call after one was written, with its name if it is the only one."""
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Pass on a parameter that was written in some worlds, and what follows from it."""
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Pass on a parameter of a kind of actuator that was written in some worlds."""
 
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as an array on the device, or None where the host reads it."""
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n), on the host or on a device."""
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py); False where NumPy has to."""
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None] | None]:
+        """An array (num_worlds, width) and what fills it by kernels, or None where NumPy does.
+
+        Args:
+            entries: for each element read (quantity, index, column, numbers), (n, 4) int32.
+            width: columns of the array.
+        """
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`gpusim.Simulation.read` returns it."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import POSE, SENSE, kept_fields
@@ -22,7 +23,7 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
-from gpusim.sensors.device import DeviceSignal, device_signals
+from gpusim.reference.writes import REMEMBERED
 from gpusim.solver.config import SolverConfig
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
@@ -69,10 +70,9 @@ class CudaBackend(KernelBackend):
         self.device = device or 0
         self._cupy = load_cupy(self.device)
         self._arrays: dict[str, Any] = {}
-        self._on_device = device_signals(model)
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
-        self._sensed_h, self._posed = 0.0, False
+        self._sensed_h, self._posed, self._substep, self._trial_h = 0.0, False, 0.0, 0.0
         self._initial_arguments: Any = None
         self._last_stream: Any = None
         self._kernels: dict[str, Any] = {}
@@ -119,12 +119,14 @@ class CudaBackend(KernelBackend):
 
     # Memory.
 
-    def place(self, name: str, array: Array) -> int:
-        """A copy on the device; an array of the same name, shape and type is overwritten in its place."""
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """A copy on the device; an array of the same name, shape and type is overwritten in its place, or its rows."""
         with self._here():
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
             if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
-                if contiguous.size:
+                if worlds is not None and worlds.size < old.shape[0]:
+                    old[self._cupy.asarray(worlds)] = self._cupy.asarray(contiguous[worlds])
+                elif contiguous.size:
                     old.set(contiguous)
             else:
                 self._arrays[name] = self._cupy.asarray(contiguous)
@@ -171,6 +173,7 @@ class CudaBackend(KernelBackend):
         with self._here():
             self._follow_stream()
             if self._host_newer:
+                self._substep = super().last_substep()
                 for host, device in self._kept():
                     device.set(host)
                 self._host_newer = False
@@ -200,23 +203,50 @@ class CudaBackend(KernelBackend):
 
     def host_control(self) -> Array:
         """Commands on the host, to be written; (num_worlds, controls)."""
+        self._control_newer = self._control_lent = True
+        return self.read_control()
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py), on the device."""
+        with self._here():
+            self._push()
+            cupy = self._cupy
+            given = [cupy.asarray(x) for x in (operations, self.rows_of(worlds), values)]
+            memory = cupy.empty((self.num_worlds * self.sizes["bodies"] * REMEMBERED,))
+            sizes = np.int32(len(operations)), np.int32(values.shape[1])
+            blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
+            self._kernel("write_worlds")((blocks,), (_WARP,), (self._arrays["arguments"], *given, memory, *sizes))
+        self._device_newer = True
+        self.changed()
+        return True
+
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
         if self._commands_newer:
             self._arrays["control"].get(out=self.control)
             self._commands_newer = False
-        self._control_newer = self._control_lent = True
         return self.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on the device (CuPy, or what speaks DLPack), (num_worlds,)."""
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n).
+
+        Values on the device (CuPy, or what speaks DLPack) stay there; those of the host are copied to it.
+        """
         with self._here():
-            array = self._cupy.from_dlpack(values)
-            if array.shape != (self.num_worlds,):
+            array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
+            width = self._arrays["control"][:, columns].shape[1]
+            if array.shape != (self.num_worlds, width) and array.shape != (self.num_worlds,) * (width == 1):
                 rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
-                raise validate.fail("command", rule, "give (num_worlds,)")
+                wanted = "(num_worlds,)" if width == 1 else f"(num_worlds, {width})"
+                raise validate.fail("command", rule, f"give {wanted}")
             self._push()
-            self._arrays["control"][:, column] = array
+            self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
         # An array that was handed out before is no longer the commands: ask for it anew.
         self._commands_newer, self._control_lent = True, False
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset. The state is not waited for."""
+        return self._substep if self._device_newer else super().last_substep()
 
     # Launches.
 
@@ -239,6 +269,7 @@ class CudaBackend(KernelBackend):
         h = dt / self.config.substeps
         with self._here():
             self._push()
+            self._substep = h if n else self._substep
             if self.staged:
                 run = self._runner(h)
                 for _ in range(n):
@@ -307,7 +338,7 @@ class CudaBackend(KernelBackend):
                 execute(self.plan.trial, run, self._any_active(run))
             else:
                 self._run(h, SENSE)
-        self._device_newer, self._sensed_h = True, h
+        self._device_newer, self._sensed_h, self._trial_h = True, h, h
 
     def _pose(self) -> None:
         """Leave rotations and counted angles in the slabs, once for each state."""
@@ -326,13 +357,13 @@ class CudaBackend(KernelBackend):
         self._pose()
 
     def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense), on the host."""
+        """Forces at the current time (stage sense), on the host."""
         self._sense(h)
         return self.fill_work(h)
 
     def sensed_contacts(self) -> Trial | None:
         """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
-        self._sense(self.config.dt / self.config.substeps)
+        self._sense(self._trial_h)
         return super().sensed_contacts()
 
     def changed(self) -> None:
@@ -353,38 +384,47 @@ class CudaBackend(KernelBackend):
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as a CuPy array (num_worlds, ...), or None where only the host can read it."""
-        signal = self._on_device.get(name)
-        if signal is None:
-            return None
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+        """An array on the device, and the launch that fills it from the state."""
         with self._here():
-            if signal.sensed:
-                self._sense(h)
+            out, listed = self._cupy.zeros((self.num_worlds, width), np.float64), self._cupy.asarray(entries)
+        count = len(entries)
+        items = max(self.num_worlds * count, 1)
+        blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
+
+        def launch() -> None:
+            if not count:
+                return
+            with self._here():
+                self._push()
+                arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width))
+                self._kernel("observe_worlds")((blocks,), (_STAGED_THREADS,), arguments)
+
+        return out, launch
+
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
+        with self._here():
+            cupy = self._cupy
+            if is_on_device(worlds):
+                mask = cupy.from_dlpack(worlds).astype(np.int32)
+                if mask.shape != (self.num_worlds,):
+                    rule = f"a mask of shape {mask.shape} does not fit {self.num_worlds} worlds"
+                    raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
             else:
-                self._pose()
-            return self._read(signal)
-
-    def _read(self, signal: DeviceSignal) -> Any:
-        width = int(np.prod(signal.shape, dtype=np.int64))
-        out = self._cupy.empty((self.num_worlds, *signal.shape))
-        arguments = (self._arrays["arguments"], out, np.int32(signal.what), np.int32(signal.index), np.int32(width))
-        blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
-        self._kernel("read_worlds")((blocks,), (_STAGED_THREADS,), arguments)
-        return out
-
-    def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state, on the device."""
-        mask = np.zeros(self.num_worlds, np.int32)
-        mask[worlds] = 1
-        with self._here():
+                chosen = np.zeros(self.num_worlds, np.int32)
+                chosen[worlds] = 1
+                mask = cupy.asarray(chosen)
+                self._substep = 0.0 if chosen.all() else self.last_substep()
             self._push()
             if self._initial_arguments is None:
                 self._initial_arguments = self._place_initial(initial)
-            arguments = (self._arrays["arguments"], self._initial_arguments, self._cupy.asarray(mask))
+                self._default_control = cupy.asarray(np.asarray(self.model.default_controls, np.float64))
+            arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
-        self._device_newer = True
+        self._device_newer = self._commands_newer = True
+        self._control_lent = False
         self.changed()
 
     def _place_initial(self, initial: State) -> Any:
@@ -449,10 +489,4 @@ class CudaBackend(KernelBackend):
             self._arrays["failed"].fill(self._seen)
 
     def release(self, worlds: Array) -> None:
-        """Let worlds run again."""
-        with self._here():
-            health = self._arrays["health"].get()
-            health[worlds] = 0
-            self._arrays["health"].set(health)
-            self._told[0] = self._seen = int(np.count_nonzero(health))
-            self._arrays["failed"].fill(self._seen)
+        """Worlds run again since they were restored; the count of failures goes on."""

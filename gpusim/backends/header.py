@@ -17,11 +17,12 @@ from gpusim import health
 from gpusim.actuators import base, hydraulic_cylinder
 from gpusim.actuators.base import ActuatorType
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
-from gpusim.backends.tables import COORDINATE_KINDS, SIZES, TABLE_TYPES
+from gpusim.backends.tables import SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
+from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import (
     colored_solve,
@@ -31,6 +32,7 @@ from gpusim.reference import (
     geometric_stiffness,
     laws,
     modes,
+    now,
     positions,
 )
 
@@ -40,11 +42,6 @@ SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "substeps", "boun
 SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 # Values of ``steps`` with which fused.cu does not step.
 SENSE, POSE = 0, -1
-# Signals that signals.cuh reads, by their number; readings of actuators follow the last one.
-READS = (
-    "TIME", "RESIDUAL", "CENTER", "POSITION", "ORIENTATION", "LINEAR", "ANGULAR", "MOMENTUM", "COORDINATE", "RATE",
-    "ACTUATOR",
-)  # fmt: skip
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
     "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
@@ -90,6 +87,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PARTS": PARTS,
         "PARTNERS": PARTNERS,
         "WIDER": WIDER,
+        "CARRY_SPRING": now.SPRING,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
     }
@@ -106,8 +104,7 @@ def codes() -> dict[str, int]:
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **contact.CODES,
-        **{kind.upper(): number for kind, number in COORDINATE_KINDS.items()},
-        **{f"READ_{name}": number for number, name in enumerate(READS)},
+        **{kind.upper(): number for kind, number in KINDS.items()},
         "SENSE": SENSE,
         "POSE": POSE,
     }
@@ -250,10 +247,6 @@ def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
         column = f"a->{kind.name}_columns[{at} * {n} + k]"
         yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})", "in the coming step")
         yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last one")
-    if "contribute" in kind.kernel:
-        before = [f"{k.name}_count()" for k in kinds if "contribute" in k.kernel and k.name < kind.name]
-        first = " + ".join([*before, "k"])
-        yield _member("double", f"{kind.name}_force_now", "int k", f"share_force()[{first}]", "N: over the tried kick")
 
 
 def actuators_header(kinds: Kinds) -> str:
@@ -265,7 +258,6 @@ def actuators_header(kinds: Kinds) -> str:
     out += [f'#include "actuators/{name}"' for name in files]
     out += [f'#include "{own_file(kind)}"' for kind in own]
     out += _share_phases(kinds) + _commit_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
-    out += _read_actuator(kinds)
     return "\n".join(out) + "\n"
 
 
@@ -316,9 +308,9 @@ def _push_phase(kinds: Kinds) -> list[str]:
     return [*out, "    }", "}"]
 
 
-def _count(f: Field) -> str:
+def size_expression(f: Field, world: str = "w.") -> str:
     """Number of entries of a field in one world, as a C expression."""
-    dims = [f"w.{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
+    dims = [f"{world}{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
     return " * ".join(dims) or "1"
 
 
@@ -330,17 +322,17 @@ def _copy_state(kinds: Kinds) -> list[str]:
         # Of the places for pairs only those in use; others hold nothing.
         out.append(f"    const int pairs = {'w.a->kept_pair_count[w.id]' if left == 'slab' else '*w.pair_count()'};")
         for f in kept_fields(kinds):
-            slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({_count(f)}))"
+            slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({size_expression(f)}))"
             here = {"slab": slab, "kept": kept}
-            used = _count(f).replace("w.pairs()", "pairs")
+            used = size_expression(f).replace("w.pairs()", "pairs")
             loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
             out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
         out.append("}")
     # Worlds that are reset take the arrays of another state of the same model.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
     for f in kept_fields(kinds):
-        place = f"(long long)w.id * ({_count(f)}) + i"
-        loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {_count(f)}; i += w.threads)"
+        place = f"(long long)w.id * ({size_expression(f)}) + i"
+        loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {size_expression(f)}; i += w.threads)"
         out.append(f"    {loop} w.a->kept_{f.name}[{place}] = from->kept_{f.name}[{place}];")
     out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
@@ -356,17 +348,3 @@ def _copy_state(kinds: Kinds) -> list[str]:
         out.append(f"    if (number < w.{kind.name}_count()) {action}")
         out.append(f"    number -= w.{kind.name}_count();")
     return [*out, "}"]
-
-
-def reading_numbers(kinds: Kinds) -> dict[tuple[str, str], int]:
-    """Number of every reading that kernels can read, by kind and name."""
-    names = [(kind.name, name) for kind in kinds for name in kind.kernel_readings]
-    return {name: number for number, name in enumerate(names)}
-
-
-def _read_actuator(kinds: Kinds) -> list[str]:
-    """Readings of the actuators by their number; ``i`` is the place in the kind."""
-    out = ["GPUSIM_FN double read_actuator(const World& w, int reading, int i) {"]
-    for (kind, name), number in reading_numbers(kinds).items():
-        out.append(f"    if (reading == {number}) return {kind}_read_{name}(w, i);")
-    return [*out, "    return 0.0;", "}"]

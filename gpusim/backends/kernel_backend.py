@@ -27,7 +27,7 @@ from gpusim.errors import unknown_name
 from gpusim.health import KernelQuarantine
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
-from gpusim.model.parameters import UNDERIVED, derived_parameters
+from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.work import Work
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
+BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
@@ -101,6 +102,8 @@ class KernelBackend(ABC):
         self.layout = slab_layout(self.sizes, self.real, self.stored, self.kinds)
         self._pack_actuators()
         self._work: Work | None = None
+        self._work_stale = False
+        self._packed_parameters: dict[str, Array] = {}
         self._seen = self._seen_crowded = 0
         self.direct = config.joint_solver == "direct"
         self.make_plan()
@@ -119,8 +122,11 @@ class KernelBackend(ABC):
         """How many records of manifolds stand side by side, for this model and launch; the bits do not depend on it."""
 
     @abstractmethod
-    def place(self, name: str, array: Array) -> int:
-        """Make an array known to the kernels under a name; its address."""
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """Make an array known to the kernels under a name; its address.
+
+        ``worlds``: rows that alone differ from the array of that name and shape that is known already.
+        """
 
     @abstractmethod
     def bind(self, control: Array) -> None:
@@ -151,8 +157,9 @@ class KernelBackend(ABC):
         """Something was written: what was sensed is out of date."""
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+        """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)
+        self.control[worlds] = self.model.default_controls
 
     def initial_changed(self) -> None:  # noqa: B027 (likewise)
         """The state that reset returns to was written."""
@@ -161,13 +168,32 @@ class KernelBackend(ABC):
         """Commands on the host, to be written; (num_worlds, controls)."""
         return self.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
-        self.control[:, column] = on_host(values)
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
+        return self.control
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """A signal as an array on the device, or None where the host reads it."""
-        return None
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
+        self.control[:, columns] = given
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+        return float(self._state.arrays["step_before"].max())
+
+    @abstractmethod
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py)."""
+
+    def rows_of(self, worlds: Array) -> Array:
+        """For every world its place among the chosen ones, -1 for the others."""
+        rows = np.full(self.num_worlds, -1, np.int32)
+        rows[worlds] = np.arange(len(worlds))
+        return rows
+
+    @abstractmethod
+    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+        """An array (num_worlds, width), and what fills it by the kernel."""
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
@@ -264,40 +290,64 @@ class KernelBackend(ABC):
         special = {
             "papers": self.config.scheme == "papers",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
-            "bounces": any(np.any(self._parameters[name] > 0.0) for name in ("limit_restitution", "shape_restitution")),
+            "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),
         }
         return int(special[name] if name in special else getattr(self.config, name))
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Pass parameters on, and what is derived from them; call after one was written, with its name if it is one."""
-        if name in UNDERIVED:
-            self._place_parameter(name, np.asarray(self._parameters[name], np.float64))
-            self.sync_arguments()
-            return
-        if self._work is not None:
-            self._work.refresh_parameters()
-        a, derived = self.arguments, derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
-        if a["bounces"] != self._setting("bounces"):
-            a["bounces"] = self._setting("bounces")
-            self.make_plan()
+    def refresh_parameters(self) -> None:
+        """Pass on all parameters and what is derived from them."""
+        self._derived = derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
-            self._place_parameter(f.name, derived[f.name])
+            self._place_parameter(f.name, self._derived[f.name])
         for group in self._state.groups:
-            if not group.type.parameters:
-                continue
-            arrays = [group.params[p.name] for p in group.type.parameters]
-            rows = max(x.shape[0] for x in arrays)
-            wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
-            packed = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
-            name = group.type.name
-            a[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
-            a[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
+            self._place_actuators(group)
         self.sync_arguments()
 
-    def _place_parameter(self, name: str, array: Array) -> None:
-        self.arguments[name] = self.place(name, np.ascontiguousarray(array))
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Pass on a parameter that was written in some worlds, and what follows from it."""
+        before = self.arguments.tobytes()
+        if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
+            self.arguments["bounces"] = self._setting("bounces")
+            self.make_plan()
+        if name not in DERIVED_FROM.values():
+            self._place_parameter(name, self._parameters[name], worlds)
+        dynamic = self.model.topology.dynamic
+        for field in refresh_derived(self._derived, name, worlds, dynamic, self._parameters, self.real):
+            self._place_parameter(field, self._derived[field], worlds)
+        self._pass_on(before)
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Pass on a parameter of a kind of actuator that was written in some worlds."""
+        before, group = self.arguments.tobytes(), self._groups()[kind]
+        packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
+        if packed.shape[0] == self.num_worlds:
+            packed[worlds, place] = group.params[name][worlds]
+            self.place(f"{kind}_parameters", packed, worlds)
+        else:
+            self._place_actuators(group)
+        self._pass_on(before)
+
+    def _pass_on(self, before: bytes) -> None:
+        """Tell the kernels of arguments that changed, and the host's work arrays when they are asked for."""
+        if self._work is not None:
+            self._work_stale = True
+        if self.arguments.tobytes() != before:
+            self.sync_arguments()
+
+    def _place_actuators(self, group: Group) -> None:
+        if not group.type.parameters:
+            return
+        arrays, name = [group.params[p.name] for p in group.type.parameters], group.type.name
+        rows = max(x.shape[0] for x in arrays)
+        wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
+        packed = self._packed_parameters[name] = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
+        self.arguments[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
+        self.arguments[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
+
+    def _place_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
+        self.arguments[name] = self.place(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
     # The front door's view.
@@ -317,6 +367,9 @@ class KernelBackend(ABC):
         self.read_state()
         if self._work is None:
             self._work = Work(self.model, self._state, self._parameters, self.config, self.real)
+        elif self._work_stale:
+            self._work.refresh_parameters()
+        self._work_stale = False
         return self._work
 
     @abstractmethod
@@ -335,7 +388,7 @@ class KernelBackend(ABC):
         w, t, slab = self.work, self.model.topology, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)
-        w.twist_now, w.momentum_now, w.twist_before = slab("twist_now"), slab("momentum_now"), slab("twist_before")
+        w.twist_before = slab("twist_before")
         w.twist = slab("twist")
         w.axis_position, w.axis_velocity_next = slab("axis_position"), slab("rate_next")
         w.axis_velocity, w.axis_velocity_old = slab("rate"), slab("rate_old")
@@ -357,7 +410,3 @@ class KernelBackend(ABC):
             if "contribute" in kind.kernel:
                 w.shares[kind.name] = force[:, first : first + count]
                 first += count
-            if kind.kernel_scratch:
-                scratch = self.slab_array(f"{kind.name}_scratch")
-                kept = scratch.reshape(self.num_worlds, len(kind.kernel_scratch), count)
-                kind.take_scratch(w, {name: kept[:, k] for k, name in enumerate(kind.kernel_scratch)})

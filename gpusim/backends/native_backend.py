@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
+from gpusim.reference.writes import REMEMBERED
 from gpusim.solver.config import SolverConfig
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
@@ -103,7 +105,7 @@ class NativeBackend(KernelBackend):
         """As many as a vector holds; small worlds do not fill them."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
-    def place(self, name: str, array: Array) -> int:
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """The array itself serves, and is kept alive."""
         self._kept[name] = np.ascontiguousarray(array)
         return self._kept[name].ctypes.data
@@ -163,6 +165,24 @@ class NativeBackend(KernelBackend):
         else:
             self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
         return self.fill_work(h)
+
+    def observer(self, entries: Array, width: int) -> tuple[Array, Callable[[], None]]:
+        """An array of the kernel's own, and its call with all arguments made."""
+        out, count = np.zeros((self.num_worlds, width)), len(entries)
+        if not count:
+            return out, lambda: None
+        # These keep the arrays alive.
+        listed = (ctypes.c_int * entries.size).from_buffer(entries.data)
+        place = (ctypes.c_double * out.size).from_buffer(out.data)
+        return out, partial(self._library.observe_worlds, self._address, listed, place, count, width)
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/writes.py)."""
+        memory = np.empty(self.num_worlds * self.sizes["bodies"] * REMEMBERED)
+        arrays = operations, self.rows_of(worlds), np.ascontiguousarray(values), memory
+        places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
+        self._library.write_worlds(self._address, *places, len(operations), values.shape[1])
+        return True
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""

@@ -13,7 +13,6 @@ from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.health import Quarantine
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
-from gpusim.model.parameters import UNDERIVED
 from gpusim.model.state import State
 from gpusim.reference import (
     actuate,
@@ -80,13 +79,25 @@ class NumpyBackend:
         """Commands on the host, to be written; (num_worlds, controls)."""
         return self.work.control
 
-    def write_command(self, column: int, values: Any) -> None:
-        """Commands of all worlds from an array on a device, (num_worlds,)."""
-        self.work.control[:, column] = on_host(values)
+    def read_control(self) -> Array:
+        """Commands, to be read only; (num_worlds, controls)."""
+        return self.work.control
 
-    def read_signal(self, name: str, h: float) -> Any:
-        """None: the host reads all signals."""
-        return None
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """NumPy has to."""
+        return False
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset."""
+        return float(self.state.arrays["step_before"].max())
+
+    def observer(self, entries: Array, width: int) -> tuple[Array, None]:
+        """An array for what NumPy reads."""
+        return np.zeros((self.work.num_worlds, width)), None
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
@@ -139,8 +150,9 @@ class NumpyBackend:
         track_angles(self.work)
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state."""
+        """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)
+        self.work.control[worlds] = self.work.model.default_controls
 
     def read_state(self) -> State:
         """The state, to be read only."""
@@ -149,13 +161,15 @@ class NumpyBackend:
     def initial_changed(self) -> None:
         """The state that reset returns to was written."""
 
-    def refresh_parameters(self, name: str = "") -> None:
-        """Derive what follows from the parameters; call after one was written."""
-        if name not in UNDERIVED:
-            self.work.refresh_parameters()
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Derive what follows from a parameter that was written."""
+        self.work.parameter_written(name, worlds)
 
-    # The stages, as in solver/schedule.py. Those of contacts have loops that take numba, which models without contacts
-    # need not load.
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Stages read actuators' parameters where they are."""
+
+    # The stages, as in solver/schedule.py. Those of contacts take numba and scipy.spatial, which other models need not
+    # load.
 
     def broad_phase(self) -> None:
         """Pairs of shapes whose boxes overlap."""

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contact_tables
-from gpusim.joints.base import ANGLE, DISTANCE, TRANSLATION
+from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.model.topology import Topology
 from gpusim.reference.layout import Layout
 from gpusim.solver.config import SolverConfig
@@ -23,9 +22,6 @@ _COLUMNS = {
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b"),
     "coupling": ("row", "leader", "follower", "multiplier", "slot"),
 }
-_COORDINATES = ("body_a", "body_b", "owner", "kind", "angle", "arm_a", "arm_b", "axis")
-COORDINATE_KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2}
-"""Kinds of joint coordinates that kernels read (signals.cuh)."""
 _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b"} | {
     "multiplier"
 }
@@ -48,7 +44,8 @@ TABLE_TYPES: dict[str, str] = {
         for column in columns
     },
     **dict.fromkeys(_INDICES, "int"),
-    **{f"coordinate_{c}": "double" if c in ("arm_a", "arm_b", "axis") else "int" for c in _COORDINATES},
+    **{f"coordinate_{name}": kind for name, kind in COLUMNS.items()},
+    "axis_coordinate": "int",
     "side_arm": "double",
     "body_center": "double",
     **CONTACT_TABLES,
@@ -274,31 +271,9 @@ def _axis_tables(model: Model) -> dict[str, Array]:
     }
 
 
-def coordinate_numbers(model: Model) -> dict[tuple[int, int], int]:
-    """Number of every joint coordinate (joint, place) that kernels can read."""
-    numbers: dict[tuple[int, int], int] = {}
-    for joint, coordinates in enumerate(model.coordinates):
-        for k, c in enumerate(coordinates):
-            if c.kind in COORDINATE_KINDS:
-                numbers[joint, k] = len(numbers)
-    return numbers
-
-
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Joint coordinates by number, and where the bodies' frames are from their centers of mass."""
-    world = len(model.bodies)
-    lists: dict[str, list[object]] = {name: [] for name in _COORDINATES}
-    for joint, k in coordinate_numbers(model):
-        spec, c = model.joints[joint], model.coordinates[joint][k]
-        ends = [world if body == WORLD else body for body in (spec.parent, spec.child)]
-        for name, body, frame in (("a", spec.parent, spec.parent_xform), ("b", spec.child, spec.child_xform)):
-            center = np.zeros(3) if body == WORLD else model.bodies[body].com
-            lists[f"arm_{name}"].append(frame.position - center)
-        lists["body_a"].append(ends[0])
-        lists["body_b"].append(ends[1])
-        lists["owner"].append(ends[1] if c.axis_on_child else ends[0])
-        lists["kind"].append(COORDINATE_KINDS[c.kind])
-        lists["angle"].append(model.angle_of.get((joint, k), -1))
-        lists["axis"].append(np.zeros(3) if c.axis is None else c.axis)
-    tables = {f"coordinate_{name}": np.array(values) for name, values in lists.items()}
-    return tables | {"body_center": np.array([b.com for b in model.bodies] + [np.zeros(3)])}
+    """Coordinates by number, and where the bodies' frames are from their centers of mass."""
+    read = coordinates(model)
+    tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
+    center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
+    return tables | {"axis_coordinate": read.of_axis, "body_center": center}

@@ -12,6 +12,7 @@ from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.compile_cache import digest
 from gpusim.backends.header import actuators_header, arguments_header, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
+from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
 from gpusim.solver.nodes import Build
@@ -68,7 +69,8 @@ def model_variant(
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
     """The generated headers that no model's sizes are in, by name, with notes for people."""
-    return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)}
+    observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
+    return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
 
 @lru_cache(maxsize=16)
@@ -81,7 +83,7 @@ def _declared(kinds: Kinds) -> str:
     """All that headers tell of kinds."""
     return repr(
         [
-            (k.name, k.kernel_file, k.kernel, k.kernel_readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
+            (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
             + (k.parameters, k.variables, k.commands)
             for k in kinds
         ]

@@ -39,3 +39,56 @@ def joint_grid(columns: int, rows: int) -> ModelBuilder:
                 ends = Transform((0.0, half, 0.0)), Transform((0.0, -half, 0.0))
                 b.add_joint_ball(plate - 1, plate, parent_xform=ends[0], child_xform=ends[1], label=f"y{i}_{k}")
     return b
+
+
+# Limbs of the biped: name, parent, joint in the parent (m), axis, mass (kg), half of the box (m); of one side.
+_LIMBS = (
+    ("hip_yaw", "pelvis", (0.0, 0.09, -0.04), "z", 0.8, (0.04, 0.04, 0.04)),
+    ("hip_roll", "hip_yaw", (0.0, 0.0, 0.0), "x", 0.8, (0.04, 0.04, 0.04)),
+    ("thigh", "hip_roll", (0.0, 0.0, 0.0), "y", 4.0, (0.06, 0.06, 0.15)),
+    ("shin", "thigh", (0.0, 0.0, -0.32), "y", 3.0, (0.05, 0.05, 0.15)),
+    ("ankle", "shin", (0.0, 0.0, -0.32), "y", 0.5, (0.03, 0.03, 0.03)),
+    ("foot", "ankle", (0.0, 0.0, 0.0), "x", 1.2, (0.11, 0.055, 0.02)),
+    ("shoulder_pitch", "torso", (0.0, 0.20, 0.36), "y", 0.5, (0.04, 0.04, 0.04)),
+    ("shoulder_roll", "shoulder_pitch", (0.0, 0.0, 0.0), "x", 0.5, (0.04, 0.04, 0.04)),
+    ("upper_arm", "shoulder_roll", (0.0, 0.0, 0.0), "z", 1.2, (0.04, 0.04, 0.12)),
+    ("forearm", "upper_arm", (0.0, 0.0, -0.26), "y", 0.9, (0.035, 0.035, 0.11)),
+    ("wrist", "forearm", (0.0, 0.0, -0.24), "x", 0.2, (0.02, 0.02, 0.02)),
+    ("hand", "wrist", (0.0, 0.0, 0.0), "y", 0.3, (0.03, 0.02, 0.05)),
+)
+_TRUNK = (
+    ("torso", "pelvis", (0.0, 0.0, 0.08), "z", 12.0, (0.09, 0.15, 0.2)),
+    ("head", "torso", (0.0, 0.0, 0.42), "z", 2.0, (0.08, 0.07, 0.1)),
+)
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def biped() -> ModelBuilder:
+    """A legged robot of 27 bodies and 26 driven hinges, some 50 kg and 1.4 m, that stands on two box feet."""
+    b = gpusim.ModelBuilder()
+    b.add_shape_plane(-1, label="floor")
+    places, bodies = {"pelvis": (0.0, 0.0, 0.76)}, {}
+    bodies["pelvis"] = b.add_body(8.0, _box(8.0, (0.08, 0.13, 0.07)), xform=Transform(places["pelvis"]), label="pelvis")
+    limbs = [*_TRUNK, *((f"{side}_{limb[0]}", _parent(side, limb[1]), *limb[2:]) for side in "lr" for limb in _LIMBS)]
+    for name, parent, (x, y, z), axis, mass, half in limbs:
+        anchor = (x, -y if name.startswith("r_") else y, z)
+        places[name] = tuple(p + q for p, q in zip(places[parent], anchor, strict=True))  # type: ignore[assignment]
+        com = (0.0, 0.0, -half[2] if z < 0.0 else 0.0)
+        bodies[name] = b.add_body(mass, _box(mass, half), com=com, xform=Transform(places[name]), label=name)
+        joint = b.add_joint_revolute(
+            bodies[parent], bodies[name], Transform(anchor), Transform(), axis=_AXES[axis], label=name
+        )
+        b.add_servo(joint, stiffness=2000.0, damping=50.0, effort_limit=200.0, label=name)
+        if name.endswith("foot"):
+            b.add_shape_box(bodies[name], half, Transform((0.03, 0.0, -0.06)), label=name)
+    return b
+
+
+def _parent(side: str, name: str) -> str:
+    return name if name in ("pelvis", "torso") else f"{side}_{name}"
+
+
+def _box(mass: float, half: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Principal moments of a box."""
+    x, y, z = (k * k for k in half)
+    return mass / 3.0 * (y + z), mass / 3.0 * (x + z), mass / 3.0 * (x + y)

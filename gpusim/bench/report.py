@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gpusim.bench import signals
 from gpusim.bench.peer_case import PeerRecord
 from gpusim.bench.runner import Record
 from gpusim.recording.files import atomic_file
@@ -150,7 +151,7 @@ def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
     """Print the tables."""
     print_table(HEAD, [cells(record) for record in records])
     print(LEGEND)
-    for line in notes(records):
+    for line in [*notes(records), *signals.lines(records)]:
         print(line)
     piles = pile_rows(records, peers)
     if piles:

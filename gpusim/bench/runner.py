@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.backends.native_backend import NativeBackend
-from gpusim.bench import phases, piles
+from gpusim.bench import phases, piles, signals
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
@@ -150,6 +150,8 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         raise GpusimError(f"{sick} of {case.worlds} worlds failed while timed: {sim.health_report()[:200]}")
     if case.workload == "rows":
         record.extra = {"rows": float(locked_rows(model)), "sweeps": float(sim.config.iterations)}
+    if case.workload == "signals":
+        record.extra = signals.figures(sim, record.step_us)
     if case.settle:
         _add_pile_figures(sim, record)
     elif options.count:  # counted from the start, where a pile does not touch yet

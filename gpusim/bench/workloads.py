@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpusim.bench import piles
-from gpusim.bench.models import joint_grid
+from gpusim.bench.models import biped, joint_grid
 from gpusim.errors import unknown_name
 from gpusim.scene import list_scenes, load_scene
 
@@ -118,6 +118,10 @@ def _latency(quick: bool) -> Iterator[Case]:
         yield Case("latency", name, partial(scene_builder, name), each_step=True)
 
 
+def _signals(quick: bool) -> Iterator[Case]:
+    yield Case("signals", "a biped of 27 bodies", biped, threads=1, keep_threads=True, dtype="float64", each_step=True)
+
+
 def _rows(quick: bool) -> Iterator[Case]:
     for sweeps in ROWS_SWEEPS:
         config = {"joint_solver": "colored", "iterations": sweeps}
@@ -149,6 +153,7 @@ WORKLOADS: dict[str, Workload] = {
     "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom with a cylinder, a chain", _many_worlds),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
+    "signals": Workload("reading, commanding and writing a biped, beside its step", _signals),
     "rows": Workload("time of a row in a sweep of the colored solver, one thread", _rows),
     "pile_1000": Workload("a pile of 1000 boxes, settled, one thread", partial(_pile, "pile_1000")),
     "pile_8000": Workload("a pile of 8000 boxes, settled, one thread", partial(_pile, "pile_8000"), "cuda"),

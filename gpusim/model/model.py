@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpusim.actuators.base import Group
@@ -45,6 +46,11 @@ class Model:
     parameters: dict[str, Array]
     source: ModelBuilder
     """What it was compiled from, so that it can be compiled again with more rows."""
+
+    @cached_property
+    def axis_of(self) -> dict[tuple[int, int], int]:
+        """Axis row of each joint coordinate that has one, by joint and coordinate."""
+        return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     def labels(self, kind: str) -> list[str]:
         """Labels of all bodies, joints, couplings, actuators, shapes or visuals ("body", ...), in index order."""

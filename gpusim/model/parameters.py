@@ -10,22 +10,44 @@ from gpusim.model import validate
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
-UNDERIVED = ("applied_force", "applied_torque")
-"""Parameters that nothing follows from; they are written often."""
+
+def derive(name: str, dynamic: Array, p: dict[str, Array], real: Any) -> Array:
+    """One of fields.DERIVED_FIELDS from the parameters; ``dynamic`` (bodies,) as in the topology."""
+    if name == "inverse_mass":
+        return np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real)
+    if name == "inertia":
+        return p["inertia"].astype(real)
+    if name == "inertia_inverse_body":
+        return np.linalg.inv(p["inertia"]).astype(real)
+    return np.asarray(np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real))
+
+
+DERIVED_FROM = {
+    "inverse_mass": "mass", "inertia": "inertia", "inertia_inverse_body": "inertia", "inertia_largest": "inertia",
+}  # fmt: skip
+"""Of which parameter each of fields.DERIVED_FIELDS is made."""
 
 
 def derived_parameters(dynamic: Array, p: dict[str, Array], real: Any) -> dict[str, Array]:
     """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS; ``dynamic`` (bodies,) as in the topology."""
-    return {
-        "inverse_mass": np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real),
-        "inertia": p["inertia"].astype(real),
-        "inertia_inverse_body": np.linalg.inv(p["inertia"]).astype(real),
-        "inertia_largest": np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real),
-    }
+    return {name: derive(name, dynamic, p, real) for name in DERIVED_FROM}
+
+
+def refresh_derived(
+    derived: dict[str, Array], name: str, worlds: Array, dynamic: Array, p: dict[str, Array], real: Any
+) -> list[str]:
+    """Make what follows from parameter ``name`` anew in the worlds where it was written; the names of what did."""
+    changed = [field for field, source in DERIVED_FROM.items() if source == name]
+    for field in changed:
+        if derived[field].shape[0] == p[name].shape[0]:
+            derived[field][worlds] = derive(field, dynamic, {name: p[name][worlds]}, real)
+        else:
+            derived[field] = derive(field, dynamic, p, real)
+    return changed
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Rules of one parameter array (num_worlds, ...) beside the current ones; ModelError names the element."""
+    """Rules of one parameter array (worlds, ...) beside the current ones; ModelError names the element."""
     if name in ("limit_lower", "limit_upper"):
         lower = array if name == "limit_lower" else current["limit_lower"]
         upper = array if name == "limit_upper" else current["limit_upper"]

@@ -15,7 +15,7 @@ import numpy as np
 from gpusim.geometry import rotations
 from gpusim.model.contact_topology import ContactTopology
 from gpusim.reference.collide.pairs import all_bounds
-from gpusim.reference.collide.shape import UNBOUNDED
+from gpusim.reference.collide.shapes import UNBOUNDED
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -36,7 +36,7 @@ def search_pairs(w: Work, step_time: float) -> None:
 def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
     """Poses of all shapes in the world and their widened boxes."""
     pose_shapes(w, c)
-    all_bounds(c.tables, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
+    all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
     c.shape_reach[:] = shape_reach(w, step_time)
     c.shape_lower[:] -= c.shape_reach[..., None]
     c.shape_upper[:] += c.shape_reach[..., None]

@@ -1,8 +1,6 @@
-"""The decorator of loops that numba compiles.
+"""The decorator of loops that numba compiles, which are cached where the compiled kernels are.
 
-numba's cache looks at the time of a function's own file only, and would go on using a function whose callees in other
-files have changed. So the compiled loops of collide/ are cached by the content of the whole folder, where the compiled
-kernels are cached too.
+numba's cache looks at the time of a function's own file only, so such a function calls none of other files.
 """
 
 from __future__ import annotations
@@ -16,16 +14,15 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from gpusim.backends.compile_cache import CompileError, cache_folder, digest
+from gpusim.backends.compile_cache import CompileError, cache_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _folder() -> Path | None:
-    """Where this version of the sources is cached; None where there is no place."""
-    sources = sorted((Path(__file__).parent / "collide").glob("*.py"))
+    """Where they are cached; None where there is no place."""
     try:
-        return cache_folder() / "numba" / digest(part for s in sources for part in (s.name, s.read_text("utf-8")))
+        return cache_folder() / "numba"
     except (CompileError, OSError):
         return None
 
@@ -63,7 +60,7 @@ def compiled(function: _Function, **options: Any) -> _Function:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "no folder for compiled loops can be written, so contacts on the NumPy backend are compiled anew by each "
-        "process, which takes a minute or two; set GPUSIM_CACHE to a folder that can be written",
+        "no folder for compiled loops can be written, so the loops that color constraints are compiled anew "
+        "by each process, which takes some seconds; set GPUSIM_CACHE to a folder that can be written",
         stacklevel=3,
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import broad_phase
-from gpusim.reference.collide.pairs import meet
+from gpusim.reference.collide.pairs import meet_all
 from gpusim.reference.narrow_phase import Met
 from gpusim.reference.work import Work
 
@@ -30,7 +30,7 @@ def follow(w: Work) -> None:
     pair, guess = state["pair_shapes"][world, place], state["pair_guess"][world, place]
     margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
     met = Met(world.size)
-    meet(c.tables, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    meet_all(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)

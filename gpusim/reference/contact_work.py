@@ -10,7 +10,7 @@ from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
 from gpusim.model.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
-from gpusim.reference.collide.tables import shape_tables
+from gpusim.reference.collide.shapes import model_shapes
 from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
@@ -31,7 +31,7 @@ class ContactWork:
 
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
-        tables: shapes for the narrow phase.
+        shapes: for the narrow phase.
         crowded: how often, over worlds and steps, there were more close pairs than places.
     """
 
@@ -45,7 +45,7 @@ class ContactWork:
             **contacts,
         }
         self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
-        self.tables = shape_tables(model.contact)
+        self.shapes = model_shapes(model.contact)
         self.crowded = 0
         for name, array in self.arrays.items():
             setattr(self, name, array)

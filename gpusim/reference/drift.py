@@ -6,6 +6,7 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.reference.curvature import midpoint_rate
+from gpusim.reference.now import SPRING
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -13,11 +14,28 @@ from gpusim.typing import Array
 def drift(w: Work) -> None:
     """x += h v, R = exp(h omega_mid) R; store what the next substep needs."""
     state = w.state.arrays
+    _keep_velocities(w)
     store_velocities(w)
     rate = w.twist[..., 3:] if w.scheme == "papers" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["time"] += w.h
+
+
+def _keep_velocities(w: Work) -> None:
+    """Velocities of the half steps before, from which signals find those at t (now.py)."""
+    state = w.state.arrays
+    v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
+    v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
+    kick, kick_before = (state[name][:, None, None, None] for name in ("kick_before", "kick_before_last"))
+    shape = (*v1.shape[:2], 2, 3)
+    newer, older = ((v1 - v2).reshape(shape) * kick_before, (v2 - v3).reshape(shape) * kick)
+    was = rotations.dot(older, older)[..., None]
+    sprung = (was > 0.0) & (SPRING * SPRING * was < rotations.dot(newer, newer)[..., None])
+    marked = np.where(sprung, v1.reshape(shape), v2.reshape(shape)).reshape(v1.shape)
+    state["velocity_before_last"][:] = marked
+    state["velocity_before"][:] = v1
+    state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], 0.0)
 
 
 def _turning_rate(w: Work) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.contact.constants import FLIGHT
 from gpusim.geometry import rotations
 from gpusim.model.contact_fields import POINTS
-from gpusim.reference.collide.pairs import meet
+from gpusim.reference.collide.pairs import meet_all
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -46,7 +46,7 @@ def meet_pairs(w: Work) -> None:
     guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
     margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
     met = Met(world.size)
-    meet(c.tables, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    meet_all(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     state["pair_guess"][world, place] = guess
     state["pair_points"][world, place] = met.count
     for side in (0, 1):

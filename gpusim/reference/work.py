@@ -11,7 +11,7 @@ from gpusim.arrays import add_columns
 from gpusim.geometry import rotations
 from gpusim.model import validate
 from gpusim.model.model import Model
-from gpusim.model.parameters import derived_parameters
+from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference.contact_laws import PairTables
 from gpusim.reference.contact_work import contact_work
@@ -81,7 +81,6 @@ class Work:
     midpoint: Array
     twist_before: Array
     twist_kicked: Array
-    twist_now: Array
     coupling_value: Array
     active: Array
     mode: Array
@@ -90,7 +89,6 @@ class Work:
     factor: Any
     direct: Any
     momentum_kicked: Array
-    momentum_now: Array
     batches: Any
     law: Any
     circuit: Any
@@ -98,12 +96,26 @@ class Work:
     def refresh_parameters(self) -> None:
         """Derived values of the parameters; call after one was written."""
         p, dynamic, real = self.parameters, self.topology.dynamic, self.real
-        derived = derived_parameters(dynamic, p, real)
+        self.derived = derived_parameters(dynamic, p, real)
+        self._take_derived()
+        self._take_parameters()
+
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """The same after one parameter was written in some worlds."""
+        if refresh_derived(self.derived, name, worlds, self.topology.dynamic, self.parameters, self.real):
+            self._take_derived()
+        self._take_parameters()
+
+    def _take_derived(self) -> None:
+        derived, dynamic = self.derived, self.topology.dynamic
         self.inverse_mass, self.inertia = derived["inverse_mass"], derived["inertia"]
         self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
         moving = self.inertia_largest[:, dynamic]
         self.least_inertia = float(moving.min()) if moving.size else 0.0
-        self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(real)
+
+    def _take_parameters(self) -> None:
+        p, dynamic = self.parameters, self.topology.dynamic
+        self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(self.real)
         self.bounces = any(bool((p[name] > 0.0).any()) for name in ("limit_restitution", "shape_restitution"))
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
@@ -164,10 +176,6 @@ class Work:
         total = np.zeros((self.num_worlds, self.topology.axis_row.size), self.real)
         add_columns(total, group.axis, self.broadcast(values))
         return total
-
-    def axis_velocity_now(self) -> Array:
-        """Axis velocities at t_n, (num_worlds, axes)."""
-        return self.row_velocity(self.twist_now).reshape(self.num_worlds, -1)[:, self.topology.axis_row]
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
         """P and D of viscous damping on every axis (see actuators/base.py for the velocity at t_n)."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.actuators.base import Group
+from gpusim.reference.quantities import readings
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -20,31 +22,18 @@ Writer = Callable[[Array, Array], None]
 
 def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
     """``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
-    for group in sim.state.groups:
+    for group in sim.backend.read_state().groups:
         kind = group.type
         for k, label in enumerate(group.labels):
             prefix = f"{kind.prefix}.{label}."
-            for reading in kind.readings:
-                reader = _reader(sim, kind.name, reading.name, k)
-                table.add(
-                    prefix + reading.name, (), reading.unit, reading.doc, reader, _writer(sim, group, reading.name, k)
-                )
+            for quantity in readings(kind):
+                table.observe(prefix + quantity.name, quantity, (k,), _writer(sim, group, quantity.name, k))
             for p in kind.parameters:
                 if prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), p.unit, f"{p.doc}; may differ per world",
-                        _parameter_reader(sim, kind.name, p.name, k), _parameter_writer(sim, kind.name, p.name, k),
+                        _parameter_reader(sim, group, p.name, k), _parameter_writer(sim, group, p.name, k),
                     )  # fmt: skip
-
-
-def _reader(sim: Simulation, kind: str, name: str, k: int) -> Reader:
-    def read() -> Array:
-        w = sim.sensed()
-        group = w.groups[kind]
-        reading = next(r for r in group.type.readings if r.name == name)
-        return np.asarray(reading.read(group, w)[:, k]).copy()
-
-    return read
 
 
 def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
@@ -69,27 +58,27 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
     return None
 
 
-def _parameter_reader(sim: Simulation, kind: str, name: str, k: int) -> Reader:
+def _parameter_reader(sim: Simulation, group: Group, name: str, k: int) -> Reader:
     def read() -> Array:
-        w = sim.backend.work
-        return np.asarray(w.broadcast(w.groups[kind].params[name])[:, k]).copy()
+        params = group.params[name][:, k]
+        return np.array(np.broadcast_to(params, (sim.num_worlds,)))
 
     return read
 
 
-def _parameter_writer(sim: Simulation, kind: str, name: str, k: int) -> Writer:
+def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
-        group = sim.backend.work.groups[kind]
-        before = group.params[name]
-        group.params[name] = np.array(np.broadcast_to(before, (sim.num_worlds, before.shape[1])))
-        group.params[name][worlds, k] = value
+        chosen = copy.copy(group)  # the rules are checked in the worlds that are written
+        chosen.params = {n: p if p.shape[0] == 1 else p[worlds] for n, p in group.params.items()}
+        rows = np.array(np.broadcast_to(chosen.params[name], (worlds.size, len(group.specs))))
+        rows[:, k] = value
+        chosen.params[name] = rows
+        group.type.check(chosen)
+        if group.params[name].shape[0] != sim.num_worlds:
+            group.params[name] = np.repeat(group.params[name], sim.num_worlds, axis=0)
+        group.params[name][worlds] = rows
         group.derived.clear()
-        try:
-            group.type.check(group)
-        except Exception:
-            group.params[name] = before
-            raise
-        sim.backend.refresh_parameters()
+        sim.backend.actuator_written(group.type.name, name, worlds)
         sim.changed()
 
     return write

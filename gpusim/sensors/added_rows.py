@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.geometry import rotations
 from gpusim.model import fields
+from gpusim.model.coordinates import coordinates
 from gpusim.model.finalize import with_axes
 from gpusim.model.model import Model
 from gpusim.model.parameters import check_parameter
 from gpusim.model.state import State
-from gpusim.sensors import kinematics
+from gpusim.reference.now import Now
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -99,11 +99,7 @@ def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int)
 
 def _rate(sim: Simulation, model: Model, axis: int, state: State) -> Array:
     """Rate of a joint coordinate at the half step that the state's velocities belong to, m/s or rad/s."""
-    joint, coordinate = model.axes[axis].joint, model.axes[axis].coordinate
-    arrays = state.arrays
-    rotation = rotations.matrix_from_quaternion(arrays["orientation"])
-    momentum = rotations.matvec(rotation.swapaxes(-1, -2), arrays["angular_momentum"])
-    spin = rotations.matvec(rotation, np.linalg.solve(sim.parameter("inertia"), momentum[..., None])[..., 0])
-    twist = np.concatenate([arrays["linear_velocity"], spin], axis=-1)
-    pose = kinematics.joint_pose(model, joint, arrays["position"], rotation)
-    return kinematics.coordinate_rate(model, joint, coordinate, pose, twist)
+    table = coordinates(model)
+    # Velocities as they are in the state, which is how the papers' scheme reads them.
+    then = Now(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
+    return then.rate(table.of_axis[axis : axis + 1])[:, 0]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.geometry import rotations
-from gpusim.model import validate
+from gpusim.reference.quantities import BODY
+from gpusim.reference.writes import Target
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
@@ -28,30 +29,19 @@ class BodySignals:
 
     def __init__(self, sim: Simulation, index: int) -> None:
         self.sim, self.index = sim, index
-        self.com = sim.model.bodies[index].com
         self.kinematic = sim.model.bodies[index].kinematic
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the body's signals known."""
-        pose = "of the body frame, world frame"
-        table.add(prefix + "position", (3,), "m", f"origin {pose}", self.position, self.write_position)
-        table.add(
-            prefix + "orientation", (4,), "-", f"quaternion xyzw {pose}", self.orientation, self.write_orientation
-        )
-        table.add(prefix + "center_of_mass", (3,), "m", "center of mass, world frame", self.center)
-        velocity = "world frame, at t"
-        table.add(
-            prefix + "linear_velocity", (3,), "m/s", f"of the center of mass, {velocity}",
-            lambda: self.sim.sensed().twist_now[:, self.index, :3], self.write_linear,
-        )  # fmt: skip
-        table.add(
-            prefix + "angular_velocity", (3,), "rad/s", velocity,
-            lambda: self.sim.sensed().twist_now[:, self.index, 3:], self.write_angular,
-        )  # fmt: skip
-        table.add(
-            prefix + "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {velocity}",
-            lambda: self.sim.sensed().momentum_now[:, self.index],
-        )  # fmt: skip
+        targets = {
+            "position": "position",
+            "orientation": "orientation",
+            "linear_velocity": "linear",
+            "angular_velocity": "angular",
+        }
+        for quantity in BODY:
+            what = targets.get(quantity.name)
+            table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
         table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
             prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
@@ -85,60 +75,3 @@ class BodySignals:
             momentum = state.arrays["angular_momentum"][worlds, self.index].astype(np.float64)
             rate = np.linalg.solve(before, matvec(r.swapaxes(-1, -2), momentum)[..., None])[..., 0]
             state.arrays["angular_momentum"][worlds, self.index] = matvec(r, matvec(value, rate))
-
-    def _rotation(self) -> Array:
-        return rotations.matrix_from_quaternion(self.sim.read_state()["orientation"][:, self.index])
-
-    def center(self) -> Array:
-        """Center of mass, m."""
-        return self.sim.read_state()["position"][:, self.index].copy()
-
-    def position(self) -> Array:
-        """Origin of the body frame, m."""
-        arm = np.broadcast_to(self.com, (self.sim.num_worlds, 3))
-        return np.asarray(self.sim.read_state()["position"][:, self.index] - matvec(self._rotation(), arm))
-
-    def orientation(self) -> Array:
-        """Quaternion xyzw."""
-        return self.sim.read_state()["orientation"][:, self.index].copy()
-
-    def write_position(self, worlds: Array, value: Array) -> None:
-        """Move the body frame's origin."""
-        self.sim.begin_write(worlds, velocities=not self.kinematic)
-        arm = np.broadcast_to(self.com, (worlds.size, 3))
-        self.sim.state.arrays["position"][worlds, self.index] = value + matvec(self._rotation()[worlds], arm)
-
-    def write_orientation(self, worlds: Array, value: Array) -> None:
-        """Turn the body about its frame's origin; the angular velocity stays, the momentum follows."""
-        if np.any(rotations.norm(value) < 1e-12):
-            element = f"signal 'body.{self.sim.model.bodies[self.index].label}.orientation'"
-            raise validate.fail(element, "value is the zero quaternion", "give a unit quaternion (x, y, z, w)")
-        self.sim.begin_write(worlds, velocities=not self.kinematic)
-        origin, omega = self.position()[worlds], self._omega()[worlds]
-        self.sim.state.arrays["orientation"][worlds, self.index] = rotations.normalized(value)
-        arm = np.broadcast_to(self.com, (worlds.size, 3))
-        self.sim.state.arrays["position"][worlds, self.index] = origin + matvec(self._rotation()[worlds], arm)
-        self._store_omega(worlds, omega)
-        self.sim.state.reset_angles(self.sim.model, worlds)
-
-    def write_linear(self, worlds: Array, value: Array) -> None:
-        """Velocity of the center of mass."""
-        self.sim.begin_write(worlds)
-        self.sim.state.arrays["linear_velocity"][worlds, self.index] = value
-
-    def write_angular(self, worlds: Array, value: Array) -> None:
-        """Angular velocity, world frame."""
-        self.sim.begin_write(worlds)
-        self._store_omega(worlds, value)
-
-    def _inertia(self) -> Array:
-        r = self._rotation()
-        inertia = self.sim.parameter("inertia")[:, self.index]
-        return np.asarray(np.matmul(np.matmul(r, inertia), r.swapaxes(-1, -2)))
-
-    def _omega(self) -> Array:
-        momentum = self.sim.state.arrays["angular_momentum"][:, self.index].astype(np.float64)
-        return matvec(np.linalg.inv(self._inertia()), momentum)
-
-    def _store_omega(self, worlds: Array, omega: Array) -> None:
-        self.sim.state.arrays["angular_momentum"][worlds, self.index] = matvec(self._inertia()[worlds], omega)

@@ -21,16 +21,15 @@ _PARAMETERS = {
 
 def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
     """``sim.contacts`` and others of all contacts, ``body.<label>.contact_force``, ``shape.<label>...``."""
-    table.add("sim.contacts", (), "-", "contact points with force", lambda: sim.contact_sums().points)
-    table.add("sim.penetration", (), "m", "deepest overlap of two shapes", lambda: sim.contact_sums().penetration)
+    table.add("sim.contacts", (), "-", "contact points with force", lambda: sim.contact_sums().points, forward=True)
     table.add(
-        "sim.pairs", (), "-", "pairs of shapes that are close, in the last step",
-        lambda: sim.read_state()["pair_count"],
-    )  # fmt: skip
-    table.add(
-        "sim.pairs_most", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
-        lambda: sim.read_state()["pairs_most"],
-    )  # fmt: skip
+        "sim.penetration",
+        (),
+        "m",
+        "deepest overlap of two shapes",
+        lambda: sim.contact_sums().penetration,
+        forward=True,
+    )
     for index, body in enumerate(sim.model.bodies):
         _add_body(sim, table, index, f"body.{body.label}.")
     for index, shape in enumerate(sim.model.shapes):
@@ -40,22 +39,22 @@ def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
 def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
         prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame",
-        lambda: sim.contact_sums().body_force[:, index],
+        lambda: sim.contact_sums().body_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
         prefix + "contact_torque", (3,), "N m", "of all contacts about the center of mass, world frame",
-        lambda: sim.contact_sums().body_torque[:, index],
+        lambda: sim.contact_sums().body_torque[:, index], forward=True,
     )  # fmt: skip
 
 
 def _add_shape(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
         prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame",
-        lambda: sim.contact_sums().shape_force[:, index],
+        lambda: sim.contact_sums().shape_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
         prefix + "contacts", (), "-", "contact points with force",
-        lambda: sim.contact_sums().shape_points[:, index],
+        lambda: sim.contact_sums().shape_points[:, index], forward=True,
     )  # fmt: skip
     for name, (unit, doc) in _PARAMETERS.items():
         _add_parameter(sim, table, prefix + name, f"shape_{name}", index, unit, doc)

@@ -1,4 +1,4 @@
-"""Energies, momenta and gaps of the whole model, at t_n."""
+"""Energies, momenta and gaps of the whole model, at t."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from gpusim.geometry import rotations
 from gpusim.reference import positions
+from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
-def kinetic_energy(w: Work) -> Array:
-    """Bodies, rotors and pistons, J, (num_worlds,); needs the sense stage."""
-    moving = w.topology.dynamic
-    v, omega = w.twist_now[..., :3].astype(np.float64), w.twist_now[..., 3:].astype(np.float64)
-    mass = w.parameters["mass"]
-    bodies = 0.5 * mass * rotations.dot(v, v) + 0.5 * rotations.dot(omega, w.momentum_now)
-    total = np.sum(np.where(moving, bodies, 0.0), axis=1)
-    if w.topology.axis_row.size:
-        rates = w.axis_velocity_now().astype(np.float64)
-        total = total + 0.5 * np.sum(w.parameters["armature"] * rates * rates, axis=1)
-        for group in w.groups.values():
+def kinetic_energy(now: Now) -> Array:
+    """Bodies, rotors and pistons, J, (num_worlds,)."""
+    model, velocity, twist = now.model, now.velocity(), now.twist()
+    bodies = 0.5 * now.parameters["mass"] * rotations.dot(velocity[..., :3], velocity[..., :3])
+    bodies = bodies + 0.5 * rotations.dot(twist[..., 3:], velocity[..., 3:])
+    total = np.sum(np.where(model.topology.dynamic, bodies, 0.0), axis=1)
+    if len(model.axes):
+        rates = now.axis_rate(np.arange(len(model.axes)))
+        total = total + 0.5 * np.sum(now.parameters["armature"] * rates * rates, axis=1)
+        for group in now.groups:
             inertia = group.type.inertia(group)
             if inertia is not None:
                 rate = rates[:, group.axis]
@@ -28,13 +28,13 @@ def kinetic_energy(w: Work) -> Array:
     return np.asarray(total)
 
 
-def potential_energy(w: Work) -> Array:
+def potential_energy(now: Now) -> Array:
     """Gravity (zero at the world's origin) and springs, J, (num_worlds,)."""
-    p, x = w.parameters, w.state.arrays["position"]
+    p, x = now.parameters, now.state["position"]
     weight = p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
-    total = -np.sum(np.where(w.topology.dynamic, weight, 0.0), axis=1)
-    for group in w.groups.values():
-        energy = group.type.potential(group, w)
+    total = -np.sum(np.where(now.model.topology.dynamic, weight, 0.0), axis=1)
+    for group in now.groups:
+        energy = group.type.potential(group, now)
         if energy is not None:
             total = total + np.sum(energy, axis=1)
     return np.asarray(total)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from gpusim.reference.now import Now
+from gpusim.reference.quantities import Quantity
+from gpusim.reference.writes import Target
 from gpusim.typing import Array
 
 
@@ -13,7 +18,8 @@ class SignalInfo:
     """A named quantity of a simulation.
 
     ``shape`` is the shape for one world: () for a number, (3,) for a vector. ``writable`` tells whether
-    ``sim.write`` takes it.
+    ``sim.write`` takes it, ``forward`` whether reading it costs a trial of the next kick (once for each state, whatever
+    the number of signals), ``device`` whether kernels read it where there are kernels; others pass through the host.
     """
 
     name: str
@@ -21,25 +27,40 @@ class SignalInfo:
     unit: str
     doc: str
     writable: bool
+    forward: bool = False
+    device: bool = False
 
 
 @dataclass(frozen=True)
 class Signal:
     """How a signal is read and written.
 
-    ``read`` returns (num_worlds, *shape). ``write`` gets world indices (n,) and values (n, *shape).
+    ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape).
+    ``quantity`` at the indices ``at`` is what kernels read; None where only the host does. Poses and velocities have a
+    ``target`` in place of ``write``.
     """
 
     info: SignalInfo
     read: Callable[[], Array]
     write: Callable[[Array, Array], None] | None = None
+    quantity: Quantity | None = None
+    at: tuple[int, ...] = ()
+    target: Target | None = None
+
+
+Writer = Callable[[Array, Array], None]
 
 
 class SignalTable:
-    """All signals of a simulation by name."""
+    """All signals of a simulation by name.
 
-    def __init__(self) -> None:
+    Args:
+        now: reads the state for quantities.
+    """
+
+    def __init__(self, now: Now) -> None:
         self.by_name: dict[str, Signal] = {}
+        self._now = now
 
     def add(
         self,
@@ -48,7 +69,36 @@ class SignalTable:
         unit: str,
         doc: str,
         read: Callable[[], Array],
-        write: Callable[[Array, Array], None] | None = None,
+        write: Writer | None = None,
+        *,
+        forward: bool = False,
     ) -> None:
-        """Make a signal known."""
-        self.by_name[name] = Signal(SignalInfo(name, shape, unit, doc, write is not None), read, write)
+        """Make a signal known that the host reads."""
+        info = SignalInfo(name, shape, unit, doc, write is not None, forward)
+        self.by_name[name] = Signal(info, read, write)
+
+    def observe(
+        self,
+        name: str,
+        quantity: Quantity,
+        at: tuple[int, ...],
+        write: Writer | Target | None = None,
+        *,
+        shape: tuple[int, ...] | None = None,
+        unit: str = "",
+    ) -> None:
+        """Make a quantity known as a signal: of one element, or of several side by side as ``shape`` says."""
+        one = quantity.shape if shape is None else shape
+        info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
+        now, indices = self._now, np.array(at)
+
+        def read() -> Array:
+            return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
+
+        if not quantity.device:  # an actuator kind of one's own that only the host reads
+            assert not isinstance(write, Target)
+            self.by_name[name] = Signal(replace(info, device=False), read, write)
+        elif isinstance(write, Target):
+            self.by_name[name] = Signal(info, read, None, quantity, at, write)
+        else:
+            self.by_name[name] = Signal(info, read, write, quantity, at)

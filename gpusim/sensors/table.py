@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.reference.quantities import SIM
 from gpusim.sensors import energy
 from gpusim.sensors.actuator_signals import add_actuator_signals
 from gpusim.sensors.body_signals import add_body_signals
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def build_signals(sim: Simulation) -> SignalTable:
     """``sim.*``, ``body.*``, ``joint.*``, ``shape.*`` and the actuators' signals."""
-    table = SignalTable()
+    table = SignalTable(sim.now)
     _add_global_signals(sim, table)
     add_body_signals(sim, table)
     add_joint_signals(sim, table)
@@ -30,22 +31,15 @@ def build_signals(sim: Simulation) -> SignalTable:
 
 
 def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
-    table.add("sim.time", (), "s", "simulated time", lambda: sim.read_state()["time"])
-    table.add("sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.sensed()))
+    for quantity in SIM:
+        table.observe(f"sim.{quantity.name}", quantity, (0,))
+    now = sim.now
+    table.add("sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(now))
     table.add(
         "sim.potential_energy", (), "J", "gravity (zero at the origin) and springs",
-        lambda: energy.potential_energy(sim.sensed()),
+        lambda: energy.potential_energy(now),
     )  # fmt: skip
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(sim.backend.work))
-    table.add(
-        "sim.residual", (), "m/s", "greatest row error that the last velocity solve left",
-        lambda: sim.read_state()["residual"],
-    )  # fmt: skip
-
-    table.add(
-        "sim.not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
-        lambda: sim.read_state()["not_converged"],
-    )  # fmt: skip
     table.add(
         "sim.health", (), "-",
         "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged",

@@ -159,8 +159,8 @@ _TABLE = (
     Phase("commit_control", "controls", writes="command_before"),
     Phase(
         "drift_body", "bodies",
-        reads="momentum_kicked rotation twist twist_kicked",
-        writes="angular_momentum linear_velocity orientation position",
+        reads="kick_before kick_before_last momentum_kicked rotation twist twist_kicked",
+        writes="angular_momentum linear_velocity orientation position velocity_before velocity_before_last",
     ),
     Phase("displace_body", "bodies", reads="displacement", writes="orientation position"),
     Phase("store_row", "rows", reads="solved", writes="impulse"),
@@ -168,7 +168,7 @@ _TABLE = (
     Phase(
         "store_times",
         reads="residual_next step_last unconverged",
-        writes="kick_before not_converged residual step_before time",
+        writes="kick_before kick_before_last not_converged residual step_before time",
     ),
     Phase("start_settle", writes="done settling"),
     Phase(
@@ -207,12 +207,6 @@ _TABLE = (
         "correct_color", "color_size(w, level)",
         reads="angle coupling_offset inverse mass_jacobian",
         writes="orientation overflow_change position rotation",
-    ),
-    Phase(
-        "sense_body", "bodies",
-        reads="angular_momentum inertia_inverse linear_velocity momentum_kicked rotation step_last twist "
-        "twist_before twist_kicked",
-        writes="momentum_now twist_now",
     ),
     Phase("sense_share", "shares", reads="rate_next share step_last", writes="share_force"),
     Phase("keep_angle", "angles", reads="angle"),

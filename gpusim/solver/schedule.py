@@ -248,8 +248,8 @@ POSITIONS = Stage("positions", (
     If(COLORED, (Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color")),)),
 ))  # fmt: skip
 
-# Velocities and forces at t_n after a tried kick; of the state only counted angles and offsets of gears are kept.
-SENSE = Stage("sense", run("sense_body sense_share keep_angle keep_offset"))
+# Forces over a tried kick; of the state only counted angles and offsets of gears are kept.
+SENSE = Stage("sense", run("sense_share keep_angle keep_offset"))
 # Rotation matrices and counted angles at the current poses, for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
@@ -272,7 +272,7 @@ STEP = (
     CHECK,
 )
 TRIAL = (*CONTACTS, *IMPULSES, SENSE)
-"""Velocities and forces at the current time; the state stays."""
+"""Forces at the current time; the state stays."""
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, SENSE, POSE)) -> Iterator[Stage]:

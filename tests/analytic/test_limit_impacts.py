@@ -81,6 +81,20 @@ def test_cylinder_stop_gives_back_its_share() -> None:
     np.testing.assert_allclose(apexes(sim, 1.6, 3)[1:], (1.25, 1.0625), atol=2e-5)
 
 
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_a_slider_rattles_in_a_clearance_shorter_than_a_step(backend: str) -> None:
+    """It meets a wall in every step, each time at its own speed: e = 1 keeps that, whatever the bounce before was."""
+    b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    body = b.add_body(1.0, (0.01,) * 3, linear_velocity=(2.0, 0, 0), label="body")
+    b.add_joint_prismatic(-1, body, axis=(1, 0, 0), limit_lower=-5e-4, limit_upper=5e-4, limit_restitution=1.0)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
+    speeds = []
+    for _ in range(12):
+        sim.step()
+        speeds.append(float(sim.read_state()["linear_velocity"][0, 0, 0]))
+    np.testing.assert_allclose(speeds, 2.0 * (-1.0) ** np.arange(1, 13), rtol=1e-9)
+
+
 def test_restitution_is_a_share() -> None:
     with pytest.raises(ModelError, match="limit_restitution"):
         falling_slider(1.5)

@@ -32,7 +32,10 @@ UPDATES: dict[str, tuple[str, ...]] = {
     ),
     "split_impulses": ("overflow_change",),
     "advance_actuators": ("motor_state", "cylinder_state"),
-    "drift": ("position", "orientation", "time", "step_before", "not_converged"),
+    "drift": (
+        "position", "orientation", "time", "step_before", "not_converged", "linear_velocity", "angular_momentum",
+        "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
+    ),
     "positions": ("position", "orientation", "overflow_change"),
 }  # fmt: skip
 
@@ -234,7 +237,7 @@ class Reference:
         w = self.w
         shares = [w.shares[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.shares]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
-        return {"twist_now": (w.twist_now, None), "momentum_now": (w.momentum_now, None), "share_force": (force, None)}
+        return {"share_force": (force, None)}
 
     def split_impulses(self) -> dict[str, Made]:
         """Stage positions of the papers' scheme."""

@@ -1,4 +1,4 @@
-"""Contacts of the NumPy reference against the kernels, side by side from the same state."""
+"""Contacts of the NumPy reference against the kernels, side by side from the same state and the same manifolds."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
+from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
 from .contact_models import MODELS
 
 #: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
@@ -105,6 +106,7 @@ CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in 
 
 
 @pytest.mark.native
+@pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
     """All arrays of the state after each step, with the reference put on the kernels' state before it."""
@@ -119,6 +121,7 @@ def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
 
 
 @pytest.mark.native
+@pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "steps"), RUNS.items())
 def test_whole_run(name: str, steps: int) -> None:
     """Each goes its own way."""

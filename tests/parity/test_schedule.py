@@ -15,13 +15,15 @@ from gpusim.solver.phases import PHASES
 from gpusim.solver.schedule import SENSE, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
+#: Reading and writing the state between steps.
+OUTSIDE = ("observe.cuh", "writes.cuh")
 FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 
 
 @cache
 def functions() -> dict[str, list[str]]:
     """Bodies of all functions of the kernels by name."""
-    texts = [text for name, text in kernel_sources().items() if not name.startswith("collide/")]
+    texts = [text for name, text in kernel_sources().items() if name not in OUTSIDE and not name.startswith("collide/")]
     texts.append(actuators_header(PACKAGE_KINDS))
     bodies: dict[str, list[str]] = {}
     for text in (re.sub(r"//[^\n]*", "", text) for text in texts):
@@ -46,8 +48,6 @@ def _array(name: str) -> str | None:
             return "actuator_state"
         if own in kind.kernel_scratch:
             return "actuator_scratch"
-        if own == "force_now":
-            return "share_force"
         if own.removesuffix("_before") in kind.commands:
             return "command_before" if own.endswith("_before") else None
     return None

@@ -1,53 +1,97 @@
-"""Every scene runs, and shows what its checks say."""
+"""Every scene shows what its checks say, the checks can fail, and NumPy runs the scene as the kernels do."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import pytest
 
 import gpusim
-from gpusim.backends import why_not
 from gpusim.scene import Scene, list_scenes, load_scene
 
-#: Steps that show a scene at work; scenes with checks run in full.
-FEW_STEPS = 50
-#: The same for scenes with contacts on NumPy, which takes long for many of them.
-FEW_CONTACTS = 2
+#: Every so many steps are recorded.
+STRIDE = 10
+#: Steps that NumPy follows: of machines, and of bodies in contact. Heaps of more shapes take it minutes (parity of
+#: contacts: tests/parity/test_contacts.py).
+STEPS, CONTACT_STEPS, HEAP = 20, 5, 10
+SCENES = list(list_scenes())
+Recording = dict[str, np.ndarray]
 
 
-def _record(scene: Scene, steps: int, stride: int = 1, backend: str = "numpy") -> dict[str, np.ndarray]:
+def _record(scene: Scene, steps: int, backend: str, stride: int = STRIDE) -> Recording:
     sim = gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
-    names = scene.signals()
     times: list[float] = []
-    samples: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for step in range(steps + 1):
-        if step % stride == 0:
-            times.append(sim.time)
-            for name in names:
-                samples[name].append(np.array(sim.read(name, numpy=True)))
-        if step < steps:
-            if scene.schedule:
-                scene.schedule(sim, sim.time)
+    samples: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
+    for _sample in range(0, steps + 1, stride):
+        times.append(sim.time)
+        for name, values in samples.items():
+            values.append(np.array(sim.read(name, numpy=True)))
+        if scene.schedule is None:
+            sim.step(stride)
+            continue
+        for _ in range(stride):
+            scene.schedule(sim, sim.time)
             sim.step()
+    assert sim.health().all(), sim.health_report()
     return {"time": np.array(times)} | {name: np.stack(values) for name, values in samples.items()}
 
 
-@pytest.mark.parametrize("name", list_scenes())
-def test_scene_runs_and_its_signals_are_finite(name):
+@cache
+def whole_run(name: str) -> Recording:
+    """The recording of a scene over its duration, by the kernels; made once."""
     scene = load_scene(name)
-    recording = _record(scene, FEW_CONTACTS if scene.builder.shapes else FEW_STEPS)
-    for signal, values in recording.items():
-        assert np.isfinite(values).all(), signal
+    return _record(scene, round(scene.duration / scene.config.dt), "native")
 
 
-@pytest.mark.parametrize("name", [name for name in list_scenes() if load_scene(name).checks])
-def test_scene_fulfills_its_checks(name):
+def _broken(name: str, recording: Recording) -> list[str]:
+    return [check.statement for check in load_scene(name).checks if not check.passes(recording)]
+
+
+@pytest.mark.native  # NumPy takes minutes for whole runs
+@pytest.mark.parametrize("name", SCENES)
+def test_scene_fulfills_its_checks(name: str) -> None:
+    recording = whole_run(name)
+    assert all(np.isfinite(values).all() for values in recording.values())
+    assert load_scene(name).checks
+    assert not _broken(name, recording)
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    return np.repeat(values[:1], len(values), axis=0)
+
+
+def _mirrored(values: np.ndarray) -> np.ndarray:
+    return -values
+
+
+def _drifting(values: np.ndarray) -> np.ndarray:
+    """Off by a twentieth of its greatest value (or of one unit) at the end."""
+    ramp = np.linspace(0.0, 0.05, len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    return values + ramp * max(1.0, float(np.abs(values).max()))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", SCENES)
+def test_every_check_can_fail(name: str) -> None:
+    """Each one breaks where the recorded signals stand still, have the other sign or drift away from what they were."""
+    recording = whole_run(name)
+    broken: set[str] = set()
+    for spoil in (_frozen, _mirrored, _drifting):
+        spoiled = {key: values if key == "time" else spoil(values) for key, values in recording.items()}
+        broken.update(_broken(name, spoiled))
+    assert broken == {check.statement for check in load_scene(name).checks}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", [name for name in SCENES if len(load_scene(name).builder.shapes) <= HEAP])
+def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
+    """The signals of its plots agree to a millionth of their greatest value (or of one unit)."""
     scene = load_scene(name)
-    backend = "numpy"
-    if scene.builder.shapes:
-        backend = "native"
-        if why_not(backend):
-            pytest.skip(f"no native backend, and NumPy takes minutes for a whole run with contacts: {why_not(backend)}")
-    recording = _record(scene, round(scene.duration / scene.config.dt), stride=2, backend=backend)
-    broken = [check.statement for check in scene.checks if not check.passes(recording)]
-    assert not broken
+    steps = CONTACT_STEPS if scene.builder.shapes else STEPS
+    runs = [_record(load_scene(name), steps, backend, steps) for backend in ("numpy", "native")]
+    for signal in scene.signals():
+        expected = runs[1][signal]
+        np.testing.assert_allclose(
+            runs[0][signal], expected, rtol=0, atol=1e-6 * max(1.0, float(np.abs(expected).max())), err_msg=signal
+        )

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 
 SOLVERS = ("direct", "colored")
+both_backends = pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 NO_GRAVITY = (0.0, 0.0, 0.0)
 G = 9.81
 
@@ -20,9 +22,11 @@ FRAME_A = Transform.from_rpy((0.15, 0.05, -0.1), (-0.3, 0.5, 0.8))
 FRAME_B = Transform.from_rpy((-0.07, 0.12, 0.2), (1.2, 0.1, -0.6))
 
 
-def simulate(builder: ModelBuilder, num_worlds: int | None = None, dtype: str = "float64", **config: Any) -> Simulation:
+def simulate(
+    builder: ModelBuilder, num_worlds: int | None = None, dtype: str = "float64", backend: str = "auto", **config: Any
+) -> Simulation:
     """A simulation of the builder's model; keyword arguments go to SolverConfig."""
-    return Simulation(builder.finalize(), num_worlds, dtype=dtype, config=SolverConfig(**config))
+    return Simulation(builder.finalize(), num_worlds, backend, dtype, SolverConfig(**config))
 
 
 def ball_body(b: ModelBuilder, mass: float = 2.0, inertia: float = 0.05, **kwargs: Any) -> int:

@@ -113,14 +113,13 @@ class Lag(Shove):
     commands: ClassVar[tuple[str, ...]] = ("wanted",)
     variables: ClassVar[tuple[StateVariable, ...]] = (StateVariable("given", "N s", "impulse of all commands"),)
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("given", "N s", "impulse of all commands", lambda group, work: group.state["given"]),
+        Reading("given", "N s", "impulse of all commands", lambda group, now: group.state["given"], "*out = w.lag_given(i);"),
     )
     state_fields: ClassVar[tuple[Field, ...]] = (
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (Field("lag_out", ("lag_count",), "pose", "N", "of this substep"),)
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
-    kernel_readings: ClassVar[tuple[str, ...]] = ("given",)
     kernel_source: ClassVar[str] = """
 GPUSIM_FN void lag_contribute(const World& w, int k, Share& own) {
     w.lag_out()[k] = w.lag_line()[3 * k];
@@ -133,7 +132,6 @@ GPUSIM_FN void lag_commit(const World& w, int k) {
     line[2] = stored(w.lag_wanted_now(k));
     w.lag_given(k) = stored(w.lag_given(k) + w.h * w.lag_out()[k]);
 }
-GPUSIM_FN double lag_read_given(const World& w, int k) { return w.lag_given(k); }
 """
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
@@ -210,12 +208,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"kernel": (), "kernel_source": ""}, 'works by contribute, which kernels would leave out.*backend="numpy"'),
     ({"curved": True}, "works by refresh, which kernels would leave out"),
     ({"kernel_source": "// nothing"}, "kernel text has no function bad_contribute; write it in kernel_source"),
-    ({"kernel_readings": ("force",)}, "no function bad_read_force"),
     ({"kernel_source": "nowhere.cuh"}, "'nowhere.cuh' can't be read beside the file of class Bad"),
     ({"commands": ("all of it",)}, "'all of it' is no word of letters"),
     ({"variables": tuple(StateVariable(f"v{k}", "-", "") for k in range(17))}, "has 17 state variables"),
     ({"variables": (StateVariable("strength", "-", ""),)}, "name 'bad_strength' is taken twice; rename"),
-    ({"commands": ("force",), "kernel": ("contribute",)}, "name 'bad_force_now' is taken twice"),
     ({"name": "limit", "parameters": (Parameter("lower", "m", ""),)}, "name 'limit_lower' is taken twice"),
     ({"kernel_fields": (Field("bad_x", ("no_size",), "real", "-", ""),)}, "dimension 'no_size' is unknown"),
     ({"kernel_fields": (Field("bad_x", ("worlds",), "real", "-", ""),)}, "leave out 'worlds'"),

@@ -42,19 +42,18 @@ def random_machine(seed: int) -> ModelBuilder:
     return b
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_passive_machine_never_gains_energy(seed: int) -> None:
-    """Limits, friction and damping take energy out; 2 % of what was lost and 0.01 J allow for the step's error."""
-    sim = Simulation(random_machine(seed).finalize(), config=SolverConfig(dt=DT))
+@pytest.mark.parametrize(("seed", "backend"), [*((seed, "auto") for seed in range(12)), (0, "numpy")])
+def test_a_passive_machine_never_gains_energy(seed: int, backend: str) -> None:
+    """Limits, friction and damping take energy out in every 20 ms; gaps stay a thousandfold below what shows."""
+    sim = Simulation(random_machine(seed).finalize(), backend=backend, config=SolverConfig(dt=DT))
 
     def energy() -> float:
         return float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0])
 
-    start = energy()
-    energies = []
+    energies = [energy()]
     for _ in range(STEPS // 10):
         sim.step(10)
         energies.append(energy())
-        assert sim.read("sim.joint_drift")[0] < 1e-3
+        assert sim.read("sim.joint_drift")[0] < 1e-7
     assert sim.health().all(), sim.health_report()
-    assert max(energies) - start < 0.02 * max(abs(energies[-1] - start), 0.1) + 0.01
+    assert np.diff(energies).max() < 0.0

@@ -50,9 +50,7 @@ def test_scaled():
 def test_drive_writes_the_mean_over_the_step():
     class FakeSimulation:
         control: dict[str, float] = {}
-
-        class config:
-            dt = 0.1
+        step_size = 0.1
 
     sim = FakeSimulation()
     drive({"lift": Schedule([(0.0, 0.0), (1.0, 1.0)])})(sim, 0.5)  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.reference.collide.tables import ShapeTables, shape_tables
+from gpusim.reference.collide.pairs import all_bounds
+from gpusim.reference.collide.shapes import Shape, model_shapes
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
@@ -22,20 +23,18 @@ _ENDLESS = 1e9
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
     """Lowest and highest corners of all shapes, (worlds, shapes, 3) each, world frame, m; endless ones are huge."""
-    from gpusim.reference.collide.pairs import all_bounds  # numba compiles on import
-
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
-    turn = np.ascontiguousarray((rotation @ shapes.turn.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9))
+    turn = (rotation @ shapes.turn.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9)
     lower, upper = np.empty_like(position), np.empty_like(position)
-    all_bounds(_tables(stage), np.ascontiguousarray(position), turn, lower, upper)
+    all_bounds(_shapes(stage), position, turn, lower, upper)
     return lower, upper
 
 
 @once_a_stage
-def _tables(stage: Stage) -> ShapeTables:
-    return shape_tables(stage.model.contact)
+def _shapes(stage: Stage) -> list[Shape]:
+    return model_shapes(stage.model.contact)
 
 
 def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -1,58 +1,91 @@
-"""All shapes and all pairs of all worlds through the functions for one: boxes of shapes, points of pairs."""
+"""All shapes and all pairs of all worlds: boxes of shapes, contact points of pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from gpusim.reference.collide.collide import collide
-from gpusim.reference.collide.shape import SHAPE_HEIGHT_FIELD, Shape, shape_bounds, turned_box_bounds
-from gpusim.reference.collide.tables import ShapeTables
-from gpusim.reference.compiled import compiled
+from gpusim.model.contact_fields import POINTS
+from gpusim.reference.collide.ground import bounds, on_half_space, on_height_field
+from gpusim.reference.collide.manifolds import Manifold, manifold
+from gpusim.reference.collide.separation import Pair, Posed, approach
+from gpusim.reference.collide.shapes import UNBOUNDED, Box, Convex, HalfSpace, HeightField, Shape
 from gpusim.typing import Array
 
-
-@compiled
-def take_shape(t: ShapeTables, i: int, position: Array, rotation: Array) -> Shape:
-    """Shape i in its world pose; position (3,) in m, rotation (9,).
-
-    Every shape has one entry more in ``face_first`` than faces, so ``face_start[i] - i`` faces come before its own.
-    """
-    first, last = t.face_start[i], t.face_start[i + 1]
-    return Shape(
-        int(np.int64(t.kind[i])),  # as Python's own: with another type every loop would be compiled twice
-        t.size[i],
-        t.points[t.point_start[i] : t.point_start[i + 1]],
-        t.face_first[first:last],
-        t.face_vertex[t.vertex_start[i] : t.vertex_start[i + 1]],
-        t.face_normal[3 * (first - i) : 3 * (last - i - 1)],
-        position,
-        rotation,
-    )
+Pose = tuple[Array, Array]
+"""Center (3,) and rotation matrix (3, 3)."""
+GRAZE, GRAZE_THIN = 5e-4, 0.02
+"""Of the sizes of two boxes, and of the smallest half extent: boxes that overlap by less along two axes only graze."""
 
 
-@compiled
-def bounds_of(s: Shape, lower: Array, upper: Array) -> None:
-    """Box around a shape, m. The heights of a field were looked at once, when the model was made (size 5 and 6)."""
-    if s.kind != SHAPE_HEIGHT_FIELD:
-        shape_bounds(s, lower, upper)
-        return
-    x = 0.5 * (s.size[0] - 1.0) * s.size[2]
-    y = 0.5 * (s.size[1] - 1.0) * s.size[3]
-    turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper)
-
-
-@compiled
-def all_bounds(t: ShapeTables, position: Array, rotation: Array, lower: Array, upper: Array) -> None:
+def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
     """Boxes of the shapes of all worlds; arrays (worlds, shapes, 3 or 9), the last two are filled."""
-    for world in range(position.shape[0]):
-        for i in range(position.shape[1]):
-            shape = take_shape(t, i, position[world, i], rotation[world, i])
-            bounds_of(shape, lower[world, i], upper[world, i])
+    for i, shape in enumerate(shapes):
+        center, turn = position[:, i], rotation[:, i].reshape(-1, 3, 3)
+        lower[:, i], upper[:, i] = shape_bounds(shape, center, turn)
 
 
-@compiled
-def meet(
-    tables: ShapeTables,
+def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
+    """Boxes around a shape in n poses, center (n, 3) and turn (n, 3, 3); lowest and highest corners (n, 3), m."""
+    if isinstance(shape, Convex):
+        return bounds(shape, center, turn)
+    if isinstance(shape, HalfSpace):
+        # An end only where the normal lies along an axis of the world.
+        straight = np.abs(turn[..., 2]).sum(axis=1, keepdims=True) == np.abs(turn[..., 2])
+        low = np.where(straight & (turn[..., 2] < 0.0), center, -UNBOUNDED)
+        return low, np.where(straight & (turn[..., 2] > 0.0), center, UNBOUNDED)
+    columns, rows, dx, dy, _, low, high = shape.size[:7]
+    half = 0.5 * np.array([(columns - 1.0) * dx, (rows - 1.0) * dy, high - low])
+    middle, reach = center + turn[..., 2] * (0.5 * (low + high)), np.abs(turn) @ half
+    return middle - reach, middle + reach
+
+
+def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
+    """Contact points of two shapes, or None where they are farther apart than ``margin`` (m).
+
+    Args:
+        a, b: shapes, of which at least one is convex.
+        pose_a, pose_b: in the world.
+        margin: greatest gap that is reported, m.
+        guess: (3,) normal of the last time in the frame of A, in and out; it only saves time.
+    """
+    if not isinstance(b, Convex):
+        back = meet(b, pose_b, a, pose_a, margin, guess)
+        return back.swapped() if back else None
+    body = Posed(b, *pose_b)
+    if isinstance(a, HalfSpace):
+        return on_half_space(*pose_a, body, margin)
+    if isinstance(a, HeightField):
+        return on_height_field(a, *pose_a, body, margin)
+    pair = Pair(Posed(a, *pose_a), body)
+    found, normal = approach(pair, margin, pose_a[1] @ guess)
+    guess[:] = pose_a[1].T @ normal
+    if found is None or grazes(pair):
+        return None
+    return manifold(pair, found, margin)
+
+
+def grazes(pair: Pair) -> bool:
+    """Whether two boxes overlap by next to nothing along two axes that cross.
+
+    A box that slides over a floor of boxes, into which it has sunk by rounding, passes the side of the next one.
+    """
+    a, b = pair.a.shape, pair.b.shape
+    if not (isinstance(a, Box) and isinstance(b, Box)):
+        return False
+    most = min(GRAZE * float(a.size[:3].sum() + b.size[:3].sum()), GRAZE_THIN * float(min(*a.size[:3], *b.size[:3])))
+    axes = np.concatenate([pair.a.turn.T, pair.b.turn.T])
+    gap = np.maximum(pair.separation(axes), pair.separation(-axes))
+    if gap.max() < -most:
+        return False
+    best = int(np.argmax(gap))
+    crossing = np.abs(axes @ axes[best]) < 0.5
+    return bool(np.any(crossing & (np.abs(gap) <= most)))
+
+
+def meet_all(
+    shapes: Sequence[Shape],
     position: Array,
     rotation: Array,
     world: Array,
@@ -68,7 +101,7 @@ def meet(
     """Contact points of n pairs.
 
     Args:
-        tables: of all shapes.
+        shapes: of the model.
         position: (worlds, shapes, 3), m.
         rotation: (worlds, shapes, 9).
         world: (n,).
@@ -81,8 +114,13 @@ def meet(
         points_b: (n, 4, 3) m, world frame.
         feature: (n, 4).
     """
-    for n in range(world.size):
-        a, b = pair[n, 0], pair[n, 1]
-        shape_a = take_shape(tables, a, position[world[n], a], rotation[world[n], a])
-        shape_b = take_shape(tables, b, position[world[n], b], rotation[world[n], b])
-        count[n] = collide(shape_a, shape_b, margin[n], guess[n], normal[n], points_a[n], points_b[n], feature[n])
+    assert points_a.shape[1] == POINTS
+    for n, (w, (a, b)) in enumerate(zip(world, pair, strict=True)):
+        pose_a, pose_b = ((position[w, i], rotation[w, i].reshape(3, 3)) for i in (a, b))
+        found: Manifold | None = meet(shapes[a], pose_a, shapes[b], pose_b, float(margin[n]), guess[n, :3])
+        count[n] = len(found.feature) if found else 0
+        if found:
+            k = slice(int(count[n]))
+            normal[n], points_a[n, k], points_b[n, k], feature[n, k] = (
+                found.normal, found.on_a, found.on_b, found.feature,
+            )  # fmt: skip

@@ -12,8 +12,6 @@ import pytest
 import gpusim
 from gpusim import ModelBuilder
 
-from ..backends import HAS_NATIVE
-
 POSES = 10
 PUSH_SPEED = 1.0
 CORNERS = np.random.default_rng(5).normal(size=(12, 3))
@@ -97,8 +95,10 @@ def test_numpy_takes_overlaps_back(first, second):
     assert _penetration(sim)[0] < deep - 0.05
 
 
-def test_every_kind_is_here():
+def test_every_pair_of_kinds_is_here():
     from gpusim.geometry.shapes import shape_kinds
 
-    assert {kind.name for kind in shape_kinds()} == {*GROUND, *MOVABLE}
-    assert HAS_NATIVE or PAIRS
+    kinds = {kind.name for kind in shape_kinds()}
+    assert kinds == {*GROUND, *MOVABLE}
+    wanted = {frozenset(pair) for pair in itertools.product(kinds, repeat=2) if not {*pair} <= {*GROUND}}
+    assert {frozenset(pair) for pair in PAIRS} == wanted

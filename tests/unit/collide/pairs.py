@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.shape import Shape
 from gpusim.typing import Array
+
+from .record import Shape
 
 
 @dataclass
@@ -34,14 +36,10 @@ class Contact:
         return float(self.gap.min()) if self.count else np.inf
 
 
-def touch(routine: Callable[..., int], a: Shape, b: Shape, margin: float = 0.05, guess: Array | None = None) -> Contact:
+def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05, guess: Array | None = None) -> Contact:
     """Call a routine, check what holds for every manifold, and give it back."""
-    normal = np.full(3, np.nan)
-    points_a, points_b = np.full((4, 3), np.nan), np.full((4, 3), np.nan)
-    feature = np.full(4, -1, dtype=np.int64)
-    before = [] if guess is None else [guess]
-    n = routine(a, b, margin, *before, normal, points_a, points_b, feature)
-    contact = Contact(n, normal, points_a[:n], points_b[:n], feature[:n])
+    n, normal, points_a, points_b, feature = routine(a, b, margin, guess)
+    contact = Contact(n, normal, points_a, points_b, feature)
     if n:
         assert 0 <= n <= 4
         assert abs(np.linalg.norm(normal) - 1.0) < 1e-12

@@ -8,7 +8,9 @@ from functools import cache
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide.pairs import random_turn
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -21,8 +23,6 @@ from gpusim.reference.collide.shape import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import random_turn
 
 ROUND = (SHAPE_SPHERE, SHAPE_ELLIPSOID, SHAPE_SUPERELLIPSOID)
 CONVEX = (

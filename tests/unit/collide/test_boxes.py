@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.boxes import box_box
-from gpusim.reference.collide.shape import SHAPE_BOX, Shape, make_shape
 from gpusim.typing import Array
+from tests.unit.collide.kernels import box_box
 from tests.unit.collide.pairs import Contact, box_distance, box_separation, moved, random_turn, small_turn, touch
+from tests.unit.collide.record import SHAPE_BOX, Shape, make_shape
 
 
 def box(

@@ -9,9 +9,10 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.collide import collide
-from gpusim.reference.collide.convex import convex_convex
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide.kernels import collide, convex_convex, support
+from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -24,9 +25,6 @@ from gpusim.reference.collide.shape import (
     core_radius,
     make_shape,
 )
-from gpusim.reference.collide.support import support
-from gpusim.typing import Array
-from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface
 
 FAR = 10.0  # a margin that leaves nothing out

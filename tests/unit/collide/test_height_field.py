@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.height_field import height_field_convex, height_field_manifolds
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide.kernels import height_field_convex, height_field_manifolds
+from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -21,8 +23,6 @@ from gpusim.reference.collide.shape import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
 
 CORNERS = np.array([[x, y, z] for x in (-0.3, 0.3) for y in (-0.2, 0.2) for z in (-0.1, 0.1)])
 FACES = [(0, 2, 6, 4), (1, 5, 7, 3), (0, 4, 5, 1), (2, 3, 7, 6), (0, 1, 3, 2), (4, 6, 7, 5)]
@@ -164,10 +164,9 @@ def test_a_box_lies_on_a_ridge_and_on_peaks() -> None:
 
 
 def manifolds(f: Shape, s: Shape, margin: float = 0.02) -> tuple[int, Array, Array, Array]:
-    count = np.zeros(3, dtype=np.int64)
-    normal, a, b = np.zeros((3, 3)), np.zeros((3, 4, 3)), np.zeros((3, 4, 3))
-    n = height_field_manifolds(f, s, margin, 3, count, normal, a, b, np.zeros((3, 4), dtype=np.int64))
-    return n, normal[:n], a[:n, 0], b[:n, 0]
+    found = height_field_manifolds(f, s, margin, 3)
+    normal, a, b = (np.array([m[i] for m in found]) for i in (0, 1, 2))
+    return len(found), normal, a[:, 0], b[:, 0]
 
 
 def test_a_ball_in_a_groove_touches_both_sides() -> None:

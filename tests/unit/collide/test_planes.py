@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from gpusim.reference.collide.planes import plane_convex
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide.kernels import plane_convex
+from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -20,8 +22,6 @@ from gpusim.reference.collide.shape import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface
 
 GROUND = make_shape(SHAPE_PLANE)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from gpusim.reference.collide import spheres
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide import kernels as spheres
+from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
+from tests.unit.collide.record import (
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -18,8 +20,6 @@ from gpusim.reference.collide.shape import (
     Shape,
     make_shape,
 )
-from gpusim.typing import Array
-from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
 
 ROUTINES: dict[int, Callable[..., int]] = {
     SHAPE_SPHERE: spheres.sphere_sphere,

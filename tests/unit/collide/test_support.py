@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.reference.collide.shape import (
+from gpusim.typing import Array
+from tests.unit.collide.kernels import face_polygon, shape_bounds, support
+from tests.unit.collide.pairs import moved, random_turn, small_turn
+from tests.unit.collide.record import (
     FACE_CORNERS,
     SHAPE_BOX,
     SHAPE_CAPSULE,
@@ -18,11 +21,7 @@ from gpusim.reference.collide.shape import (
     Shape,
     core_radius,
     make_shape,
-    shape_bounds,
 )
-from gpusim.reference.collide.support import face_polygon, support
-from gpusim.typing import Array
-from tests.unit.collide.pairs import moved, random_turn, small_turn
 from tests.unit.collide.shapes import CONVEX, CUBE, hull_shape, outside, random_shape, surface
 
 
@@ -33,9 +32,7 @@ def farthest(s: Shape, direction: Array) -> tuple[Array, int]:
 
 
 def facing(s: Shape, direction: Array) -> tuple[Array, list[int]]:
-    polygon, ids = np.full((FACE_CORNERS, 3), np.nan), np.full(FACE_CORNERS, -1, dtype=np.int64)
-    count = face_polygon(s, np.asarray(direction, dtype=float), polygon, ids)
-    return polygon[:count], ids[:count].tolist()
+    return face_polygon(s, direction)
 
 
 def bounds(s: Shape) -> tuple[Array, Array]:

@@ -58,6 +58,6 @@ def handed_over(fast: Simulation, builder: ModelBuilder, backend: str, **config:
         sim.state.arrays[name][:] = array
     for name in sim.parameters:
         sim.parameters[name] = fast.parameters[name].copy()
-    sim.backend.refresh_parameters()
+    sim.backend.work.refresh_parameters()
     sim.changed()
     return sim

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.reference.contact_coloring import bits_for, color_pairs, mixed
 from gpusim.reference.contact_work import ContactWork
 from gpusim.typing import Array
 
@@ -101,9 +102,21 @@ def test_colors_are_the_same_again_and_alone() -> None:
 
 
 def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
-    """The order scatters, so that a chain of touching balls needs few colors."""
-    backend, _ = colored(joint_solver="colored")
-    _, _, chosen = pairs_of(backend, 0)
-    bodies, points, _ = pairs_of(backend, 0)
-    busiest = max(np.count_nonzero((bodies[points > 0] == b).any(axis=1)) for b in range(40))
-    assert chosen.max() + 1 <= 2 * busiest
+    """A thousand touching balls in a row: manifolds are colored in an order in which few wait for one another.
+
+    In the order of the list each would wait for the one before it, through all of them (and two colors would do).
+    """
+    count = 1000
+    bodies, bits = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1), bits_for(count)
+    used, chosen = np.zeros((count + 1, 2), np.uint32), np.zeros(count, np.int32)
+    free, jointed = np.ones(count + 1, bool), np.zeros(count + 1, bool)
+    assert color_pairs(bodies, np.ones(count, np.int32), free, jointed, 32, used, chosen) == count
+    order = [k for k in (mixed(k, bits) for k in range(1 << bits)) if k < count]
+    assert sorted(order) == list(range(count))
+    expected, waits = np.full(count + 2, -9), np.zeros(count + 2, int)
+    for m in order:  # one place further up, so that there is something on either side
+        around = expected[[m, m + 2]]
+        expected[m + 1] = min(color for color in range(3) if color not in around)
+        waits[m + 1] = 1 + waits[[m, m + 2]].max()
+    assert np.array_equal(chosen, expected[1:-1])
+    assert waits.max() <= 10

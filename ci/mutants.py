@@ -1,0 +1,146 @@
+"""Breaks the code in one place after another and looks whether a test notices: ``python ci/mutants.py [--only NAME]``.
+
+Works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail; the test must pass
+without the mutant. Ends with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take from
+Python (gpusim/backends/header.py) break both twins at once. Kernels are built anew for mutants of theirs, and kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LEFT_OUT = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
+CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
+CYLINDER_KERNEL = "cuda_kernels/actuators/hydraulic_cylinder.cuh"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Changes (file, the text that stands there once, its replacement), the test file that notices, and which of it."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...]
+    tests: str
+    chosen: str
+
+
+MUTANTS = (
+    Mutant("no hose at chamber A", (
+        (CYLINDER, '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
+        (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),
+    ), CYLINDERS, "hose and numpy"),
+    Mutant("no end cushions", (
+        (CYLINDER, "impulse += np.where(inside, share[0], 0.0)", "impulse += 0.0"),
+        (CYLINDER_KERNEL, "impulse += more_impulse", "impulse += 0.0"),
+    ), CYLINDERS, "cushion and numpy"),
+    Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
+           CYLINDERS, "shut_oil and numpy"),
+    Mutant("stale factors stay", (("gpusim/reference/direct_solve.py", "STALE = 0.2", "STALE = 1e300"),),
+           CYLINDERS, "opens_within and numpy"),
+    Mutant("no least-index rule", (("gpusim/reference/direct_solve.py", "CAREFUL_AFTER = 4", "CAREFUL_AFTER = 10**9"),),
+           "tests/unit/test_joint_limits.py", "ropes and numpy"),
+    Mutant("rate before a bounce kept", (
+        ("gpusim/reference/settle.py", 'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
+    ), "tests/analytic/test_limit_impacts.py", "rattles and numpy"),
+    Mutant("rate before a bounce kept in kernels", (
+        ("cuda_kernels/settle.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
+    ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
+    Mutant("no conjugate gradients", (
+        ("gpusim/reference/contact_course.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
+        ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
+    ), "tests/unit/contact/test_sweeps.py", "tower"),
+    Mutant("manifolds colored in the order of the list", (
+        ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
+    ), "tests/unit/contact/test_coloring.py", "neighbors"),
+    Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
+           "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),
+    Mutant("dampers of first order", (
+        ("gpusim/actuators/base.py", "= 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0", "= 1.0, 0.0, 0.0"),
+    ), CYLINDERS, "exponentially"),
+    Mutant("friction that pushes", (
+        ("gpusim/reference/laws.py", "(contact == SLIDE_UP)\n            impulse = impulse + sign",
+         "(contact == SLIDE_UP)\n            impulse = impulse - sign"),
+    ), "tests/unit/test_random_machines.py", "gains_energy and numpy"),
+    Mutant("half of the curvature", (
+        ("gpusim/reference/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
+    ), "tests/scenes/test_checks.py", "fulfills and four_bar"),
+    Mutant("only the last drive counts", (
+        ("gpusim/sensors/joint_signals.py", "total[:, k] += np.sum(w.shares", "total[:, k] = np.sum(w.shares"),
+    ), CYLINDERS, "share_its_axis"),
+)  # fmt: skip
+
+
+def copy_of_checkout(folder: Path) -> Path:
+    """The checkout with its links in ``folder``."""
+    return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=LEFT_OUT))
+
+
+def mutate(copy: Path, mutant: Mutant) -> None:
+    """Make the changes in the copy.
+
+    Raises:
+        ValueError: a text that must stand once in its file does not; the mutant needs another one.
+    """
+    for name, old, new in mutant.changes:
+        text = (copy / name).read_text("utf-8")
+        if text.count(old) != 1:
+            raise ValueError(f"{mutant.name}: {name} has {text.count(old)} times {old!r}; name a text that stands once")
+        (copy / name).write_text(text.replace(old, new), "utf-8")
+
+
+def run_tests(copy: Path, mutant: Mutant) -> int:
+    """Exit code of pytest on what the mutant names."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    # A skipped test or a kernel that is no C++ tells nothing.
+    ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout
+    return done.returncode if ran else 3
+
+
+def judge(copy: Path, mutant: Mutant) -> str:
+    """Whether it is killed, or SURVIVED, or why it could not be tried; the copy is as before afterwards."""
+    if code := run_tests(copy, mutant):
+        return f"NOT TRIED: its tests end with {code} without it"
+    try:
+        mutate(copy, mutant)
+        code = run_tests(copy, mutant)
+    except ValueError as error:
+        return f"NOT TRIED: {error}"
+    finally:
+        for name, _, _ in mutant.changes:
+            shutil.copy2(ROOT / name, copy / name)
+    return {0: "SURVIVED", 1: "killed"}.get(code, f"NOT TRIED: pytest ended with {code}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0: all are killed; 1: one survived; 2: one could not be tried."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--only", choices=[m.name for m in MUTANTS], metavar="NAME", help="try this one")
+    options = parser.parse_args(arguments)
+    chosen = [m for m in MUTANTS if options.only in (None, m.name)]
+    if options.list:
+        print("\n".join(f"{m.name}: {m.tests} -k '{m.chosen}'" for m in chosen))
+        return 0
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = copy_of_checkout(Path(folder))
+        for mutant in chosen:
+            start = time.perf_counter()
+            verdicts.append(judge(copy, mutant))
+            print(f"{mutant.name:45} {time.perf_counter() - start:6.0f} s  {verdicts[-1]}", flush=True)
+    return 1 if "SURVIVED" in verdicts else 2 if any(v != "killed" for v in verdicts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

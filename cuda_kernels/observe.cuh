@@ -1,0 +1,214 @@
+// Signals at t, read from the kept state by worlds and elements that need nothing of each other. What there is to read is
+// declared in gpusim/reference/quantities.py and by the actuators, with these functions; the switch over all of it and
+// the view ``Kept`` are generated (gpusim/backends/observe_header.py).
+#pragma once
+#include "actuate.cuh"
+#include "kept.cuh"
+#include "rotations.cuh"
+
+// Bodies come again and again in a list: a thread of a CPU that reads all of it keeps what it has found for them.
+#define FOUND_BODIES 32
+struct Found {
+    int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];
+    double rotation[FOUND_BODIES][9], turning[FOUND_BODIES][3];
+};
+GPUSIM_FN void forget(Found& found) {
+    for (int k = 0; k < FOUND_BODIES; ++k) found.rotation_of[k] = found.turning_of[k] = -1;
+}
+GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
+#if !GPUSIM_GPU
+    if (w.found) {
+        double* kept = w.found->rotation[b % FOUND_BODIES];
+        int& whose = w.found->rotation_of[b % FOUND_BODIES];
+        if (whose != b) matrix_from_quaternion(w.orientation() + 4 * b, kept);
+        whose = b;
+        for (int k = 0; k < 9; ++k) out[k] = kept[k];
+        return;
+    }
+#endif
+    matrix_from_quaternion(w.orientation() + 4 * b, out);
+}
+
+// Linear velocity (part 0) or angular momentum (1) of body b at t (gpusim/reference/now.py, where the equations stand).
+GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
+    const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
+    copy3(v1, out);
+    const double h1 = *w.step_before(), kick = *w.kick_before(), kick_before = *w.kick_before_last();
+    if (w.papers() || !(h1 > 0.0)) return;
+    const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
+    double change[3], before[3], apart[3];
+    const double share = 0.5 * h1 / kick;
+    for (int k = 0; k < 3; ++k) change[k] = share * (double(v1[k]) - double(v2[k]));
+    if (!(kick_before > 0.0)) {
+        for (int k = 0; k < 3; ++k) out[k] += change[k];
+        return;
+    }
+    const double share_before = 0.5 * h1 / kick_before, further = 0.75 * h1 / (2.0 * kick - h1);
+    for (int k = 0; k < 3; ++k) before[k] = share_before * (double(v2[k]) - double(v3[k]));
+    subtract3(change, before, apart);
+    const double ours = dot3(change, change), theirs = dot3(before, before), limit = CARRY_SMALL * CARRY_SMALL * dot3(out, out);
+    const bool agree = dot3(change, before) > 0.0 && dot3(apart, apart) <= CARRY_DIFFER * CARRY_DIFFER * ours;
+    const bool small = ours <= limit;
+    if (agree || (small && theirs <= limit && theirs > 0.0))
+        for (int k = 0; k < 3; ++k) out[k] += change[k] + further * apart[k];
+    else if (small)
+        for (int k = 0; k < 3; ++k) out[k] += change[k];
+}
+GPUSIM_SHARED void angular_velocity(const Kept& w, int b, double* out) {
+#if !GPUSIM_GPU
+    if (w.found && w.found->turning_of[b % FOUND_BODIES] == b) return copy3(w.found->turning[b % FOUND_BODIES], out);
+#endif
+    double rotation[9], momentum[3];
+    body_rotation(w, b, rotation);
+    carried(w, b, 1, momentum);
+    turn_back3(rotation, momentum, momentum);
+    turn3(w.inertia_inverse_body() + 9 * b, momentum, momentum);
+    turn3(rotation, momentum, out);
+#if !GPUSIM_GPU
+    if (!w.found) return;
+    w.found->turning_of[b % FOUND_BODIES] = b;
+    copy3(out, w.found->turning[b % FOUND_BODIES]);
+#endif
+}
+GPUSIM_FN void body_origin(const Kept& w, int b, double* out) {
+    double rotation[9];
+    body_rotation(w, b, rotation);
+    turn3(rotation, w.body_center() + 3 * b, out);
+    subtract3(w.position() + 3 * b, out, out);
+}
+
+// Turn a vector that is fixed in a body into the world frame.
+GPUSIM_FN void turn_from_body(const Kept& w, int b, const double* vector, double* out) {
+    double rotation[9];
+    body_rotation(w, b, rotation);
+    turn3(rotation, vector, out);
+}
+struct JointPoints {
+    double arm_a[3], arm_b[3], apart[3];
+};
+GPUSIM_FN void joint_points(const Kept& w, int c, JointPoints& p) {
+    const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
+    turn_from_body(w, a, w.coordinate_arm_a() + 3 * c, p.arm_a);
+    turn_from_body(w, b, w.coordinate_arm_b() + 3 * c, p.arm_b);
+    for (int k = 0; k < 3; ++k)
+        p.apart[k] = (w.position()[3 * b + k] + p.arm_b[k]) - (w.position()[3 * a + k] + p.arm_a[k]);
+}
+// Child's joint frame in the parent's, as a quaternion of w >= 0.
+GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
+    double a[4], b[4];
+    quaternion_product(w.orientation() + 4 * w.coordinate_body_a()[c], w.coordinate_frame_a() + 4 * c, a);
+    quaternion_product(w.orientation() + 4 * w.coordinate_body_b()[c], w.coordinate_frame_b() + 4 * c, b);
+    conjugate4(a, a);
+    quaternion_product(a, b, out);
+    if (out[3] < 0.0)
+        for (int k = 0; k < 4; ++k) out[k] = -out[k];
+}
+// Joint angle k within half a turn.
+GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
+    double rotation_a[9], rotation_b[9], axis[3], a[3], b[3], side[3];
+    const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
+    body_rotation(w, body_a, rotation_a);
+    body_rotation(w, body_b, rotation_b);
+    turn3(w.angle_owner()[k] == body_a ? rotation_a : rotation_b, w.angle_axis() + 3 * k, axis);
+    turn3(rotation_a, w.angle_ref_a() + 3 * k, a);
+    turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
+    cross3(a, b, side);
+    return det::atan2(dot3(axis, side), dot3(a, b));
+}
+// Counted over full turns: the turn since the last substep began is below half of one.
+GPUSIM_FN double angle_now(const Kept& w, int k) {
+    const double wrapped = wrapped_now(w, k);
+    return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
+}
+GPUSIM_SHARED double coordinate_value(const Kept& w, int c) {
+    const int kind = w.coordinate_kind()[c], part = w.coordinate_part()[c];
+    if (kind == ANGLE) return angle_now(w, part);
+    if (kind == ROTATION || kind == TOTAL_ROTATION) {
+        double q[4], vector[3];
+        frame_rotation(w, c, q);
+        rotation_vector_from_quaternion(q, vector);
+        return kind == ROTATION ? vector[part] : norm3(vector);
+    }
+    JointPoints p;
+    joint_points(w, c, p);
+    if (kind == DISTANCE) return norm3(p.apart);
+    double axis[3];
+    turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
+    return dot3(axis, p.apart);
+}
+GPUSIM_SHARED double coordinate_rate(const Kept& w, int c) {
+    const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
+    double turn_a[3], turn_b[3], axis[3], slip[3];
+    angular_velocity(w, a, turn_a);
+    angular_velocity(w, b, turn_b);
+    turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
+    if (kind != TRANSLATION && kind != DISTANCE) {
+        subtract3(turn_b, turn_a, slip);
+        return dot3(axis, slip);
+    }
+    JointPoints p;
+    joint_points(w, c, p);
+    // Seen from the parent, whose axes turn.
+    double reach[3], of_a[3], move_a[3], move_b[3];
+    for (int k = 0; k < 3; ++k) reach[k] = p.arm_a[k] + p.apart[k];
+    carried(w, a, 0, move_a);
+    carried(w, b, 0, move_b);
+    cross3(turn_b, p.arm_b, slip);
+    cross3(turn_a, reach, of_a);
+    for (int k = 0; k < 3; ++k) slip[k] = move_b[k] + slip[k] - move_a[k] - of_a[k];
+    if (kind == TRANSLATION) return dot3(axis, slip);
+    const double length = norm3(p.apart);
+    return dot3(p.apart, slip) / (length > 0.0 ? length : 1.0);
+}
+GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
+GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }
+GPUSIM_FN void frame_position(const Kept& w, int c, double* out) {
+    JointPoints p;
+    double frame[9];
+    joint_points(w, c, p);
+    matrix_from_quaternion(w.coordinate_frame_a() + 4 * c, frame);
+    double rotation[9];
+    body_rotation(w, w.coordinate_body_a()[c], rotation);
+    turn_back3(rotation, p.apart, out);
+    turn_back3(frame, out, out);
+    frame_rotation(w, c, out + 3);
+}
+GPUSIM_FN void frame_twist(const Kept& w, int c, double* out) {
+    const int b = w.coordinate_body_b()[c];
+    double arm[3], side[3];
+    turn_from_body(w, b, w.coordinate_arm_b() + 3 * c, arm);
+    carried(w, b, 0, out);
+    angular_velocity(w, b, out + 3);
+    cross3(out + 3, arm, side);
+    for (int k = 0; k < 3; ++k) out[k] += side[k];
+}
+// Effort of a spring-damper at t, N or N m.
+GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double damping, double rest) {
+    return -stiffness * (axis_value(w, axis) - rest) - damping * axis_rate(w, axis);
+}
+
+#include "quantities.cuh"
+
+GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
+    double numbers[MOST_NUMBERS];
+    observe(w, entry[0], entry[1], numbers);
+    for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
+}
+// Reads a list: entry e is (quantity, index of the element, column, numbers) and goes to ``out`` (worlds, width).
+GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double* out, int count, int width) {
+#if GPUSIM_GPU
+    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;
+    for (long long item = first; item < (long long)a->n_worlds * count; item += stride) {
+        const int world = int(item / count);
+        observe_entry(Kept(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
+    }
+#else
+    Found found;
+    for (int world = 0; world < a->n_worlds; ++world) {
+        Kept w(a, world);
+        w.found = &found;
+        forget(found);
+        for (int e = 0; e < count; ++e) observe_entry(w, entries + 4 * e, out + (long long)world * width);
+    }
+#endif
+}

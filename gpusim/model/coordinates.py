@@ -1,0 +1,71 @@
+"""Scalar motions that signals read: joint coordinates and the lines of actuators, numbered, as flat tables.
+
+One numbering serves the NumPy readers (reference/now.py) and the kernels (cuda_kernels/observe.cuh).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+
+KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5}
+"""Numbers of the kinds of coordinates; a frame has no value, only the pose of the child's joint frame."""
+COLUMNS = {
+    "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
+    "arm_b": "double", "axis": "double", "frame_a": "double", "frame_b": "double",
+}  # fmt: skip
+"""Columns of the table and their C types: bodies (the world last), whose axis it is, the angle or the component, arms
+from the centers of mass (m), axis, and the joint frames in the bodies (xyzw)."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """``columns`` by name (COLUMNS), (n, ...); ``of_joint`` the numbers of a joint's coordinates, at least one each;
+    ``of_axis`` the number of every axis row."""
+
+    columns: dict[str, Array]
+    of_joint: list[list[int]]
+    of_axis: Array
+
+
+def coordinates(model: Model) -> Coordinates:
+    """The table of a model."""
+    rows: list[tuple[object, ...]] = []
+    of_joint: list[list[int]] = []
+    world, nothing, unturned = len(model.bodies), np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
+    for joint, spec in enumerate(model.joints):
+        a, b = (world if body == WORLD else body for body in (spec.parent, spec.child))
+        arms = [
+            frame.position - (nothing if body == world else model.bodies[body].com)
+            for body, frame in ((a, spec.parent_xform), (b, spec.child_xform))
+        ]
+        frames = spec.parent_xform.rotation, spec.child_xform.rotation
+        own = [
+            (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), k), c.axis)
+            for k, c in enumerate(model.coordinates[joint])
+        ]
+        of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
+        for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
+            rows.append((a, b, owner, kind, part, *arms, axis, *frames))
+    of_axis, t = [], model.topology
+    for k, row in enumerate(model.axes):
+        if row.joint >= 0:
+            of_axis.append(of_joint[row.joint][row.coordinate])
+            continue
+        of_axis.append(len(rows))
+        e = int(t.axis_element[k]) - t.dot.u.shape[0] - t.spin.u.shape[0]
+        ends = int(t.line.body_a[e]), int(t.line.body_b[e])
+        arms = [t.line.vector_a[e], t.line.vector_b[e]]
+        rows.append((*ends, ends[0], KINDS[DISTANCE], 0, *arms, nothing, unturned, unturned))
+    columns = {}
+    for k, (name, c_type) in enumerate(COLUMNS.items()):
+        shape = (4,) if name.startswith("frame") else (3,) if c_type == "double" else ()
+        dtype = np.float64 if c_type == "double" else np.int64
+        columns[name] = np.array([row[k] for row in rows], dtype).reshape(len(rows), *shape)
+    return Coordinates(columns, of_joint, np.array(of_axis, np.int64))

@@ -1,0 +1,219 @@
+"""Where two convex shapes touch: the part that the faces, edges or corners that they show each other share.
+
+Seen along the normal both are polygons in a plane, and what they share has at most a few corners, each with a gap of
+its own. Of more than four corners those are kept that span the most. A corner is known by the two edges that cross in
+it, so it keeps its feature from step to step, however much it moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.reference.collide.separation import Approach, Pair
+from gpusim.typing import Array
+
+SLACK = 1e-7
+"""Of the extent: what is outside by less counts as inside, so that aligned edges do not flicker."""
+TIE = 1e-6
+"""Of the extent: points that are told apart by less are told apart by their order."""
+PASSING = 1e-5
+"""Of the extent: segments that miss the gap by more pass by each other."""
+PARALLEL_SINE = 0.02
+"""Segments within 1.1 degrees of each other touch along a line, others in a point."""
+FEATURES = 65536
+NEAREST = 65535
+"""Feature of the nearest points."""
+
+
+@dataclass
+class Manifold:
+    """Contact points: unit normal (3,) from A to B, points (n, 3) on A and on B in the world, numbers that last."""
+
+    normal: Array
+    on_a: Array
+    on_b: Array
+    feature: list[int]
+
+    def swapped(self) -> Manifold:
+        """The same seen from B."""
+        return Manifold(-self.normal, self.on_b, self.on_a, self.feature)
+
+
+@dataclass
+class Loop:
+    """A convex polygon in a plane, counterclockwise: corners (n, 2), and the number of the edge that leaves each."""
+
+    corner: Array
+    edge: list[int]
+
+    def features(self) -> list[int]:
+        """Numbers of the corners."""
+        return [mixed(self.edge[i - 1], self.edge[i]) for i in range(len(self.edge))]
+
+
+def mixed(*numbers: int) -> int:
+    """A feature for what comes of some numbers."""
+    total = 0
+    for number in numbers:
+        total = (total * 40503 + number + 1) % 2147483647
+    return total % FEATURES
+
+
+def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
+    """The part of a loop on the inner side of the line through x with a unit normal."""
+    level = (loop.corner - x) @ outward
+    corners, edges = [], []
+    count = len(level)
+    for i in range(count):
+        j = (i + 1) % count
+        if level[i] <= slack:
+            corners.append(loop.corner[i])
+            edges.append(loop.edge[i])
+        leaves, enters = level[i] < -slack and level[j] > slack, level[i] > slack and level[j] < -slack
+        if leaves or enters:
+            corners.append(loop.corner[i] + level[i] / (level[i] - level[j]) * (loop.corner[j] - loop.corner[i]))
+            edges.append(edge if leaves else loop.edge[i])
+        elif level[i] <= slack < level[j]:
+            edges[-1] = edge  # leaves from a corner on the line
+    return Loop(np.array(corners).reshape(-1, 2), edges)
+
+
+def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
+    """Lines around a loop: a point, outward unit normal, the edge's number; of a segment those square to its ends."""
+    made = []
+    for i, edge in enumerate(loop.edge):
+        j = (i + 1) % len(loop.edge)
+        along = loop.corner[j] - loop.corner[i]
+        length = np.hypot(*along)
+        if length > 0.0:
+            outward = np.array([along[1], -along[0]]) if len(loop.edge) > 2 else -along
+            made.append((loop.corner[i], outward / length, edge))
+    return made
+
+
+def shared(a: Loop, b: Loop, slack: float) -> Loop:
+    """The part that two loops share; of two segments that cross, the point where they do."""
+    if len(a.edge) == len(b.edge) == 2:
+        e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
+        sine = e[0] * f[1] - e[1] * f[0]
+        if abs(sine) > PARALLEL_SINE * np.hypot(*e) * np.hypot(*f):
+            s, t = (d[0] * f[1] - d[1] * f[0]) / sine, (d[0] * e[1] - d[1] * e[0]) / sine
+            crossing = (a.corner[0] + np.clip(s, 0.0, 1.0) * e)[None]
+            missed = np.hypot(*(crossing[0] - b.corner[0] - np.clip(t, 0.0, 1.0) * f)) > slack
+            return Loop(crossing[:0] if missed else crossing, [] if missed else [mixed(a.edge[0], b.edge[0])])
+    if len(a.edge) == 2:
+        a, b = b, a
+    for x, outward, edge in sides(a):
+        b = clip(b, x, outward, edge, slack)
+        if not b.edge:
+            break
+    return b
+
+
+def distinct(points: Array, space: float) -> Array:
+    """Numbers of the points (n, k) that are farther than ``space`` from all before them."""
+    near = np.linalg.norm(points[:, None] - points[None], axis=2) <= space
+    kept: list[int] = [i for i in range(len(points)) if not near[i, :i].any()]
+    return np.array(kept, dtype=int)
+
+
+def _first_most(value: Array, slack: float) -> int:
+    """The first number that is the greatest but for ``slack``."""
+    return int(np.flatnonzero(value >= value.max() - slack)[0])
+
+
+def spanning(points: Array, gap: Array) -> Array:
+    """Up to four of the points (n, 2): the deepest, the farthest from it, and the farthest to either side of both."""
+    if len(gap) <= 2:
+        return np.arange(len(gap))
+    size = float(np.ptp(points, axis=0).max())
+    first = _first_most(-gap, TIE * size)
+    away = points - points[first]
+    second = _first_most(np.hypot(*away.T), TIE * size)
+    area = away[second, 0] * away[:, 1] - away[second, 1] * away[:, 0]
+    rest = [_first_most(side, TIE * size * size) for side in (area, -area) if side.max() > TIE * size * size]
+    return np.array([first, second, *rest])
+
+
+def _heights(corners: Array, at: Array) -> Array:
+    """Heights at places (k, 2) of the plane through corners (n, 3), level across a segment or about a point."""
+    middle = corners.mean(axis=0)
+    spread = corners - middle
+    slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
+    heights: Array = middle[2] + (at - middle[:2]) @ slope
+    return heights
+
+
+def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
+    """What A (side 0) or B shows the other, in the frame (axes, n) about A's center; seen along n as a loop."""
+    corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
+    if side == 1 and len(ids) > 2:
+        corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
+    frame = np.concatenate([found.axes, found.normal[None]])
+    count = len(ids)
+    edges = [mixed(side, ids[i], ids[(i + 1) % count]) for i in range(count)]
+    corners = (corners - pair.a.center) @ frame.T
+    return corners, Loop(corners[:, :2], edges)
+
+
+def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
+    """All corners of the part that both show: places (n, 2) in the plane, gaps (n,), features; before any choice.
+
+    Points with a gap above ``limit`` are left out.
+    """
+    slack = SLACK * pair.extent
+    (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
+    nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)
+    feature = mixed(loop_a.edge[0], loop_b.edge[0])
+    single = [loop.corner[0] for loop in (loop_a, loop_b) if len(loop.edge) == 1]
+    if single:
+        # A corner tells its place better than the nearest points do; unless the other one lies elsewhere.
+        place = np.mean(single, axis=0)
+        other = loop_b if len(loop_a.edge) == 1 else loop_a
+        if len(other.edge) > 1 and max((place - x) @ out for x, out, _ in sides(other)) > slack:
+            place = nearest
+        return place[None], np.array([found.gap]), [feature]
+    both = shared(loop_a, loop_b, slack)
+    gap = _heights(q, both.corner) - _heights(p, both.corner) - pair.radii
+    kept = distinct(both.corner, slack)
+    kept = kept[gap[kept] <= limit]
+    place, gap, features = both.corner[kept], gap[kept], [both.features()[i] for i in kept]
+    missed = max(pair.a.shape.missed, pair.b.shape.missed) * pair.extent
+    if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + PASSING * pair.extent):
+        return nearest[None], np.array([found.gap]), [feature]  # they only pass by each other
+    if not len(gap) or gap.min() > found.gap + missed:
+        place, gap, features = np.vstack([place, nearest]), np.append(gap, found.gap), [*features, NEAREST]
+    return place, gap, features
+
+
+def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
+    """Up to four contact points with a gap of ``margin`` (m) at most."""
+    place, gap, features = touching_points(pair, found, margin)
+    if pair.a.shape.single or pair.b.shape.single:
+        # The middle of what touches: a wheel on its side is as near all around.
+        place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
+    chosen = spanning(place, gap)
+    place, gap, n = place[chosen], gap[chosen], found.normal
+    on_a = pair.a.center + place @ found.axes + np.outer(_heights_of_a(pair, found, place, gap), n)
+    return Manifold(n, on_a, on_a + np.outer(gap, n), unique([features[i] for i in chosen]))
+
+
+def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
+    """How far A reaches along the normal, from its center, at the places of contact points."""
+    p, _ = _facing(pair, found, 0)
+    if len(p) > 1 and len(gap) > 1:
+        return _heights(p, place) + pair.a.shape.radius
+    farthest = pair.a.support(found.normal[None])[0] - pair.a.center
+    return np.full(len(gap), farthest @ found.normal + pair.a.shape.radius)
+
+
+def unique(features: list[int]) -> list[int]:
+    """The same numbers, but for those that stood before, which are raised."""
+    made: list[int] = []
+    for number in features:
+        while number in made:
+            number = (number + 1) % FEATURES
+        made.append(number)
+    return made

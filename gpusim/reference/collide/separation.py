@@ -1,0 +1,286 @@
+"""How far two convex shapes are apart, or by how much they have to be parted, and along which normal.
+
+Both follow from C = B - A, the set of all differences of a point of B and one of A: the shapes are as far apart as C is
+from the origin, and where the origin is inside, the nearest boundary point of C tells the least motion that parts them.
+``separation(n)`` is the gap along a unit normal n from A to B. The greatest of all normals is the gap.
+
+Apart: the point of C nearest to the origin, found from triangles of its points (Gilbert, Johnson and Keerthi 1988).
+Overlapping: C is approached from inside by the convex hull of points of it, which grows where it is nearest to the
+origin until it is C there (van den Bergen 2001). A normal of a curved C is then sharpened with the shapes put apart,
+where it is well conditioned.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from gpusim.reference.collide.shapes import Convex
+from gpusim.typing import Array
+
+TOUCHING = 1e-8
+"""Of the extent: cores that are nearer have no direction between them."""
+ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
+"""Of the extent: of the depth from flat faces, and of curved shapes before their normal is sharpened."""
+APART = 0.01
+"""Of the extent: how far shapes are put apart for an exact normal."""
+SAME = 1e-6
+"""A turn of the normal (rad) that is not worth another step."""
+STEPS, ROUNDS, POLISHES = 100, 60, 4
+TOGETHER = 8
+"""Faces of the hull that grow at once."""
+_GRID = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
+_GRID /= np.linalg.norm(_GRID, axis=1, keepdims=True)
+# Triangles of a simplex with 1 to 4 corners.
+_TRIANGLES = [
+    np.array(t) for t in ([[0, 0, 0]], [[0, 1, 1]], [[0, 1, 2]], [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
+]
+_OPPOSITE = np.array([3, 2, 1, 0])
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+# Normals around a guess, farther and farther away, in its frame.
+_AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
+
+
+@dataclass
+class Posed:
+    """A convex shape in its pose: x_world = center + turn x_shape."""
+
+    shape: Convex
+    center: Array
+    turn: Array
+
+    def support(self, n: Array) -> Array:
+        """Points (k, 3) of the core farthest along world directions (k, 3)."""
+        points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
+        return points
+
+    def facing(self, n: Array) -> tuple[Array, list[int]]:
+        """What the core shows in a world direction (3,); corners in the world."""
+        corners, ids = self.shape.facing(self.turn.T @ n)
+        return self.center + corners @ self.turn.T, ids
+
+
+class Pair:
+    """Two posed shapes; ``inflated`` ones are taken with their radius, else it is about their cores."""
+
+    def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
+        self.a, self.b = a, b
+        self.extent = extent or a.shape.extent + b.shape.extent
+        self.radii = a.shape.radius + b.shape.radius
+        self.inflated = False
+
+    def support(self, n: Array) -> tuple[Array, Array]:
+        """Points of A farthest along unit vectors n (k, 3), and of B farthest against them."""
+        p, q = self.a.support(n), self.b.support(-n)
+        if self.inflated:
+            p, q = p + self.a.shape.radius * n, q - self.b.shape.radius * n
+        return p, q
+
+    def separation(self, n: Array) -> Array:
+        """Gap along unit normals (k, 3) from A to B, radii included, (k,)."""
+        p, q = self.a.support(n), self.b.support(-n)
+        gap: Array = np.vecdot(q - p, n) - self.radii
+        return gap
+
+    def parted(self, shift: Array) -> Pair:
+        """The same with B moved."""
+        return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.turn), self.extent)
+
+
+@dataclass
+class Approach:
+    """Unit normal from A to B, gap of the shapes along it, and the nearest points of the cores."""
+
+    normal: Array
+    gap: float
+    on_a: Array
+    on_b: Array
+
+    @cached_property
+    def axes(self) -> Array:
+        """Two unit vectors (2, 3) that make a right-handed frame with the normal."""
+        return plane_axes(self.normal)
+
+
+def plane_axes(n: Array) -> Array:
+    """Two unit vectors (2, 3) that make a right-handed frame with n."""
+    x, y, z = (float(v) for v in n)
+    if abs(z) < 0.6:
+        length = math.hypot(x, y)
+        first = np.array([-y / length, x / length, 0.0])
+    else:
+        length = math.hypot(y, z)
+        first = np.array([0.0, -z / length, y / length])
+    return np.stack([first, _cross(n, first)])
+
+
+def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
+    """What holds for the pair, None where it is farther apart than ``margin``; and a guess for the next time.
+
+    Args:
+        pair: two convex shapes.
+        margin: m.
+        guess: (3,) a normal that may be nearly right; of another length than 1: none.
+    """
+    if not 0.5 < np.dot(guess, guess) < 2.0:
+        guess = pair.b.center - pair.a.center
+        if not np.dot(guess, guess) > 0.0:
+            guess = np.array([0.0, 0.0, 1.0])
+    guess = guess / np.linalg.norm(guess)
+    found, normal = nearest(pair, guess, margin + pair.radii)
+    if found is None and normal is not None:
+        return None, normal
+    curved = not (pair.a.shape.flat and pair.b.shape.flat)
+    if found is None:
+        found = deepest(pair, guess)
+        curved = curved or pair.inflated
+    if curved and found.gap + pair.radii < APART * pair.extent:
+        found = sharpened(pair, found)
+    return (found if found.gap <= margin else None), found.normal
+
+
+def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
+    """Nearest points of cores that are apart.
+
+    None with a direction along which they are farther apart than ``most``; None without one where they overlap.
+    """
+    on_a, on_b = pair.support(guess[None])
+    weight = np.ones(1)
+    before, most_reached, normal = np.inf, -np.inf, guess
+    for _ in range(STEPS):
+        v = weight @ (on_b - on_a)
+        length = float(np.linalg.norm(v))
+        if length <= TOUCHING * pair.extent:
+            return None, None
+        n = v / length
+        p, q = pair.support(n[None])
+        reached = float(n @ (q - p)[0])
+        if reached > most:
+            return None, n
+        if reached > most_reached:
+            most_reached, normal = reached, n
+        if length - most_reached <= 1e-15 * pair.extent or length >= before:
+            break
+        before = length
+        on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
+        corners = on_b - on_a
+        # A thin tetrahedron may seem to hold the origin by rounding, but not where a plane has parted the cores.
+        if len(corners) == 4 and most_reached <= 0.0 and _holds_origin(corners):
+            return None, None
+        used = _TRIANGLES[len(corners) - 1]
+        share, square = nearest_on_triangles(corners[used])
+        best = int(np.argmin(square))
+        kept = share[best] > 0.0
+        on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
+    # The distance converges sooner than its direction, of which the best one seen is taken.
+    return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
+
+
+def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
+    """Barycentric coordinates of the points nearest to the origin, and their squared distances.
+
+    Args:
+        t: corners of n triangles (n, 3, 3), which may be segments or points.
+    """
+    after = t[:, _NEXT]
+    edge = after - t
+    normal = _cross(edge[:, 0], edge[:, 1])
+    square = np.vecdot(normal, normal)[:, None]
+    size = np.vecdot(edge, edge).max(axis=1, keepdims=True)
+    inner = np.vecdot(_cross(after, edge[:, _NEXT]), normal[:, None])
+    inside = (square > 1e-28 * size * size) & np.all(inner >= 0.0, axis=1, keepdims=True)
+    total = inner.sum(axis=1, keepdims=True)
+    inner = inner / np.where(total > 0.0, total, 1.0)
+    length = np.vecdot(edge, edge)
+    along = np.clip(-np.vecdot(t, edge) / np.where(length > 0.0, length, 1.0), 0.0, 1.0)
+    point = t + along[..., None] * edge
+    best = np.argmin(np.vecdot(point, point), axis=1)
+    row = np.arange(len(t))
+    outer = np.zeros((len(t), 3))
+    outer[row, best] = 1.0 - along[row, best]
+    outer[row, (best + 1) % 3] = along[row, best]
+    share = np.where(inside, inner, outer)
+    place = np.einsum("nk,nkx->nx", share, t)
+    return share, np.vecdot(place, place)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """As np.cross of vectors (..., 3), which takes much longer for a few."""
+    product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    return product
+
+
+def _holds_origin(corners: Array) -> bool:
+    """Whether a tetrahedron (4, 3) holds the origin: it lies on the inner side of all four faces."""
+    t = corners[_TRIANGLES[3]]
+    normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
+    inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
+    return bool(np.all(-np.vecdot(normal, t[:, 0]) * inner > 0.0))
+
+
+def deepest(pair: Pair, guess: Array) -> Approach:
+    """The least motion that parts overlapping cores: that to the boundary point of C nearest to the origin.
+
+    C of two cores without a volume is flat, so those are taken with their radii.
+    """
+    pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
+    frame = np.concatenate([plane_axes(guess), guess[None]])
+    near = guess + _AROUND @ frame
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    on_a, on_b = pair.support(np.concatenate([_GRID, guess[None], near]))
+    curved = pair.inflated or not (pair.a.shape.flat and pair.b.shape.flat)
+    accuracy = (ACCURACY_CURVED if curved else ACCURACY) * pair.extent
+    for _ in range(ROUNDS):
+        hull = _hull(on_b - on_a, pair.extent)
+        depth = -hull.equations[:, 3]
+        face = np.argsort(depth, kind="stable")[:TOGETHER]
+        n = -hull.equations[face, :3]
+        p, q = pair.support(n)
+        beyond = -np.vecdot(q - p, n) - depth[face]
+        if beyond[0] <= accuracy:
+            break
+        new = beyond > accuracy
+        kept = hull.vertices
+        on_a, on_b = np.concatenate([on_a[kept], p[new]]), np.concatenate([on_b[kept], q[new]])
+    corner = hull.simplices[face[0]]
+    share, _ = nearest_on_triangles((on_b - on_a)[corner][None])
+    on_a, on_b = share[0] @ on_a[corner], share[0] @ on_b[corner]
+    if pair.inflated:
+        on_a, on_b = on_a - pair.a.shape.radius * n[0], on_b + pair.b.shape.radius * n[0]
+    return Approach(n[0], float(pair.separation(n[:1])[0]), on_a, on_b)
+
+
+def _hull(points: Array, extent: float) -> ConvexHull:
+    """The convex hull of points (n, 3); of flat ones, with some noise."""
+    try:
+        return ConvexHull(points)
+    except QhullError:
+        noise = np.random.default_rng(0).normal(size=points.shape)
+        return ConvexHull(points + 1e-12 * extent * noise)
+
+
+def sharpened(pair: Pair, found: Approach) -> Approach:
+    """A better normal from the nearest points of the shapes, put apart along the one known.
+
+    An error of the normal shrinks each time by (depth + space) / (radius of curvature + space).
+    """
+    space = APART * pair.extent
+    for _ in range(POLISHES):
+        shift = (space - found.gap - pair.radii) * found.normal
+        apart, _ = nearest(pair.parted(shift), found.normal, np.inf)
+        if apart is None:
+            break
+        gap = float(pair.separation(apart.normal[None])[0])
+        better = Approach(apart.normal, gap, apart.on_a, apart.on_b - shift)
+        turn = np.linalg.norm(better.normal - found.normal)
+        if gap < found.gap - 1e-12 * pair.extent:
+            break
+        found = better
+        if turn < SAME:
+            break
+    return found

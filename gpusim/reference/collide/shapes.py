@@ -1,0 +1,318 @@
+"""Kinds of shapes as the narrow phase sees them: how far they reach in a direction and what they show there.
+
+Every convex shape is a *core* inflated by ``radius``: sphere = point, capsule = segment along z, wheel = disk in the
+plane z = 0; all others are their own core. All functions of this file work in the shape's frame, in m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.geometry.base import Faces
+from gpusim.geometry.shapes import shape_type
+from gpusim.model.contact_topology import ContactTopology
+from gpusim.typing import Array
+
+UNBOUNDED = 1e30
+FACE_COSINE = 0.995
+"""A face whose normal is within 5.7 degrees of a direction is shown in that direction,"""
+EDGE_SINE = 0.1
+"""and so is an edge, or a line on a round side, that is within 5.7 degrees of square to it."""
+UPRIGHT = 1e-4
+"""The corners on a cap's rim stand still in the shape where the cap is tilted by less (rad)."""
+CAP_CORNERS = 8
+TOP, BOTTOM = 16, 17
+"""Numbers of the ends of a line on a round side; corners on caps have 0 to 15."""
+
+Facing = tuple[Array, list[int]]
+"""Corners (n, 3) of a face, counterclockwise seen from outside, of an edge, or one; and their lasting numbers."""
+
+
+@dataclass
+class Convex:
+    """A convex shape; ``size`` (8,) as in gpusim/geometry.
+
+    Attributes:
+        radius: by which the core is inflated.
+        solid: whether the core has a volume.
+        flat: whether only flat faces bound the core, so that its normals are exact.
+        single: whether it touches everything in one point.
+        rim: whether it shows a cap's rim as a polygon.
+    """
+
+    size: Array
+    solid: ClassVar[bool] = True
+    flat: ClassVar[bool] = False
+    single: ClassVar[bool] = False
+    rim: ClassVar[bool] = False
+
+    @property
+    def radius(self) -> float:
+        return 0.0
+
+    @property
+    def missed(self) -> float:
+        """Of the extent: by how much the corners that it shows may miss the point that is nearest."""
+        return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
+
+    def support(self, d: Array) -> Array:
+        """The points of the core farthest along directions (n, 3) of any length, (n, 3)."""
+        raise NotImplementedError
+
+    def reach(self, d: Array) -> Array:
+        """How far the whole shape reaches along unit vectors (n, 3), (n,)."""
+        reach: Array = np.vecdot(self.support(d), d) + self.radius
+        return reach
+
+    @cached_property
+    def extent(self) -> float:
+        """How far it reaches along the farthest of its axes: what tolerances are relative to."""
+        return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
+
+    def facing(self, d: Array) -> Facing:
+        """The face, edge or corner of the core that is shown in the direction d (3,), a unit vector."""
+        return self.support(d[None]), [0]
+
+
+class Sphere(Convex):
+    solid = False
+    flat = True
+    single = True
+
+    @property
+    def radius(self) -> float:
+        return float(self.size[0])
+
+    def support(self, d: Array) -> Array:
+        return np.zeros_like(d)
+
+
+class Capsule(Convex):
+    solid = False
+    flat = True
+
+    @property
+    def radius(self) -> float:
+        return float(self.size[0])
+
+    def support(self, d: Array) -> Array:
+        return _along_z(np.where(d[:, 2] < 0.0, -self.size[1], self.size[1]))
+
+    def facing(self, d: Array) -> Facing:
+        ends = _along_z(np.array([self.size[1], -self.size[1]]))
+        if abs(d[2]) <= EDGE_SINE:
+            return ends, [0, 1]
+        return (ends[:1], [0]) if d[2] > 0.0 else (ends[1:], [1])
+
+
+@dataclass
+class Polytope(Convex):
+    """A hull."""
+
+    vertices: Array
+    faces: Faces
+    flat = True
+
+    def __post_init__(self) -> None:
+        loops = [self.faces.polygon(f) for f in range(len(self.faces))]
+        pairs = {(min(a, b), max(a, b)) for loop in loops for a, b in zip(loop, np.roll(loop, -1), strict=True)}
+        self.edges = np.array(sorted(pairs))
+        along = self.vertices[self.edges[:, 1]] - self.vertices[self.edges[:, 0]]
+        self.edge_direction = along / np.linalg.norm(along, axis=1, keepdims=True)
+
+    def support(self, d: Array) -> Array:
+        farthest: Array = self.vertices[np.argmax(d @ self.vertices.T, axis=1)]
+        return farthest
+
+    def facing(self, d: Array) -> Facing:
+        cosine = self.faces.normal @ d
+        face = int(np.argmax(cosine))
+        if cosine[face] >= FACE_COSINE:
+            ids = self.faces.polygon(face)
+        else:
+            vertex = np.argmax(self.vertices @ d)
+            here = np.flatnonzero((self.edges == vertex).any(axis=1))
+            sine = np.abs(self.edge_direction[here] @ d)
+            best = int(np.argmin(sine))
+            ids = self.edges[here[best]] if sine[best] <= EDGE_SINE else np.array([vertex])
+        return self.vertices[ids], [int(i) for i in ids]
+
+
+class Box(Polytope):
+    """Half extents are the first three sizes."""
+
+
+class Cylinder(Convex):
+    rim = True
+
+    def support(self, d: Array) -> Array:
+        return _rim(d, self.size[0]) + _along_z(np.where(d[:, 2] < 0.0, -self.size[1], self.size[1]))
+
+    def facing(self, d: Array) -> Facing:
+        half = self.size[1]
+        if abs(d[2]) >= FACE_COSINE:
+            return _cap(d, self.size[0], half if d[2] > 0.0 else -half)
+        line = _rim(d[None], self.size[0]) + _along_z(np.array([half, -half]))
+        if abs(d[2]) <= EDGE_SINE:
+            return line, [TOP, BOTTOM]
+        return (line[:1], [TOP]) if d[2] > 0.0 else (line[1:], [BOTTOM])
+
+
+class Cone(Convex):
+    """Base at z = -size[1], tip at +size[1]."""
+
+    rim = True
+
+    def _rise(self, d: Array) -> Array:
+        """Sine of the angle by which a direction leans from square to the side towards the tip."""
+        height = 2.0 * self.size[1]
+        rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
+        return rise / np.hypot(height, self.size[0])
+
+    def support(self, d: Array) -> Array:
+        tip = (self._rise(d) >= 0.0)[:, None]
+        base = _rim(d, self.size[0]) + _along_z(np.full(len(d), -self.size[1]))
+        return np.where(tip, [0.0, 0.0, self.size[1]], base)
+
+    def facing(self, d: Array) -> Facing:
+        if -d[2] >= FACE_COSINE:
+            return _cap(d, self.size[0], -self.size[1])
+        line = np.stack([np.array([0.0, 0.0, self.size[1]]), _rim(d, self.size[0]) - [0.0, 0.0, self.size[1]]])
+        rise = self._rise(d)
+        if abs(rise) <= EDGE_SINE:
+            return line, [TOP, BOTTOM]
+        return (line[:1], [TOP]) if rise > 0.0 else (line[1:], [BOTTOM])
+
+
+class Ellipsoid(Convex):
+    single = True
+
+    def support(self, d: Array) -> Array:
+        u = self.size[:3] * d
+        return self.size[:3] * u / np.linalg.norm(u, axis=1, keepdims=True)
+
+
+class Superellipsoid(Convex):
+    """The reach is the dual norm, an Lq norm in an Lq norm; the farthest point is its gradient."""
+
+    single = True
+
+    def support(self, d: Array) -> Array:
+        q1, q2 = 2.0 / (2.0 - self.size[3:5])
+        u = self.size[:3] * np.abs(d)
+        ring, share_xy = _norm_and_shares(u[:, :2], q2)
+        _, share = _norm_and_shares(np.stack([ring, u[:, 2]], axis=1), q1)
+        x = np.concatenate([share[:, :1] * share_xy, share[:, 1:]], axis=1)
+        return self.size[:3] * np.where(d < 0.0, -x, x)
+
+    def reach(self, d: Array) -> Array:
+        """That of the box around it, which is what the broad phase takes."""
+        reach: Array = np.abs(d) @ self.size[:3]
+        return reach
+
+
+class Wheel(Convex):
+    solid = False
+    single = True
+    rim = True
+
+    @property
+    def radius(self) -> float:
+        return float(self.size[1])
+
+    def support(self, d: Array) -> Array:
+        return _rim(d, self.size[0] - self.size[1])
+
+    def facing(self, d: Array) -> Facing:
+        if abs(d[2]) >= FACE_COSINE:
+            return _cap(d, self.size[0] - self.size[1], 0.0)
+        return super().facing(d)
+
+
+@dataclass
+class HalfSpace:
+    """All below z = 0."""
+
+    size: Array
+
+
+@dataclass
+class HeightField:
+    """All below the heights (rows, columns) of a grid about the origin; ``size``: columns, rows, dx, dy, base.
+
+    Numbers 5 and 6 of ``size`` are the lowest and the highest point.
+    """
+
+    size: Array
+    heights: Array
+
+
+Shape = Convex | HalfSpace | HeightField
+_SIMPLE: dict[str, Callable[[Array], Shape]] = {
+    "sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder, "cone": Cone, "ellipsoid": Ellipsoid,
+    "superellipsoid": Superellipsoid, "wheel": Wheel, "plane": HalfSpace,
+}  # fmt: skip
+_MAKERS = {shape_type(name).number: maker for name, maker in _SIMPLE.items()}
+HULL, BOX, FIELD = (shape_type(name).number for name in ("hull", "box", "height_field"))
+_CORNERS = np.array([[1.0 if i >> k & 1 else -1.0 for k in range(3)] for i in range(8)])
+_BOX_FACES = Faces(
+    first=np.arange(0, 25, 4),
+    vertex=np.array([1, 3, 7, 5, 0, 4, 6, 2, 2, 6, 7, 3, 0, 1, 5, 4, 4, 5, 7, 6, 0, 2, 3, 1]),
+    normal=np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=float),
+)
+
+
+def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
+    """A shape of a kind; ``points`` (n, 3) and ``faces`` of a hull, or the heights of a height field, else unused."""
+    if kind == HULL:
+        return Polytope(size, points.reshape(-1, 3), faces)
+    if kind == BOX:
+        return Box(size, _CORNERS * size[:3], _BOX_FACES)
+    if kind == FIELD:
+        return HeightField(size, points.reshape(int(size[1]), int(size[0])))
+    return _MAKERS[kind](size)
+
+
+def model_shapes(c: ContactTopology) -> list[Shape]:
+    """All shapes of a model."""
+    made = []
+    for i, kind in enumerate(c.kind):
+        # Every shape has one entry more in face_first than faces.
+        first, last = c.face_start[i], c.face_start[i + 1]
+        vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]].astype(int)
+        faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])
+        made.append(make_shape(int(kind), c.size[i], c.points[c.point_start[i] : c.point_start[i + 1]], faces))
+    return made
+
+
+def _along_z(z: Array) -> Array:
+    return np.stack([np.zeros_like(z), np.zeros_like(z), z], axis=-1)
+
+
+def _rim(d: Array, radius: float) -> Array:
+    """Points of the disk of this radius farthest along d (..., 3): the center where d is square to it."""
+    length = np.hypot(d[..., 0], d[..., 1])
+    tilted = length > 1e-12 * np.abs(d[..., 2])
+    scale = np.where(tilted, radius / np.where(tilted, length, 1.0), 0.0)
+    return np.stack([scale * d[..., 0], scale * d[..., 1], np.zeros_like(scale)], axis=-1)
+
+
+def _cap(d: Array, radius: float, height: float) -> Facing:
+    """Corners on a cap's rim, from the outmost point on; on an upright cap from x = radius."""
+    start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
+    side = 1.0 if d[2] > 0.0 else -1.0
+    angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)
+    corners = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full(CAP_CORNERS, height)], axis=1)
+    return corners, list(range(CAP_CORNERS) if side > 0.0 else range(CAP_CORNERS, 2 * CAP_CORNERS))
+
+
+def _norm_and_shares(u: Array, q: float) -> tuple[Array, Array]:
+    """Lq norm of rows (n, k) without negative numbers, and its gradient."""
+    most = np.maximum(u.max(axis=1, keepdims=True), 1e-300)
+    norm = most * np.sum((u / most) ** q, axis=1, keepdims=True) ** (1.0 / q)
+    return norm[:, 0], (u / np.maximum(norm, 1e-300)) ** (q - 1.0)

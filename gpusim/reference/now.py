@@ -1,0 +1,217 @@
+"""What a state tells at its time t: poses, velocities, coordinates and their rates, without a trial of the next kick.
+
+The state keeps velocities of three half steps: v1 at t - h1/2 and two before it. The mean accelerations of the last two
+kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapolated to t - h1/4 they carry v1 to t:
+second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
+where the two accelerations do not agree, v1 stays as it is. Contacts take two steps to stop a body, of which the second
+looks like a steady push, so an acceleration that has sprung up is not kept: v3 = v2 marks it. Changes that are small
+beside the velocity itself are carried anyway: they go beyond nothing. Momenta likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.base import Group
+from gpusim.geometry import rotations
+from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.coordinates import KINDS, Coordinates
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.typing import Array
+
+matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
+DIFFER = 0.5
+"""Share of the last acceleration by which the one before may differ and still be extrapolated with."""
+SPRING = 2.0
+"""Growth from one kick to the next beyond which an acceleration has sprung up."""
+SMALL = 0.02
+"""Share of the velocity below which a change is carried anyway."""
+
+
+def carried_velocities(state: dict[str, Array], papers: bool, bodies: Any) -> Array:
+    """Linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
+    last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
+    v1: Array = last.astype(np.float64)
+    if papers:
+        return v1
+    shape = (*v1.shape[:2], 2, 3)
+    v1, v2, v3 = (
+        np.asarray(x, np.float64).reshape(shape)
+        for x in (v1, state["velocity_before"][:, bodies], state["velocity_before_last"][:, bodies])
+    )
+    h1, kick, kick_before = (
+        state[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last")
+    )
+    moved, steady = h1 > 0.0, kick_before > 0.0
+    change = np.where(moved, 0.5 * h1 / np.where(moved, kick, 1.0), 0.0) * (v1 - v2)
+    before = np.where(steady, 0.5 * h1 / np.where(steady, kick_before, 1.0), 0.0) * (v2 - v3)
+    further = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    apart = change - before
+    ours, theirs, between, whole = (dot(x, x)[..., None] for x in (change, before, apart, v1))
+    agree = (dot(change, before)[..., None] > 0.0) & (between <= DIFFER * DIFFER * ours)
+    small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
+    carried = np.where(agree | (small & both), change + further * apart, np.where(small, change, 0.0))
+    carried = np.where(moved, np.where(steady, carried, change), 0.0)
+    return (v1 + carried).reshape(*shape[:2], 6)
+
+
+class Now:
+    """Reads the state of all worlds as it is when a method is called; nothing is kept.
+
+    Args:
+        model, coordinates: of the simulation.
+        papers: velocities are at t already.
+        state: gives the state to be read.
+        parameters: arrays of fields.PARAMETER_FIELDS.
+        control: gives the commands, (num_worlds, controls).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        coordinates: Coordinates,
+        papers: bool,
+        state: Callable[[], State],
+        parameters: dict[str, Array],
+        control: Callable[[], Array],
+    ) -> None:
+        self.model, self.coordinates, self.papers, self.parameters = model, coordinates, papers, parameters
+        self._state, self._control = state, control
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The state's arrays by name."""
+        return self._state().arrays
+
+    @property
+    def num_worlds(self) -> int:
+        """How many worlds."""
+        return self._state().num_worlds
+
+    @property
+    def control(self) -> Array:
+        """Commands, (num_worlds, controls)."""
+        return self._control()
+
+    def broadcast(self, array: Array) -> Array:
+        """(1 or num_worlds, n) as (num_worlds, n)."""
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
+
+    # Bodies.
+
+    def rotation(self, bodies: Any = slice(None)) -> Array:
+        """Rotation matrices, body to world, (num_worlds, n, 3, 3)."""
+        return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
+
+    def velocity(self, bodies: Any = slice(None)) -> Array:
+        """Linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
+        return carried_velocities(self.state, self.papers, bodies)
+
+    def twist(self, bodies: Any = slice(None)) -> Array:
+        """Linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""
+        r, velocity = self.rotation(bodies), self.velocity(bodies)
+        inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
+        momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
+        return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
+
+    # Coordinates, by their numbers.
+
+    def points(self, i: Any) -> tuple[Array, Array, Array]:
+        """Arms of the joint points from the centers of mass and the way between the points, world frame, m."""
+        c, x = self.coordinates.columns, self.state["position"]
+        a, b = c["body_a"][i], c["body_b"][i]
+        arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
+        return arm_a, arm_b, (x[:, b] + arm_b) - (x[:, a] + arm_a)
+
+    def axis(self, i: Any) -> Array:
+        """Axes in the world frame, (num_worlds, n, 3)."""
+        c = self.coordinates.columns
+        return matvec(self.rotation(c["owner"][i]), c["axis"][i])
+
+    def frame_rotation(self, i: Any) -> Array:
+        """Child's joint frame in the parent's, quaternions of w >= 0, (num_worlds, n, 4)."""
+        c, q = self.coordinates.columns, self.state["orientation"]
+        a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
+        b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
+        relative = rotations.quaternion_product(rotations.quaternion_conjugate(a), b)
+        return np.where(relative[..., 3:] < 0.0, -relative, relative)
+
+    def wrapped_angles(self, k: Array) -> Array:
+        """Joint angles within half a turn, rad, (num_worlds, n)."""
+        t = self.model.topology.angle
+        axis = matvec(self.rotation(t.owner[k]), t.axis[k])
+        ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
+        return np.asarray(np.arctan2(dot(axis, cross(ref_a, ref_b)), dot(ref_a, ref_b)))
+
+    def _angles(self, k: Array) -> Array:
+        """Angles counted over full turns up to the current poses, rad."""
+        from gpusim.reference.elements import TWO_PI
+
+        wrapped = self.wrapped_angles(k)
+        return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
+
+    def value(self, numbers: Array) -> Array:
+        """Coordinates, m or rad, (num_worlds, n)."""
+        return self._by_kind(numbers, self._value)
+
+    def rate(self, numbers: Array) -> Array:
+        """Rates of the coordinates, m/s or rad/s, (num_worlds, n)."""
+        return self._by_kind(numbers, self._rate)
+
+    def axis_value(self, axes: Array) -> Array:
+        """Coordinates of axis rows."""
+        return self.value(self.coordinates.of_axis[axes])
+
+    def axis_rate(self, axes: Array) -> Array:
+        """Rates of axis rows."""
+        return self.rate(self.coordinates.of_axis[axes])
+
+    def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
+        out, kinds = np.zeros((self.num_worlds, len(numbers))), self.coordinates.columns["kind"][numbers]
+        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION):
+            chosen = np.flatnonzero(kinds == KINDS[name])
+            if chosen.size:
+                out[:, chosen] = read(name, numbers[chosen])
+        return out
+
+    def _value(self, kind: str, i: Array) -> Array:
+        part = self.coordinates.columns["part"][i]
+        if kind == ANGLE:
+            return self._angles(part)
+        if kind in (ROTATION, TOTAL_ROTATION):
+            vector = rotations.rotation_vector_from_quaternion(self.frame_rotation(i))
+            return rotations.norm(vector) if kind == TOTAL_ROTATION else vector[:, np.arange(i.size), part]
+        apart = self.points(i)[2]
+        return rotations.norm(apart) if kind == DISTANCE else dot(self.axis(i), apart)
+
+    def _rate(self, kind: str, i: Array) -> Array:
+        c = self.coordinates.columns
+        a, b = self.twist(c["body_a"][i]), self.twist(c["body_b"][i])
+        if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
+            return dot(self.axis(i), b[..., 3:] - a[..., 3:])
+        arm_a, arm_b, apart = self.points(i)
+        # Seen from the parent, whose axes turn.
+        slip = b[..., :3] + cross(b[..., 3:], arm_b) - a[..., :3] - cross(a[..., 3:], arm_a + apart)
+        if kind == TRANSLATION:
+            return dot(self.axis(i), slip)
+        length = rotations.norm(apart)
+        return np.asarray(dot(apart, slip) / np.where(length > 0.0, length, 1.0))
+
+    # Actuators.
+
+    @property
+    def groups(self) -> list[Group]:
+        """All actuators by kind."""
+        return self._state().groups
+
+    def group(self, kind: str) -> Group:
+        """All actuators of a kind."""
+        return next(g for g in self.groups if g.type.name == kind)
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Command over the last step, (num_worlds, n)."""
+        return self.state["command_before"][:, group.control[name]]

@@ -1,0 +1,159 @@
+"""What can be read of a state at t: one declaration each, with a NumPy reader and a C++ expression.
+
+A declaration is all that a signal needs to be read on every backend. ``device`` is the body of a C++ function of the
+world ``w`` (cuda_kernels/observe.cuh: accessors of the kept state by the names of model/fields.py, of parameters and
+tables), the index ``i`` of an element and ``out``, which takes the numbers; the kernels' switch over all of them is
+generated (backends/observe_header.py). Actuators declare theirs as ``Reading`` in their own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from gpusim.actuators.base import ActuatorType, Reading
+from gpusim.geometry import rotations
+from gpusim.reference.now import Now
+from gpusim.typing import Array
+
+matvec, cross = rotations.matvec, rotations.cross
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that every element of a family has.
+
+    ``shape`` is that of one element; ``read`` takes indices (n,) and returns (num_worlds, n, *shape), ``device`` does
+    the same for one element of one world.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    unit: str
+    doc: str
+    read: Callable[[Now, Array], Array]
+    device: str
+
+
+def _state(name: str) -> Callable[[Now, Array], Array]:
+    """A number of a whole world."""
+    return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
+
+
+SIM = (
+    Quantity("time", (), "s", "simulated time", _state("time"), "*out = *w.time();"),
+    Quantity(
+        "residual", (), "m/s", "greatest row error that the last velocity solve left", _state("residual"),
+        "*out = *w.residual();",
+    ),
+    Quantity(
+        "not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
+        _state("not_converged"), "*out = *w.not_converged();",
+    ),
+    Quantity(
+        "pairs", (), "-", "pairs of shapes that are close, in the last step", _state("pair_count"),
+        "*out = *w.pair_count();",
+    ),
+    Quantity(
+        "pairs_most", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
+        _state("pairs_most"), "*out = *w.pairs_most();",
+    ),
+)  # fmt: skip
+"""Of a whole world; the index is not used."""
+
+
+def _origin(now: Now, i: Array) -> Array:
+    com = np.array([body.com for body in now.model.bodies]).reshape(-1, 3)
+    return np.asarray(now.state["position"][:, i] - matvec(now.rotation(i), com[i]))
+
+
+_POSE, _AT = "of the body frame, world frame", "world frame, at t"
+BODY = (
+    Quantity("position", (3,), "m", f"origin {_POSE}", _origin, "body_origin(w, i, out);"),
+    Quantity(
+        "orientation", (4,), "-", f"quaternion xyzw {_POSE}", lambda now, i: now.state["orientation"][:, i],
+        "for (int k = 0; k < 4; ++k) out[k] = w.orientation()[4 * i + k];",
+    ),
+    Quantity(
+        "center_of_mass", (3,), "m", "center of mass, world frame", lambda now, i: now.state["position"][:, i],
+        "copy3(w.position() + 3 * i, out);",
+    ),
+    Quantity(
+        "linear_velocity", (3,), "m/s", f"of the center of mass, {_AT}", lambda now, i: now.velocity(i)[..., :3],
+        "carried(w, i, 0, out);",
+    ),
+    Quantity(
+        "angular_velocity", (3,), "rad/s", _AT, lambda now, i: now.twist(i)[..., 3:], "angular_velocity(w, i, out);"
+    ),
+    Quantity(
+        "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {_AT}",
+        lambda now, i: now.velocity(i)[..., 3:], "carried(w, i, 1, out);",
+    ),
+)  # fmt: skip
+"""Of a body."""
+
+
+def _frame_position(now: Now, i: Array) -> Array:
+    c = now.coordinates.columns
+    frame = np.matmul(now.rotation(c["body_a"][i]), rotations.matrix_from_quaternion(c["frame_a"][i]))
+    return np.concatenate([matvec(frame.swapaxes(-1, -2), now.points(i)[2]), now.frame_rotation(i)], axis=-1)
+
+
+def _frame_twist(now: Now, i: Array) -> Array:
+    twist = now.twist(now.coordinates.columns["body_b"][i])
+    return np.concatenate([twist[..., :3] + cross(twist[..., 3:], now.points(i)[1]), twist[..., 3:]], axis=-1)
+
+
+COORDINATE = (
+    Quantity(
+        "position", (), "m, rad", "joint coordinate, turns counted", Now.value, "*out = coordinate_value(w, i);"
+    ),
+    Quantity("velocity", (), "m/s, rad/s", "rate of the coordinate at t", Now.rate, "*out = coordinate_rate(w, i);"),
+)  # fmt: skip
+"""Of a coordinate (model/coordinates.py)."""
+FRAME = (
+    Quantity(
+        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
+        "frame_rotation(w, i, out);",
+    ),
+    Quantity(
+        "pose", (7,), "m, -", "child's frame in the parent's: position, quaternion xyzw", _frame_position,
+        "frame_position(w, i, out);",
+    ),
+    Quantity(
+        "twist", (6,), "m/s, rad/s", "linear and angular velocity of the child's joint frame at t, world frame",
+        _frame_twist, "frame_twist(w, i, out);",
+    ),
+)  # fmt: skip
+"""Of the joint frames of a coordinate's joint."""
+
+
+def reading(kind: str, declared: Reading) -> Quantity:
+    """An actuator's reading as quantity; its index is the place in the kind."""
+
+    def read(now: Now, i: Array) -> Array:
+        return np.asarray(declared.read(now.group(kind), now))[:, i]
+
+    return Quantity(declared.name, (), declared.unit, declared.doc, read, declared.device)
+
+
+@cache
+def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
+    """All readings of a kind of actuator."""
+    return tuple(reading(kind.name, r) for r in kind.readings)
+
+
+@cache
+def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
+    """All that kernels with these kinds of actuators read, in the order of their numbers."""
+    of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
+    return (*SIM, *BODY, *COORDINATE, *FRAME, *of_kinds)
+
+
+@cache
+def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
+    """Number of every quantity by its identity."""
+    return {id(q): number for number, q in enumerate(device_quantities(kinds))}

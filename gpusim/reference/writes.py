@@ -1,0 +1,296 @@
+"""Writing poses and velocities: many at once, as a list of operations that every world goes through in order.
+
+First the velocities of half steps become those at t. Then come bodies, joint coordinates from parent to child (the
+child and all that hangs on it move rigidly, velocities turn with them), velocities of bodies, and joint rates (the
+subtree gets the rigid velocity field of the difference). The NumPy backend runs :func:`run` over all chosen worlds, the
+kernels cuda_kernels/writes.cuh with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.geometry import rotations
+from gpusim.joints.base import ANGLE, TRANSLATION
+from gpusim.model.coordinates import KINDS
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD
+from gpusim.reference.now import Now
+from gpusim.typing import Array
+
+matvec, cross = rotations.matvec, rotations.cross
+OPERATIONS = (
+    "RESTART", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "PLACE", "PLACE_TURN", "PLACE_POSE", "CARRY",
+    "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLES", "SET_ANGLE",
+)  # fmt: skip
+"""Operations by name; their numbers are the places here. Each comes with two indices and a column of the values."""
+CODES = {name: number for number, name in enumerate(OPERATIONS)}
+REMEMBERED = 13
+"""Numbers that a body needs for a write: its pose before, and the change of its velocities."""
+Operation = tuple[str, int, int, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a signal writes: ``what`` is "position", "orientation", "linear" or "angular" of body ``index``, or
+    "coordinates", "quaternion", "pose" or "rates" of joint ``index``."""
+
+    what: str
+    index: int
+
+
+_OF_BODY = {
+    "position": "BODY_POSITION", "orientation": "BODY_ORIENTATION", "linear": "BODY_LINEAR", "angular": "BODY_ANGULAR",
+}  # fmt: skip
+_OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_POSE"}
+
+
+def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
+    """The operations (n, 4) that write targets, each with the first column of its values."""
+    model = now.model
+
+    def of_bodies(*what: str) -> list[Operation]:
+        return [(_OF_BODY[t.what], t.index, 0, column) for w in what for t, column in targets if t.what == w]
+
+    places = {t.index: (t, column) for t, column in targets if t.what in _OF_JOINT}
+    rates = {t.index: column for t, column in targets if t.what == "rates"}
+    kinematic = [t.what in ("position", "orientation") and model.bodies[t.index].kinematic for t, _ in targets]
+    operations = [] if all(kinematic) else [("RESTART", 0, 0, 0)]
+    operations += of_bodies("position", "orientation")
+    if places or rates:
+        operations.append(("REMEMBER", 0, 0, 0))
+    for joint, body, onto in _outward(model, list(places)):
+        if joint < 0:
+            operations.append(("CARRY", body, onto, 0))
+            continue
+        target, column = places[joint]
+        numbers = now.coordinates.of_joint[joint]
+        operations.append((_OF_JOINT[target.what], numbers[0], len(numbers), column))
+    turned = any(t.what == "orientation" for t, _ in targets)
+    if places or turned:
+        operations.append(("WRAP_ANGLES", 0, 0, 0))
+    for joint, (target, column) in places.items():
+        for k in range(len(model.coordinates[joint])):
+            if target.what == "coordinates" and (joint, k) in model.angle_of:
+                operations.append(("SET_ANGLE", model.angle_of[joint, k], 0, column + k))
+    operations += of_bodies("linear", "angular")
+    for joint, body, onto in _outward(model, list(rates)):
+        numbers = now.coordinates.of_joint[max(joint, 0)]
+        if joint < 0:
+            operations.append(("CARRY_RATE", body, onto, 0))
+        else:
+            count = 3 if model.joints[joint].kind == "ball" else len(numbers)  # a ball's last one only has a limit
+            operations.append(("RATE", numbers[0], count, rates[joint]))
+    if rates:
+        operations.append(("APPLY_RATES", 0, 0, 0))
+    return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
+
+
+def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
+    """Joints and what hangs on them, from parent to child: (joint or -1, body that moves, body that it hangs on)."""
+    own = {model.joints[j].child: j for j in reversed(joints)}
+    hanging: dict[int, list[int]] = {}
+    for j, spec in enumerate(model.joints):
+        if spec.child != WORLD:
+            hanging.setdefault(spec.parent, []).append(j)
+    moved: dict[int, tuple[int, int, int]] = {}
+
+    def follow(root: int) -> None:
+        spec = model.joints[root]
+        moved[spec.child] = (root, spec.child, spec.parent)
+        queue = [spec.child]
+        for body in queue:
+            for j in hanging.get(body, ()):
+                child = model.joints[j].child
+                if child in moved or child == spec.parent or own.get(child, j) != j:
+                    continue
+                moved[child] = (j if child in own else -1, child, body)
+                queue.append(child)
+
+    behind = {b for j in joints for b in _subtree(model, hanging, j)[1:]}
+    for j in sorted(joints, key=lambda j: model.joints[j].child in behind):
+        if model.joints[j].child not in moved:
+            follow(j)
+    return list(moved.values())
+
+
+def _subtree(model: Model, hanging: dict[int, list[int]], joint: int) -> list[int]:
+    """The child and all bodies that hang on it, parent to child; without the joint's parent."""
+    found = {model.joints[joint].child: None}
+    for body in (queue := list(found)):
+        for j in hanging.get(body, ()):
+            child = model.joints[j].child
+            if child not in found and child != model.joints[joint].parent:
+                found[child] = None
+                queue.append(child)
+    return list(found)
+
+
+def run(now: Now, operations: Array, values: Array, worlds: Array) -> None:
+    """Go through operations in the chosen worlds, (n,); ``values`` (n, columns)."""
+    writer = _Writer(now, values, worlds)
+    for code, i, j, column in operations.tolist():
+        getattr(writer, OPERATIONS[code].lower())(i, j, column)
+
+
+class _Writer:
+    """The operations in NumPy, one method each, over all chosen worlds; i and j as in :func:`plan`."""
+
+    def __init__(self, now: Now, values: Array, worlds: Array) -> None:
+        self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
+        self.table = now.coordinates.columns
+
+    def _get(self, name: str, body: int) -> Array:
+        return np.asarray(self.state[name][self.worlds, body], np.float64)
+
+    def _set(self, name: str, body: int, value: Array) -> None:
+        self.state[name][self.worlds, body] = value
+
+    def _rotation(self, body: int) -> Array:
+        return rotations.matrix_from_quaternion(self._get("orientation", body))
+
+    def _center_offset(self, body: int) -> Array:
+        return matvec(self._rotation(body), np.broadcast_to(self.now.model.bodies[body].com, (len(self.worlds), 3)))
+
+    def _momentum(self, body: int, omega: Array) -> Array:
+        """I w, world frame."""
+        inertia = self.now.parameters["inertia"][:, body]
+        inertia = inertia if inertia.shape[0] == 1 else inertia[self.worlds]
+        r = self._rotation(body)
+        return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
+
+    def restart(self, i: int, j: int, column: int) -> None:
+        """Velocities at half steps become those at t."""
+        velocity = self.now.velocity()[self.worlds]
+        self.state["linear_velocity"][self.worlds] = velocity[..., :3]
+        self.state["angular_momentum"][self.worlds] = velocity[..., 3:]
+        self.state["step_before"][self.worlds] = 0.0
+
+    def body_position(self, i: int, j: int, column: int) -> None:
+        """The body frame's origin."""
+        self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
+
+    def body_orientation(self, i: int, j: int, column: int) -> None:
+        """Turn about the body frame's origin; the angular velocity stays, the momentum follows."""
+        origin = self._get("position", i) - self._center_offset(i)
+        omega = self.now.twist([i])[self.worlds, 0, 3:]
+        self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
+        self._set("position", i, origin + self._center_offset(i))
+        self._set("angular_momentum", i, self._momentum(i, omega))
+
+    def body_linear(self, i: int, j: int, column: int) -> None:
+        """Velocity of the center of mass."""
+        self._set("linear_velocity", i, self.values[:, column : column + 3])
+
+    def body_angular(self, i: int, j: int, column: int) -> None:
+        """Angular velocity, world frame."""
+        self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
+
+    def remember(self, i: int, j: int, column: int) -> None:
+        """Poses before, and no change of velocities."""
+        self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
+        self.change = np.zeros((*self.before["position"].shape[:2], 6))
+
+    def place(self, i: int, j: int, column: int) -> None:
+        """Coordinates i to i + j of a joint: those about the parent's axes turn before the frames' zero offset."""
+        t = self.table
+        turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
+        after, shift = turn, np.zeros((len(self.worlds), 3))
+        for k in range(j):
+            value, axis = self.values[:, column + k, None], t["axis"][i + k]
+            if t["kind"][i + k] == KINDS[TRANSLATION]:
+                shift = shift + value * axis
+            elif t["kind"][i + k] == KINDS[ANGLE]:
+                q = rotations.quaternion_from_rotation_vector(value * axis)
+                if t["owner"][i + k] == t["body_b"][i]:
+                    after = rotations.quaternion_product(after, q)
+                else:
+                    turn = rotations.quaternion_product(turn, q)
+        turn = rotations.quaternion_product(turn, t["frame_a"][i][None])
+        turn = rotations.quaternion_product(turn, rotations.quaternion_conjugate(t["frame_b"][i])[None])
+        self._place(i, rotations.quaternion_product(turn, after), shift)
+
+    def place_turn(self, i: int, j: int, column: int) -> None:
+        """The child's frame in the parent's, as a quaternion."""
+        self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
+
+    def place_pose(self, i: int, j: int, column: int) -> None:
+        """Likewise with its position, m."""
+        frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
+        shift = matvec(frame[None], self.values[:, column : column + 3])
+        self._place_frame(i, self.values[:, column + 3 : column + 7], shift)
+
+    def _place_frame(self, i: int, q: Array, shift: Array) -> None:
+        turn = rotations.quaternion_product(self.table["frame_a"][i][None], rotations.normalized(q))
+        unturn = rotations.quaternion_conjugate(self.table["frame_b"][i])[None]
+        self._place(i, rotations.quaternion_product(turn, unturn), shift)
+
+    def _place(self, i: int, turn: Array, shift: Array) -> None:
+        """Child of coordinate i: turned against the parent, its point ``shift`` (parent's axes) from the parent's."""
+        a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
+        q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
+        point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
+        arm = matvec(rotations.matrix_from_quaternion(q), np.broadcast_to(self.table["arm_b"][i], (count, 3)))
+        self._move(b, q, point - arm)
+
+    def _move(self, b: int, q: Array, center: Array) -> None:
+        """A new pose, with which velocities turn."""
+        old = self.before["orientation"][:, b]
+        q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
+        spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
+        turn = rotations.matrix_from_quaternion(rotations.normalized(spin))
+        self._set("orientation", b, q)
+        self._set("position", b, center)
+        for name in ("linear_velocity", "angular_momentum"):
+            self._set(name, b, matvec(turn, self._get(name, b)))
+
+    def carry(self, i: int, j: int, column: int) -> None:
+        """Body i moves rigidly with body j, as that has moved."""
+        was = rotations.quaternion_conjugate(self.before["orientation"][:, j])
+        spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), was))
+        arm = self.before["position"][:, i] - self.before["position"][:, j]
+        center = self._get("position", j) + matvec(rotations.matrix_from_quaternion(spin), arm)
+        self._move(
+            i, rotations.normalized(rotations.quaternion_product(spin, self.before["orientation"][:, i])), center
+        )
+
+    def rate(self, i: int, j: int, column: int) -> None:
+        """Rates i to i + j of a joint: the child moves as its parent's body does, and by the difference."""
+        numbers = np.arange(i, i + j)
+        difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
+        along = self.now.axis(numbers)[self.worlds] * difference[..., None]
+        slides = (self.table["kind"][numbers] == KINDS[TRANSLATION])[:, None]
+        a, b = int(self.table["body_a"][i]), int(self.table["body_b"][i])
+        arm_b = matvec(self._rotation(b), np.broadcast_to(self.table["arm_b"][i], (len(self.worlds), 3)))
+        self._rigid(b, a)
+        angular = np.sum(np.where(slides, 0.0, along), axis=1)
+        self.change[:, b, :3] += np.sum(np.where(slides, along, 0.0), axis=1) - cross(angular, arm_b)
+        self.change[:, b, 3:] += angular
+
+    def carry_rate(self, i: int, j: int, column: int) -> None:
+        """Body i gets the rigid velocity field of body j."""
+        self._rigid(i, j)
+
+    def _rigid(self, i: int, j: int) -> None:
+        arm = self._get("position", i) - self._get("position", j)
+        self.change[:, i, 3:] = self.change[:, j, 3:]
+        self.change[:, i, :3] = self.change[:, j, :3] + cross(self.change[:, j, 3:], arm)
+
+    def apply_rates(self, i: int, j: int, column: int) -> None:
+        """Add the changes of velocities."""
+        for b in range(len(self.now.model.bodies)):
+            if self.change[:, b].any():
+                self._set("linear_velocity", b, self._get("linear_velocity", b) + self.change[:, b, :3])
+                momentum = self._get("angular_momentum", b) + self._momentum(b, self.change[:, b, 3:])
+                self._set("angular_momentum", b, momentum)
+
+    def wrap_angles(self, i: int, j: int, column: int) -> None:
+        """Joint angles from the poses, within half a turn."""
+        self.state["angle"][self.worlds] = self.now.wrapped_angles(np.arange(self.state["angle"].shape[1]))[self.worlds]
+
+    def set_angle(self, i: int, j: int, column: int) -> None:
+        """A joint angle as it was given, turns counted."""
+        self.state["angle"][self.worlds, i] = self.values[:, column]

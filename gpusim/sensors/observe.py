@@ -1,0 +1,142 @@
+"""Observations: lists of signals that are read together into one array."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.arrays import is_on_device
+from gpusim.backends.kinds import kinds_of
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+from gpusim.reference.quantities import numbers
+from gpusim.sensors.signal import Signal
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
+    """Names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``; each once.
+
+    Raises:
+        UnknownNameError: a pattern that nothing matches; names near ones.
+    """
+    found = dict[str, None]()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not chosen:
+            raise unknown_name(kind, pattern, known)
+        found.update(dict.fromkeys(chosen))
+    return list(found)
+
+
+class Observation:
+    """Signals of all worlds side by side; made by :meth:`gpusim.Simulation.observe`.
+
+    Attributes:
+        names: the signals, in order.
+        slices: columns of each signal in ``array``, by name.
+        array: (num_worlds, n) as of the last :meth:`read`; float64, on the device with the cuda backend (any DLPack
+            consumer takes it without a copy). Each read writes into this same array.
+    """
+
+    def __init__(self, sim: Simulation, signals: Sequence[Signal]) -> None:
+        self._sim, self._backend = sim, sim.backend
+        self.names = [s.info.name for s in signals]
+        self.slices: dict[str, slice] = {}
+        entries: list[tuple[int, int, int, int]] = []
+        self._host: list[tuple[Signal, slice]] = []
+        groups: dict[int, tuple[Any, list[int], list[int]]] = {}
+        known, width = numbers(kinds_of(sim.model)), 0
+        for signal in signals:
+            size = math.prod(signal.info.shape)
+            columns = self.slices[signal.info.name] = slice(width, width + size)
+            width += size
+            if signal.quantity is None:
+                self._host.append((signal, columns))
+                continue
+            each = size // len(signal.at)
+            _, at, places = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
+            for k, index in enumerate(signal.at):
+                entries.append((known[id(signal.quantity)], index, columns.start + k * each, each))
+                at.append(index)
+            places.extend(range(columns.start, columns.stop))
+        self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
+        self.array, self._launch = sim.backend.observer(np.array(entries, np.int32).reshape(-1, 4), width)
+
+    def read(self) -> Any:
+        """Fill ``array`` with the values at the current time.
+
+        Returns:
+            The array itself.
+        """
+        if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
+            self.__init__(self._sim, self._sim.signal_list(self.names))  # type: ignore[misc]
+        if self._launch is None:
+            for quantity, at, columns in self._groups:
+                self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
+        else:
+            self._launch()
+        for signal, place in self._host:
+            values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
+            self.array[:, place] = self._sim.backend.to_device(values)
+        return self.array
+
+    __call__ = read
+
+
+class Command:
+    """Commands of all worlds side by side; made by :meth:`gpusim.Simulation.command`.
+
+    Attributes:
+        names: labels of the commands, in order.
+        array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument takes it.
+    """
+
+    def __init__(self, sim: Simulation, names: Sequence[str]) -> None:
+        self._sim, self.names = sim, list(names)
+        columns = np.array([sim.model.controls[name] for name in names], np.int64)
+        side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
+        self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
+        self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
+
+    def write(self, values: Any = None) -> None:
+        """Give the commands; they hold until changed.
+
+        Args:
+            values: (num_worlds, n) or what broadcasts to it, on the host, or on the device (CuPy, PyTorch, whatever
+                speaks DLPack), which takes no host synchronization; ``array`` if left out.
+
+        Raises:
+            ModelError: the shape does not fit, or, of values on the host, one is not finite.
+        """
+        given = self.array if values is None else values
+        if type(given) is np.ndarray or not is_on_device(given):
+            given = self._checked(given)
+        self._sim.backend.write_commands(self._columns, given)
+        self._sim.changed()
+
+    def _checked(self, given: Any) -> Array:
+        """Values of the host as (num_worlds, n)."""
+        worlds, names = self._sim.num_worlds, self.names
+        try:
+            values: Array = np.asarray(given, np.float64)
+            if values.shape != (worlds, len(names)):
+                values = np.broadcast_to(values, (worlds, len(names)))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                f"commands {names[0]} ...",
+                f"values of shape {np.shape(given)} do not fit {worlds} worlds and {len(names)} commands",
+                "give (num_worlds, n), or what broadcasts to it",
+            ) from None
+        total = values.sum()
+        if not math.isfinite(total):
+            bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
+            raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
+        return values

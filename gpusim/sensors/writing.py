@@ -1,0 +1,118 @@
+"""Writing signals: checks of the values, and one plan for all poses and velocities among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.geometry import rotations
+from gpusim.model import validate
+from gpusim.reference import writes
+from gpusim.sensors.signal import Signal
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
+"""Parameters for which infinity means "none"."""
+_QUATERNIONS = ("orientation", "quaternion", "pose")
+
+
+class Part:
+    """One entry of a write: a signal, or those that a wildcard stands for, whose numbers stand side by side.
+
+    Raises:
+        ModelError: a signal cannot be written.
+    """
+
+    def __init__(self, name: str, signals: Sequence[Signal]) -> None:
+        self.name, self.signals = name, signals
+        for signal in signals:
+            if not signal.info.writable:
+                element = f"signal '{signal.info.name}'"
+                raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
+        self.sizes = [math.prod(s.info.shape) for s in signals]
+        self.shape = signals[0].info.shape if len(signals) == 1 else (sum(self.sizes),)
+        self.moves = all(s.target is not None for s in signals)
+        self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
+
+    def values(self, value: Any, count: int) -> Array:
+        """What the user gave for ``count`` worlds as an array of their own, (count, numbers).
+
+        Raises:
+            ModelError: it does not fit, or is not finite.
+        """
+        shape = (count, *self.shape)
+        try:
+            filled = np.array(on_host(value), dtype=np.float64)
+            if filled.shape != shape:
+                filled = np.array(np.broadcast_to(filled, shape))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                f"signal '{self.name}'",
+                f"value of shape {np.shape(value)} does not fit {count} worlds of shape {self.shape}",
+                "give one value, or one for each chosen world",
+            ) from None
+        total = filled.sum()
+        if not math.isfinite(total):
+            unset = bool(np.isnan(filled).any())
+            if unset or not self.endless:
+                what = "NaN" if unset else "infinite"
+                raise validate.fail(f"signal '{self.name}'", f"value {value!r} is {what}", "give finite numbers")
+        return filled.reshape(count, -1)
+
+    def split(self, values: Array) -> list[tuple[Signal, Array]]:
+        """Each signal with its own, (count, *shape)."""
+        ends = np.cumsum(self.sizes)
+        each = zip(self.signals, ends - self.sizes, ends, strict=True)
+        return [(s, values[:, a:b].reshape(-1, *s.info.shape)) for s, a, b in each]
+
+
+class StateWriter:
+    """Writes a fixed list of signals; made once for each list."""
+
+    def __init__(self, sim: Simulation, parts: Sequence[Part]) -> None:
+        self._sim, self._parts = sim, parts
+        targets, start = [], 0
+        self._quaternions: list[tuple[str, int]] = []
+        for part in parts:
+            for signal, size in zip(part.signals, part.sizes, strict=True):
+                if signal.target is None:
+                    continue
+                targets.append((signal.target, start))
+                start += size
+                if signal.target.what in _QUATERNIONS:
+                    self._quaternions.append((signal.info.name, start - 4))
+        self._operations = writes.plan(sim.now, targets) if targets else np.zeros((0, 4), np.int32)
+
+    def write(self, values: Sequence[Any], worlds: Array) -> None:
+        """Write the parts' values in chosen worlds, (n,); all are checked before a pose or velocity changes."""
+        checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
+        moved: list[Array] = []
+        others: list[tuple[Signal, Array]] = []
+        for part, own in zip(self._parts, checked, strict=True):
+            if part.moves:
+                moved.append(own)
+                continue
+            for signal, value in part.split(own):
+                if signal.target is None:
+                    others.append((signal, value))
+                else:
+                    moved.append(value.reshape(worlds.size, -1))
+        columns = moved[0] if len(moved) == 1 else np.concatenate([np.zeros((worlds.size, 0)), *moved], axis=1)
+        for name, at in self._quaternions:
+            if np.any(rotations.norm(columns[:, at : at + 4]) < 1e-12):
+                raise validate.fail(
+                    f"signal '{name}'", "value is the zero quaternion", "give a unit quaternion (x, y, z, w)"
+                )
+        for signal, value in others:
+            assert signal.write is not None
+            signal.write(worlds, value)
+        if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
+            writes.run(self._sim.now, self._operations, columns, worlds)
+        self._sim.changed()

@@ -1,0 +1,38 @@
+"""Checks that several scenes share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gpusim.scene import Check
+
+Recording = Mapping[str, np.ndarray]
+
+
+def keeps_energy(most: float, until: float = np.inf) -> Check:
+    """A machine without losses keeps its first energy within ``most`` J, up to the time ``until`` (s)."""
+
+    def passes(run: Recording) -> bool:
+        energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
+        return bool(np.all(np.abs(energy - energy[0]) < most))
+
+    return Check(f"its energy stays within {most:g} J", passes)
+
+
+def keeps_whole(most: float) -> Check:
+    """No joint comes apart by ``most`` m."""
+    return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift"] < most)))
+
+
+def at(run: Recording, signal: str, time: float) -> np.ndarray:
+    """The sample nearest to ``time`` (s), (num_worlds[, components])."""
+    sample: np.ndarray = run[signal][np.argmin(np.abs(run["time"] - time))]
+    return sample
+
+
+def near(values: ArrayLike, expected: ArrayLike, most: float) -> bool:
+    """Whether no value is off by more than ``most``."""
+    return bool(np.all(np.abs(np.subtract(values, expected)) <= most))

@@ -1,0 +1,160 @@
+"""The narrow phase of the kernels, built by the system's C++ compiler: each of its routines as a function of shapes.
+
+All of them are called as ``collide`` is: shapes, margin, then with ``guess`` where they take one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim.backends.compile import build_native
+from gpusim.reference import contact_follow, narrow_phase
+from gpusim.typing import Array
+
+from .record import FACE_CORNERS, Shape, of_reference
+
+UNGUESSED = (
+    "plane_convex", "sphere_sphere", "sphere_capsule", "sphere_box", "sphere_cylinder", "sphere_cone",
+    "capsule_capsule", "box_box", "height_field_convex",
+)  # fmt: skip
+GUESSED = ("collide", "convex_convex", "smooth_smooth")
+_SOURCE = "\n".join(
+    [
+        '#include "collide/collide.cuh"',
+        *(
+            f'extern "C" int test_{name}(const Shape* a, const Shape* b, double margin, double*, Manifold* out) '
+            f"{{ return {name}(*a, *b, margin, *out); }}"
+            for name in UNGUESSED
+        ),
+        *(
+            f'extern "C" int test_{name}(const Shape* a, const Shape* b, double margin, double* guess, Manifold* out) '
+            f"{{ {name}(*a, *b, margin, guess, *out); return out->count; }}"
+            for name in GUESSED
+        ),
+        'extern "C" int test_manifolds(const Shape* a, const Shape* b, double margin, int most, Manifold* out) '
+        "{ return height_field_manifolds(*a, *b, margin, most, out); }",
+        'extern "C" int test_support(const Shape* s, const double* d, double* point) '
+        "{ int vertex; support(*s, d, point, &vertex); return vertex; }",
+        'extern "C" int test_facing(const Shape* s, const double* d, double* polygon, int* ids) '
+        "{ return face_polygon(*s, d, polygon, ids); }",
+        'extern "C" void test_bounds(const Shape* s, double* lower, double* upper) { shape_bounds(*s, lower, upper); }',
+    ]
+)
+
+
+class _Shape(ctypes.Structure):
+    """As struct Shape of shape.cuh."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int), ("num_points", ctypes.c_int), ("num_faces", ctypes.c_int),
+        ("size", ctypes.c_void_p), ("points", ctypes.c_void_p), ("face_first", ctypes.c_void_p),
+        ("face_vertex", ctypes.c_void_p), ("face_normal", ctypes.c_void_p),
+        ("center", ctypes.c_double * 3), ("turn", ctypes.c_double * 9),
+    )  # fmt: skip
+
+
+class _Manifold(ctypes.Structure):
+    """As struct Manifold of shape.cuh."""
+
+    _fields_ = (
+        ("count", ctypes.c_int), ("normal", ctypes.c_double * 3), ("a", ctypes.c_double * 12),
+        ("b", ctypes.c_double * 12), ("feature", ctypes.c_int * 4),
+    )  # fmt: skip
+
+    def points(self, count: int) -> tuple[Array, Array, Array, Array]:
+        """Normal, points on A and on B, features."""
+        a, b = (np.array(x).reshape(4, 3)[:count] for x in (self.a, self.b))
+        return np.array(self.normal), a, b, np.array(self.feature[:count], dtype=np.int64)
+
+
+def _given(s: Shape) -> _Shape:
+    # Of a height field a point is a height.
+    points = len(s.points) if s.kind == 9 else len(s.points) // 3
+    arrays = (s.size, s.points, s.face_first, s.face_vertex, s.face_normal)
+    pointers = (x.ctypes.data for x in arrays)
+    return _Shape(
+        s.kind, points, len(s.face_first) - 1, *pointers,
+        (ctypes.c_double * 3)(*s.center), (ctypes.c_double * 9)(*s.turn),
+    )  # fmt: skip
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Compiled once, cached as kernels are."""
+    defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double", "GPUSIM_SHAPES": "2"}
+    return ctypes.CDLL(str(build_native("narrow_phase_tests.cu", {"narrow_phase_tests.cu": _SOURCE}, defines)))
+
+
+def _routine(name: str) -> Callable[..., tuple[int, Array, Array, Array, Array]]:
+    def call(a: Shape, b: Shape, margin: float, guess: Array | None = None) -> tuple[int, Array, Array, Array, Array]:
+        out = _Manifold()
+        start = np.zeros(4) if guess is None else guess
+        given = ctypes.byref(_given(a)), ctypes.byref(_given(b)), ctypes.c_double(margin)
+        count = getattr(library(), f"test_{name}")(*given, _pointer(start), ctypes.byref(out))
+        return (count, *out.points(count))
+
+    call.__name__ = name
+    return call
+
+
+def _pointer(array: Array) -> Any:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+ROUTINES = {name: _routine(name) for name in (*UNGUESSED, *GUESSED)}
+plane_convex, sphere_sphere, sphere_capsule = (ROUTINES[x] for x in UNGUESSED[:3])
+sphere_box, sphere_cylinder, sphere_cone = (ROUTINES[x] for x in UNGUESSED[3:6])
+capsule_capsule, box_box, height_field_convex = (ROUTINES[x] for x in UNGUESSED[6:])
+collide, convex_convex, smooth_smooth = (ROUTINES[x] for x in GUESSED)
+
+
+def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
+    """Normal, points on A and on B, and features of every manifold."""
+    out = (_Manifold * most)()
+    given = ctypes.byref(_given(field)), ctypes.byref(_given(b)), ctypes.c_double(margin)
+    found = library().test_manifolds(*given, most, out)
+    return [m.points(m.count) for m in out[:found]]
+
+
+def meet_all(
+    shapes: Any, position: Array, rotation: Array, world: Array, pair: Array, margin: Array, guess: Array, count: Array,
+    normal: Array, points_a: Array, points_b: Array, feature: Array,
+) -> None:  # fmt: skip
+    """As that of gpusim/reference/collide/pairs.py, by the kernels."""
+    for n, (w, shape) in enumerate(zip(world, pair, strict=True)):
+        a, b = (of_reference(shapes[i], position[w, i], rotation[w, i]) for i in shape)
+        found, normal[n], on_a, on_b, ids = collide(a, b, margin[n], guess[n])
+        count[n] = found
+        points_a[n, :found], points_b[n, :found], feature[n, :found] = on_a, on_b, ids
+
+
+@pytest.fixture
+def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference is given the kernels' manifolds, so that all that follows must be the same to rounding."""
+    monkeypatch.setattr(narrow_phase, "meet_all", meet_all)
+    monkeypatch.setattr(contact_follow, "meet_all", meet_all)
+
+
+def support(s: Shape, direction: Array, point: Array) -> int:
+    """Fill the farthest point of the core (3,); number of its vertex."""
+    d = np.ascontiguousarray(direction, dtype=np.float64)
+    return int(library().test_support(ctypes.byref(_given(s)), _pointer(d), _pointer(point)))
+
+
+def face_polygon(s: Shape, direction: Array) -> tuple[Array, list[int]]:
+    """Corners (n, 3) of what the core shows, world frame, and their numbers."""
+    polygon, ids = np.full((FACE_CORNERS, 3), np.nan), np.full(FACE_CORNERS, -1, dtype=np.int32)
+    d = np.ascontiguousarray(direction, dtype=np.float64)
+    count = library().test_facing(ctypes.byref(_given(s)), _pointer(d), _pointer(polygon), _pointer(ids))
+    return polygon[:count], ids[:count].tolist()
+
+
+def shape_bounds(s: Shape, lower: Array, upper: Array) -> None:
+    """Fill the lowest and highest corner (3,) of the box around a shape."""
+    library().test_bounds(ctypes.byref(_given(s)), _pointer(lower), _pointer(upper))

@@ -1,0 +1,300 @@
+"""The kernels' special routines against the reference's narrow phase, which knows no pair of kinds.
+
+Gap and normal must agree, each point must be one of the part that both shapes show each other, and the points must
+span it. For overlaps and gaps of a few shares of the size, parallel faces and edges included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull, QhullError
+
+from gpusim.reference.collide.manifolds import Manifold, touching_points
+from gpusim.reference.collide.pairs import grazes, meet
+from gpusim.reference.collide.separation import Approach, Pair, Posed, approach
+from gpusim.typing import Array
+
+from .kernels import collide
+from .pairs import Contact, random_turn, touch
+from .record import (
+    SHAPE_BOX,
+    SHAPE_CAPSULE,
+    SHAPE_CONE,
+    SHAPE_CYLINDER,
+    SHAPE_ELLIPSOID,
+    SHAPE_HEIGHT_FIELD,
+    SHAPE_HULL,
+    SHAPE_PLANE,
+    SHAPE_SPHERE,
+    SHAPE_SUPERELLIPSOID,
+    SHAPE_WHEEL,
+    Shape,
+    make_shape,
+)
+from .shapes import CONVEX, random_shape
+
+pytestmark = pytest.mark.native
+NAMES = {
+    SHAPE_SPHERE: "sphere", SHAPE_CAPSULE: "capsule", SHAPE_BOX: "box", SHAPE_CYLINDER: "cylinder", SHAPE_CONE: "cone",
+    SHAPE_ELLIPSOID: "ellipsoid", SHAPE_SUPERELLIPSOID: "superellipsoid", SHAPE_HULL: "hull", SHAPE_WHEEL: "wheel",
+}  # fmt: skip
+PAIRS = list(combinations_with_replacement(CONVEX, 2))
+FLAT = (SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_HULL)
+"""Cores with exact normals."""
+MARGIN = 1.0
+"""m; nothing is left out."""
+SHALLOW = (-0.02, -1e-3, -1e-5, 0.0, 1e-7, 2e-3, 0.02)
+"""Gaps along a random direction, m, of shapes of 0.2 to 0.6 m; the least gap may be smaller or more negative."""
+POSES = 24
+DEEPER: dict[tuple[int, int], float] = {}
+"""By how much deeper than the least depth the kernels' may be, m, where they take another way out."""
+each_pair = pytest.mark.parametrize("kinds", PAIRS, ids=lambda kinds: "-".join(NAMES[k] for k in kinds))
+
+
+@dataclass
+class Case:
+    """A pair of shapes in poses, what the kernels and what the reference find."""
+
+    a: Shape
+    b: Shape
+    kernel: Contact
+    pair: Pair
+    found: Approach | None
+    manifold: Manifold | None
+
+
+def compared(a: Shape, b: Shape, margin: float = MARGIN) -> Case:
+    pair = Pair(Posed(a.reference(), *a.pose), Posed(b.reference(), *b.pose))
+    found, _ = approach(pair, margin, np.zeros(3))
+    manifold = meet(a.reference(), a.pose, b.reference(), b.pose, margin, np.zeros(3))
+    return Case(a, b, touch(collide, a, b, margin, np.zeros(4)), pair, found, manifold)
+
+
+def random_pair(kinds: tuple[int, int], rng: np.random.Generator, aligned: bool, gap: float) -> tuple[Shape, Shape]:
+    """Two shapes with a gap along some direction: an axis of A that faces, edges and sides of B lie along too."""
+    a, b = random_shape(kinds[0], rng), random_shape(kinds[1], rng)
+    direction = rng.normal(size=3)
+    if aligned:
+        quarter = np.eye(3)[rng.permutation(3)] * rng.choice([-1.0, 1.0], 3)
+        quarter *= np.linalg.det(quarter)
+        b = b._replace(turn=(a.turn.reshape(3, 3) @ quarter).reshape(-1))
+        direction = rng.choice([-1.0, 1.0]) * a.turn.reshape(3, 3)[:, rng.integers(3)]
+    direction = direction / np.linalg.norm(direction)
+    aside = 0.1 * rng.normal(size=3) if aligned else np.zeros(3)
+    b = b._replace(center=a.center + aside)
+    pair = Pair(Posed(a.reference(), *a.pose), Posed(b.reference(), *b.pose))
+    return a, b._replace(center=b.center + (gap - float(pair.separation(direction[None])[0])) * direction)
+
+
+@cache
+def cases(kinds: tuple[int, int]) -> list[Case]:
+    rng = np.random.default_rng(1000 * kinds[0] + kinds[1])
+    poses = [(k % 3 == 0, SHALLOW[k % len(SHALLOW)]) for k in range(POSES)]
+    return [compared(*random_pair(kinds, rng, *pose)) for pose in poses]
+
+
+def gap_error(kinds: tuple[int, int]) -> float:
+    """Of the least gap; where rims are polygons or normals are found by steps, more."""
+    if {SHAPE_CYLINDER, SHAPE_CONE} & set(kinds):
+        return 2e-5
+    return 1e-8 if set(kinds) <= set(FLAT) else 1e-6
+
+
+@each_pair
+def test_gap_and_normal_are_those_of_the_reference(kinds) -> None:
+    met = 0
+    for case in cases(kinds):
+        if case.found is None:
+            assert case.kernel.count == 0
+            continue
+        if grazes(case.pair):
+            continue
+        assert case.kernel.count > 0 or case.found.gap > MARGIN - gap_error(kinds)
+        met += 1
+        assert abs(case.kernel.least - case.found.gap) < gap_error(kinds)
+        # along the kernels' normal the shapes are as far apart as along the best one
+        along = float(case.pair.separation(case.kernel.normal[None])[0])
+        assert abs(along - case.found.gap) < 1e-8 + gap_error(kinds) * (kinds == (SHAPE_BOX, SHAPE_BOX))
+    assert met >= POSES - 2
+
+
+TOUCHING = 1e-4
+"""Points whose gap is greater than the least by less belong to the part that touches, m."""
+SPREAD = 2e-3
+"""By which points of both may miss each other, m: between nearly parallel surfaces places are less exact than gaps."""
+
+
+def places(case: Case, points_a: Array, points_b: Array) -> Array:
+    """Contact points (n, 2) in the plane square to the reference's normal."""
+    assert case.found is not None
+    flat: Array = (0.5 * (points_a + points_b) - case.pair.a.center) @ case.found.axes.T
+    return flat
+
+
+def area(points: Array) -> float:
+    """Of the convex hull of points (n, 2)."""
+    try:
+        return float(ConvexHull(points).volume)
+    except (QhullError, ValueError):
+        return 0.0
+
+
+def beyond(points: Array, hull: Array) -> float:
+    """How far the outmost of points (n, 2) is from the convex hull of others."""
+    if area(hull) > 1e-6:
+        sides = ConvexHull(hull).equations
+        return float(max(0.0, (points @ sides[:, :2].T + sides[:, 2]).max()))
+    far = np.linalg.norm(hull[:, None] - hull[None], axis=2)
+    i, j = np.unravel_index(int(np.argmax(far)), far.shape)
+    along = hull[j] - hull[i]
+    share = np.clip((points - hull[i]) @ along / max(float(along @ along), 1e-30), 0.0, 1.0)
+    return float(np.linalg.norm(points - hull[i] - np.outer(share, along), axis=1).max())
+
+
+def test_thin_simplices_do_not_hide_a_gap() -> None:
+    """Two cones 15 cm apart, whose last simplex is so thin that it seems to hold the origin."""
+    rng = np.random.default_rng(777 + 1000 * SHAPE_CONE + SHAPE_CONE)
+    pairs = [random_pair((SHAPE_CONE,) * 2, rng, k % 3 == 0, SHALLOW[k % len(SHALLOW)]) for k in range(34)]
+    case = compared(*pairs[-1])
+    assert case.found is not None
+    assert case.found.gap == pytest.approx(0.150543028502, abs=1e-9)
+
+
+@each_pair
+def test_points_span_the_part_that_touches(kinds) -> None:
+    many = 0
+    for case in cases(kinds):
+        if case.found is None or case.kernel.count == 0 or case.manifold is None:
+            continue
+        region, gap, _ = touching_points(case.pair, case.found, MARGIN)
+        touching = region[gap <= case.found.gap + TOUCHING]
+        near = case.kernel.gap <= case.kernel.least + 0.5 * TOUCHING
+        kernel = places(case, case.kernel.a, case.kernel.b)
+        assert beyond(kernel[near], touching) < SPREAD
+        own = places(case, case.manifold.on_a, case.manifold.on_b)
+        if case.pair.a.shape.single or case.pair.b.shape.single:
+            assert case.kernel.count == len(own) == 1
+            assert beyond(own, touching) < SPREAD
+            continue
+        for chosen in (kernel, own):
+            if len(touching) <= 4:
+                assert beyond(touching, chosen) < SPREAD
+            else:
+                many += 1
+                assert area(chosen) > 0.5 * area(touching)
+
+
+@each_pair
+def test_deep_overlaps_are_never_reported_shallower_than_they_are(kinds) -> None:
+    """The reference's depth is the least of all directions; what the kernels take instead is told in DEEPER."""
+    rng = np.random.default_rng(2000 + 1000 * kinds[0] + kinds[1])
+    for k in range(9):
+        case = compared(*random_pair(kinds, rng, k % 3 == 0, (-0.05, -0.1, -0.2)[k // 3]))
+        assert case.found is not None
+        assert case.kernel.count > 0
+        assert case.kernel.least < case.found.gap + gap_error(kinds)
+        assert case.kernel.least > case.found.gap - DEEPER.get(kinds, gap_error(kinds))
+
+
+GROUND = make_shape(SHAPE_PLANE, (), (0.1, -0.2, 0.3), random_turn(np.random.default_rng(1)))
+kind_of = pytest.mark.parametrize("kind", CONVEX, ids=NAMES.get)
+
+
+@kind_of
+def test_planes_do_as_those_of_the_reference(kind) -> None:
+    rng = np.random.default_rng(kind)
+    n = GROUND.turn[2::3]
+    for k in range(POSES):
+        b = random_shape(kind, rng)
+        if k % 2:
+            b = b._replace(turn=(GROUND.turn.reshape(3, 3) @ np.eye(3)[[k % 3, (k + 1) % 3, (k + 2) % 3]]).reshape(-1))
+        kernel = touch(collide, GROUND, b, MARGIN, np.zeros(4))
+        manifold = meet(GROUND.reference(), GROUND.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
+        posed = Posed(b.reference(), *b.pose)
+        least = float((posed.support(-n[None])[0] - GROUND.center) @ n) - posed.shape.radius
+        assert (kernel.count > 0) == (manifold is not None) == (least <= MARGIN)
+        if manifold is None:
+            continue
+        own = np.vecdot(manifold.on_b - manifold.on_a, n)
+        assert abs(kernel.least - least) < gap_error((kind,)) and abs(own.min() - least) < gap_error((kind,))
+        touching = manifold.on_b[own <= least + TOUCHING] @ np.linalg.svd(n[None])[2][1:].T
+        assert (
+            beyond(touching, kernel.b @ np.linalg.svd(n[None])[2][1:].T)
+            < 0.2 * posed.shape.extent * (kind in (SHAPE_CYLINDER, SHAPE_CONE)) + SPREAD
+            or posed.shape.single
+        )
+
+
+def rough(rng: np.random.Generator, height: float) -> Shape:
+    """A field of 12 by 10 cells."""
+    heights = height * rng.normal(size=(11, 13))
+    size = (13, 11, 0.25, 0.25, -1.0, heights.min(), heights.max())
+    return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
+
+
+@kind_of
+@pytest.mark.parametrize("height", [0.0, 0.02])
+def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:
+    """Slopes of up to 10 degrees, gaps of up to two centimeters and overlaps."""
+    rng = np.random.default_rng(kind)
+    met = 0
+    for _ in range(5):
+        kernel, manifold = on_field(*over_field(kind, height, rng))
+        assert (kernel.count > 0) == (manifold is not None)
+        if manifold is None:
+            continue
+        met += 1
+        own = np.vecdot(manifold.on_b - manifold.on_a, manifold.normal)
+        assert abs(kernel.least - own.min()) < 1e-6
+        assert np.linalg.norm(kernel.normal - manifold.normal) < 1e-5
+    assert met >= 3
+
+
+def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shape, Shape]:
+    """A field with heights of about this size, m, and a shape a little over or in it."""
+    field, b = rough(rng, height), random_shape(kind, rng)
+    up = field.turn.reshape(3, 3)
+    posed = Posed(b.reference(), b.center, b.turn.reshape(3, 3))
+    reach = float((b.center - posed.support(-up[:, 2][None])[0]) @ up[:, 2]) + posed.shape.radius
+    place = np.array([*rng.uniform(-0.5, 0.5, 2), reach + rng.uniform(-0.02, 0.02) + height])
+    return field, b._replace(center=field.center + up @ place)
+
+
+def on_field(field: Shape, b: Shape) -> tuple[Contact, Manifold | None]:
+    """What the kernels and what the reference find."""
+    manifold = meet(field.reference(), field.pose, b.reference(), b.pose, 0.1, np.zeros(3))
+    return touch(collide, field, b, 0.1, np.zeros(4)), manifold
+
+
+STEEP = [(SHAPE_CONE, 1, 0.0970431), (SHAPE_CONE, 2, 0.0874975), (SHAPE_HULL, 3, 0.0601323), (SHAPE_HULL, 4, 0.0071404)]
+"""Kind, number of the case, and the least of the distances to all triangles, m."""
+
+
+def steep(kind: int, number: int) -> tuple[Shape, Shape]:
+    """A shape over slopes of 30 degrees."""
+    rng = np.random.default_rng(kind)
+    return [over_field(kind, 0.1, rng) for _ in range(number + 1)][-1]
+
+
+@pytest.mark.parametrize(("kind", "number", "gap"), STEEP)
+def test_the_reference_is_right_over_steep_ridges(kind, number, gap) -> None:
+    _, manifold = on_field(*steep(kind, number))
+    assert manifold is not None
+    assert np.vecdot(manifold.on_b - manifold.on_a, manifold.normal).min() == pytest.approx(gap, abs=1e-6)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="height_field_convex takes what is straight over a triangle although its foot along the normal is not, and "
+    "may miss a ridge: of shapes some centimeters over slopes of 30 degrees its gap is wrong by up to 8 %",
+)
+@pytest.mark.parametrize(("kind", "number", "gap"), STEEP)
+def test_the_kernels_are_right_over_steep_ridges(kind, number, gap) -> None:
+    """They give 0.0934, 0.0810, 0.0643 and 0.00701."""
+    kernel, _ = on_field(*steep(kind, number))
+    assert kernel.least == pytest.approx(gap, abs=1e-5)
