@@ -1,4 +1,4 @@
-"""docs/architecture.md against the code: its stages, files, arrays, and the lines that its examples stand beside."""
+"""The pages on the code against the code: stages, files, arrays, words, and the lines that examples stand beside."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from gpusim.solver import schedule
 from gpusim.solver.nodes import Stage, phases
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("docs/architecture.md", "CONTRIBUTING.md")}
+NAMES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 PAGE = PAGES["docs/architecture.md"]
 STAGES = {stage.name: stage for stage in schedule.stages()}
 STATE = {field.name for field in STATE_FIELDS} | {"actuator_state"}
 FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/")
 """From where the page names files."""
-MADE = {"order.cuh", "entries.cuh"}
-"""Headers that are generated."""
+MADE = {"order.cuh", "entries.cuh", "compile_commands.json"}
+"""Files that are generated."""
 
 
 def table(head: str) -> dict[str, list[str]]:
@@ -65,14 +66,25 @@ def test_arrays_of_a_stage_are_those_of_its_phases(name: str) -> None:
 def test_files_are_there(page: str) -> None:
     """Every file and folder that a page names, but those that its examples add."""
     text = PAGES[page]
-    names = re.findall(r"`([\w./]+(?:\.(?:py|pyi|cuh|cu|md|sh|toml|json)|/))`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    names = re.findall(r"`([\w./]+(?:\.(?:py|pyi|cuh|cu|md|sh|toml|json)|/))`", prose)
     names += re.findall(r"\]\(([\w./]+)\)", text)
     new = set(re.findall(r"^`([\w./]+)`:$", text, re.MULTILINE))
     places = (*FOLDERS, f"{Path(page).parent}/")
-    assert len(names) > 10
+    assert names
     assert [n for n in names if n not in new | MADE and not any((ROOT / p / n).exists() for p in places)] == []
 
 
 @pytest.mark.parametrize(("name", "old"), [hunk[:2] for hunk in hunks()])
 def test_examples_stand_beside_lines_that_are_there(name: str, old: str) -> None:
     assert old and (ROOT / name).read_text(encoding="utf-8").count(old) == 1
+
+
+def test_words_of_the_glossary_are_in_the_code() -> None:
+    folders = (ROOT / "gpusim", ROOT / "cuda_kernels")
+    files = [f for folder in folders for f in folder.rglob("*") if f.suffix in (".py", ".cuh", ".cu")]
+    known = {word for f in files for word in re.findall(r"\w+", f.read_text(encoding="utf-8"))}
+    rows = re.findall(r"^\| (`[^|]*)\|", PAGES["docs/glossary.md"], re.MULTILINE)
+    words = [word for row in rows for word in re.findall(r"`(\w+)`", row)]
+    assert len(words) > 50
+    assert [word for word in words if word not in known] == []
