@@ -4,8 +4,10 @@ The state keeps velocities of three half steps: v1 at t - h1/2 and two before it
 kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapolated to t - h1/4 they carry v1 to t:
 second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
 where the two accelerations do not go on alike (another direction, or several times as large), v1 stays as it is.
-Contacts take two steps to stop a body, of which the second looks like a steady push, so an acceleration that has sprung
-up is not kept: v3 = v2 marks it. Changes that are small beside the velocity itself are carried anyway. Momenta likewise.
+Contacts take two steps to stop a body, of which the second looks like a steady push, so an acceleration that has
+sprung up is not kept: v3 = v2 marks it. Changes that are small beside the velocity itself are carried anyway. Momenta
+likewise. Where an acceleration more than doubles from step to step, motion is not resolved and errors are some times
+those of a mean with the velocity half a step later, which only a trial knows.
 """
 
 from __future__ import annotations
