@@ -113,7 +113,9 @@ class Lag(Shove):
     commands: ClassVar[tuple[str, ...]] = ("wanted",)
     variables: ClassVar[tuple[StateVariable, ...]] = (StateVariable("given", "N s", "impulse of all commands"),)
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("given", "N s", "impulse of all commands", lambda group, now: group.state["given"], "*out = w.lag_given(i);"),
+        Reading(
+            "given", "N s", "impulse of all commands", lambda group, now: group.state["given"], "*out = w.lag_given(i);"
+        ),
     )
     state_fields: ClassVar[tuple[Field, ...]] = (
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),
