@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.geometry import rotations
-from gpusim.joints.base import TRANSLATION, UNITS, joint_type
+from gpusim.model.joint_kinds import TRANSLATION, UNITS, joint_type
 from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.sensors import kinematics
 from gpusim.sensors.added_rows import add_row

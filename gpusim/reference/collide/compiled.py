@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpusim.reference.compiled import compiled
+from gpusim.compiled import compiled
 
 outer = compiled
 inner = partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.compiled import compiled
 from gpusim.reference.collide.collide import collide
 from gpusim.reference.collide.shape import SHAPE_HEIGHT_FIELD, Shape, shape_bounds, turned_box_bounds
 from gpusim.reference.collide.tables import ShapeTables
-from gpusim.reference.compiled import compiled
 from gpusim.typing import Array
 
 

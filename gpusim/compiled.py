@@ -16,14 +16,14 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from gpusim.backends.compile_cache import CompileError, cache_folder, digest
+from gpusim.compile_cache import CompileError, cache_folder, digest
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _folder() -> Path | None:
     """Where this version of the sources is cached; None where there is no place."""
-    sources = sorted((Path(__file__).parent / "collide").glob("*.py"))
+    sources = sorted((Path(__file__).parent / "reference" / "collide").glob("*.py"))
     try:
         return cache_folder() / "numba" / digest(part for s in sources for part in (s.name, s.read_text("utf-8")))
     except (CompileError, OSError):
