@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.actuators.base import Group
-from gpusim.geometry import rotations
-from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim import rotations
+from gpusim.model.actuator_kinds import Group
 from gpusim.model.coordinates import KINDS, Coordinates
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.typing import Array

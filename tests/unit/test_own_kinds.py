@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 from gpusim import GpusimError, Model, ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.actuators.base import (
+from gpusim.actuators.servo import Servo
+from gpusim.backends.editor_headers import COMMANDS, write_headers
+from gpusim.backends.kinds import kinds_of
+from gpusim.backends.variants import make_variant
+from gpusim.model.actuator_kinds import (
     _KINDS,
     JOINT_REFERENCES,
     ActuatorType,
@@ -22,10 +26,6 @@ from gpusim.actuators.base import (
     StateVariable,
     register,
 )
-from gpusim.actuators.servo import Servo
-from gpusim.backends.editor_headers import COMMANDS, write_headers
-from gpusim.backends.kinds import kinds_of
-from gpusim.backends.variants import make_variant
 from gpusim.model.field import Field
 from gpusim.model.references import Reference
 from gpusim.model.specs import ActuatorSpec
