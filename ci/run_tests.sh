@@ -42,6 +42,9 @@ say "the builder's stub is what the code gives"
 say "mypy"
 "$venv/bin/python" -m mypy
 
+say "layers and circles of imports"
+"$venv/bin/lint-imports"
+
 say "kernels for every GPU generation (NVRTC 12; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 

@@ -47,10 +47,13 @@ GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     for (int k = 0; k < 3; ++k) before[k] = share_before * (double(v2[k]) - double(v3[k]));
     subtract3(change, before, apart);
     const double ours = dot3(change, change), theirs = dot3(before, before), limit = CARRY_SMALL * CARRY_SMALL * dot3(out, out);
-    const bool agree = dot3(change, before) > 0.0 && dot3(apart, apart) <= CARRY_DIFFER * CARRY_DIFFER * ours;
+    double smooth[3];
+    for (int k = 0; k < 3; ++k) smooth[k] = change[k] + further * apart[k];
+    const bool alike = dot3(change, before) > 0.0 && ours <= CARRY_SPRING * CARRY_SPRING * theirs;
+    const bool agree = alike && dot3(smooth, change) > 0.0;
     const bool small = ours <= limit;
     if (agree || (small && theirs <= limit && theirs > 0.0))
-        for (int k = 0; k < 3; ++k) out[k] += change[k] + further * apart[k];
+        for (int k = 0; k < 3; ++k) out[k] += smooth[k];
     else if (small)
         for (int k = 0; k < 3; ++k) out[k] += change[k];
 }

@@ -5,16 +5,16 @@ import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBui
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
 from gpusim.contact import ContactLaw, Material
-from gpusim.contact.report import Contacts
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.contact_report import Contacts
 from gpusim.sensors.signal import SignalInfo
 from gpusim.simulation import Simulation
 from gpusim.solver.assembly import AssemblyReport
-from gpusim.solver.config import SolverConfig
 
 __version__ = "0.1.0"
 

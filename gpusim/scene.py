@@ -22,8 +22,8 @@ from gpusim.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
     from gpusim.model.builder import ModelBuilder
+    from gpusim.model.config import SolverConfig
     from gpusim.simulation import Simulation
-    from gpusim.solver.config import SolverConfig
 
 PACKAGE = "gpusim.scenes"
 _TRUE = {"1", "true", "yes", "on"}

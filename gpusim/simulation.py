@@ -12,20 +12,20 @@ import numpy as np
 from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import choose_backend, make_backend
 from gpusim.backends.base import Backend
-from gpusim.contact.report import Contacts, ContactSums, find_contacts, sweep_residuals
+from gpusim.backends.health import CapacityWatch
 from gpusim.errors import ModelError, unknown_name
-from gpusim.health import CapacityWatch
 from gpusim.model import validate
 from gpusim.model.builder import world_count
+from gpusim.model.config import SolverConfig, work_dtype
 from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.signal import Signal, SignalInfo, SignalTable
 from gpusim.sensors.writing import Part, StateWriter
-from gpusim.solver.config import SolverConfig, work_dtype
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -155,8 +155,8 @@ class Simulation:
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
-        self.quarantine = self.backend.make_quarantine(self._self)
-        self.capacity = CapacityWatch(self._self)
+        self.quarantine = self.backend.make_quarantine()
+        self.capacity = CapacityWatch(self.backend, model, self.config)
         self._sensed: Work | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
@@ -444,8 +444,9 @@ class Simulation:
         self.backend = self._make_backend(model, state, parameters)
         self.backend.bind(control)
         self.now = self._make_now()
-        former, self.quarantine = self.quarantine, self.backend.make_quarantine(self._self)
+        former, self.quarantine = self.quarantine, self.backend.make_quarantine()
         self.quarantine.take_over(former)
+        self.capacity.backend = self.backend
         self._signals, self._single, self._writers = None, {}, {}
         self.changed()
 
@@ -482,7 +483,7 @@ class Simulation:
         """
         from gpusim.solver.assembly import assemble
 
-        report = assemble(self, tolerance, iterations)
+        report = assemble(self.backend.work, self.state, tolerance, iterations)
         start = np.flatnonzero(self.state.arrays["time"] == 0.0)
         for name in ("position", "orientation", "angle"):
             self._initial.arrays[name][start] = self.state.arrays[name][start]

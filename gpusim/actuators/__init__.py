@@ -1,6 +1,6 @@
 """Actuators: springs, motors, servos, hydraulic cylinders, applied forces; one file each."""
 
-from gpusim.actuators.base import ActuatorType, actuator_kinds
+from gpusim.model.actuator_kinds import ActuatorType, actuator_kinds
 from gpusim.model.registry import discover
 
 discover(__name__, __path__)

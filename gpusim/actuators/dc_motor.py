@@ -11,17 +11,18 @@ h > 2 t_m): over [t_(n-1), t_n]
     s = M_s (u - w/w_idle)
 
 with theta fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0;
-w_n as in actuators/base.py. A command that changes at t_n has acted for the second half of the kick only:
+w_n as in model/actuator_kinds.py. A command that changes at t_n has acted for the second half of the kick only:
 it adds the mean of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import (
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -29,22 +30,19 @@ from gpusim.actuators.base import (
     ActuatorType,
     AxisMaker,
     Group,
+    Now,
     Parameter,
     Reading,
     StateVariable,
+    Work,
     fitted_weight,
     register,
 )
-from gpusim.actuators.steering import Steering
-from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
 from gpusim.model.specs import ActuatorSpec
-from gpusim.reference.work import Work
+from gpusim.model.steering import Steering
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.model import Model
-    from gpusim.reference.now import Now
 
 
 def read_command(group: Group, now: Now) -> Array:
@@ -129,7 +127,7 @@ class DcMotor(ActuatorType):
         Reading("torque", "N m", "torque on the rotor", read_torque, _TORQUE),
     )  # fmt: skip
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """Share of the greatest voltage, -1 to 1; safe without voltage, to which a stick that is let go returns."""
         return Steering(lower=-1.0, upper=1.0, safe=0.0)
 

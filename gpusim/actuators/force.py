@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import ActuatorType, Group, Parameter, Reading, register
-from gpusim.actuators.steering import Steering
+from gpusim import rotations
 from gpusim.arrays import add_columns
-from gpusim.geometry import rotations
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import ActuatorType, Group, Now, Parameter, Reading, Work, register
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
 from gpusim.model.references import BODY
 from gpusim.model.specs import ActuatorSpec, BodySpec
-from gpusim.reference.work import Work
+from gpusim.model.steering import Steering
 from gpusim.typing import Array, Vector
-
-if TYPE_CHECKING:
-    from gpusim.model.model import Model
-    from gpusim.reference.now import Now
 
 _XYZ = ("x", "y", "z")
 _SCALE = Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
@@ -75,7 +71,7 @@ class Force(ActuatorType):
         """The whole force."""
         return 1.0
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """Share of the force, 0 to 1; safe at 0."""
         return _SCALE
 
@@ -113,7 +109,7 @@ class Torque(ActuatorType):
         """The whole torque."""
         return 1.0
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """Share of the torque, 0 to 1; safe at 0."""
         return _SCALE
 

@@ -11,32 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gpusim.actuators import hydraulics
-from gpusim.actuators.base import (
+from gpusim.actuators.hydraulic_papers import free_piston
+from gpusim.actuators.spring import spring_law
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
     LINE_REFERENCES,
     ActuatorType,
     AxisMaker,
     Group,
+    Now,
     Parameter,
     Reading,
     StateVariable,
+    Work,
     register,
 )
-from gpusim.actuators.spring import spring_law
-from gpusim.actuators.steering import Steering
-from gpusim.model import validate
+from gpusim.model.elements import Elements
 from gpusim.model.specs import ActuatorSpec
-from gpusim.reference.work import Work
+from gpusim.model.steering import Steering
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
-    from gpusim.model.model import Model
-    from gpusim.reference.now import Now
 
 PAPERS_SUBSTEP = 1e-4
 # Share of the difference between the oil's and the geometry's stroke that is taken back each step.
@@ -188,7 +186,7 @@ class HydraulicCylinder(ActuatorType):
         ),
     )  # fmt: skip
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """The valve: share of the spool's travel, -1 (in) to 1 (out), safe in the middle. The brake: on is safe.
 
         A brake without force changes nothing.
@@ -204,7 +202,7 @@ class HydraulicCylinder(ActuatorType):
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
-    def check_model(self, specs: Sequence[ActuatorSpec], builder: ModelBuilder) -> None:
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """The starting stroke lies between the stops: the oil could not follow a jump onto one."""
         for spec in specs:
             p = spec.params
@@ -274,7 +272,7 @@ class HydraulicCylinder(ActuatorType):
         x = stroke(group, work)
         oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
         work.scratch["cylinder.oil"] = oil
-        work.scratch["cylinder.compliance"] = compliances(p, oil)
+        work.scratch["cylinder.compliance"] = hydraulics.compliances(p, oil)
         work.scratch["cylinder.pressure"] = np.stack([s[name] for name in PRESSURES])
         work.scratch["cylinder.guess"] = work.scratch["cylinder.pressure"]
         brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
@@ -283,8 +281,6 @@ class HydraulicCylinder(ActuatorType):
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
         work.scratch["cylinder.cushion"] = np.stack(self._cushions(group, work, x))
         if np.any(p["papers_coupling"] > 0.5):
-            from gpusim.actuators.hydraulic_papers import free_piston
-
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _cushions(self, group: Group, work: Work, x: Array) -> tuple[Array, Array]:
@@ -395,14 +391,3 @@ class Circuit:
             valve = np.where(drop[1] > 0.0, valve, 0.0)
             total, inflow = total + valve, inflow + valve * tank
         return hydraulics.chamber(pressure, compliance, self.area, total, inflow, h)
-
-
-def compliances(p: dict[str, Array], x: Array) -> Array:
-    """V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
-    bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
-    return np.stack(
-        [
-            (p["volume_a"] + p["area_a"] * x) / bulk + p["hose_volume_a"] / hose,
-            (p["volume_b"] - p["area_b"] * x) / bulk + p["hose_volume_b"] / hose,
-        ]
-    )

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 
-from gpusim.actuators.base import Group
-from gpusim.actuators.hydraulic_cylinder import PAPERS_SUBSTEP, compliances
-from gpusim.reference.work import Work
+from gpusim.actuators.hydraulics import compliances
+from gpusim.model.actuator_kinds import Group, Work
 from gpusim.typing import Array
+
+PAPERS_SUBSTEP = 1e-4
+"""s."""
 
 
 def free_piston(group: Group, work: Work, x: Array) -> Array:

@@ -133,3 +133,14 @@ def chamber(
     rate = h / compliance
     divisor = 1.0 + rate * conductance
     return (pressure + rate * inflow) / divisor, rate * area / divisor
+
+
+def compliances(p: dict[str, Array], x: Array) -> Array:
+    """V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
+    bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
+    return np.stack(
+        [
+            (p["volume_a"] + p["area_a"] * x) / bulk + p["hose_volume_a"] / hose,
+            (p["volume_b"] - p["area_b"] * x) / bulk + p["hose_volume_b"] / hose,
+        ]
+    )

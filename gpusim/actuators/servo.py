@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import (
+from gpusim.actuators.spring import spring_law
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -15,22 +17,18 @@ from gpusim.actuators.base import (
     ActuatorType,
     AxisMaker,
     Group,
+    Now,
     Parameter,
     Reading,
+    Work,
     register,
 )
-from gpusim.actuators.spring import spring_law
-from gpusim.actuators.steering import Steering
-from gpusim.joints.base import DISTANCE, TRANSLATION, UNITS
-from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, UNITS, joint_type
 from gpusim.model.specs import ActuatorSpec
-from gpusim.reference.work import Work
+from gpusim.model.steering import Steering
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.model import Model
-    from gpusim.reference.now import Now
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
 """Half of the range that people are offered for a position without limits, m; of a turn half a turn, rad."""
@@ -89,13 +87,13 @@ class Servo(ActuatorType):
         """The target given to the builder."""
         return float(spec.params["target"])
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """A position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
 
         A velocity is safe at zero. A position is safe where the joint is: zero would be a pose to jump to.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
-        kind, target = model.coordinates[joint][axis].kind, float(spec.params["target"])
+        kind, target = joint_type(model.joints[joint].kind).coordinates[axis], float(spec.params["target"])
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
             return Steering(lower=-most, upper=most, unit=f"{UNITS[kind]}/s")
@@ -132,7 +130,7 @@ class Servo(ActuatorType):
             work.add_clamped_law(group, np.where(limited, impulse, 0.0), np.where(limited, slope, 0.0), most)
 
 
-def _position_range(model: Model, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
+def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
     """Limits of a joint coordinate, ``free`` on a side without; with the first target inside."""
     params = model.joints[joint].params
     lower, upper = (

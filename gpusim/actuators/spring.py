@@ -5,17 +5,18 @@ With the elongation G at t_n and row velocities u- (before) and u+ (after the ki
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 which is the average-acceleration rule for the spring (no energy lost, no bound on k), and u_n as in
-actuators/base.py. Step size may change between steps. ``scheme="papers"`` takes both implicitly:
+model/actuator_kinds.py. Step size may change between steps. ``scheme="papers"`` takes both implicitly:
 f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import (
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -24,18 +25,15 @@ from gpusim.actuators.base import (
     ActuatorType,
     AxisMaker,
     Group,
+    Now,
     Parameter,
     Reading,
+    Work,
     register,
 )
-from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import ActuatorSpec
-from gpusim.reference.work import Work
 from gpusim.typing import Array, Vector
-
-if TYPE_CHECKING:
-    from gpusim.reference.now import Now
 
 
 def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elongation: Array) -> tuple[Array, Array]:

@@ -1,22 +1,23 @@
-"""Backends: the stage protocol and who serves it."""
+"""Backends: what the front door asks of one, and who serves it."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from gpusim.backends.base import Backend
 from gpusim.backends.compile import find_compiler
-from gpusim.backends.compile_cache import check_cache
 from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.kernel_backend import use_staged
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.compile_cache import check_cache
 from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.model import validate
+from gpusim.model.config import MOST_COLORS, SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.solver.coloring import warn_of_overflow
-from gpusim.solver.config import SolverConfig
+from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
@@ -103,7 +104,7 @@ def make_backend(
             take those that concern them.
     """
     check_options(options)
-    warn_of_overflow(model.topology, config)
+    _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
     if name == "cuda":
         from gpusim.backends.cuda_backend import CudaBackend
@@ -117,3 +118,19 @@ def make_backend(
 
         return NativeBackend(model, state, parameters, config, real, **given)
     return NumpyBackend(model, state, parameters, config, real)
+
+
+def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
+    """Warn when the colored solver cannot hold all constraints in its colors: they converge more slowly."""
+    if config.joint_solver != "colored":
+        return
+    overflow = topology.coloring_for(config.max_colors).overflow
+    if not overflow.size:
+        return
+    raised = f"raise max_colors (up to {MOST_COLORS}) or " if config.max_colors < MOST_COLORS else ""
+    warnings.warn(
+        f"{overflow.size} of {topology.num_constraints} constraints (the first is "
+        f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
+        f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
+        stacklevel=4,  # the line that makes the Simulation
+    )

@@ -1,76 +1,18 @@
-"""What a backend is: the stages of the step, over its own arrays."""
+"""What a backend is to the front door."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from gpusim.contact.report import Trial
 from gpusim.model.state import State
+from gpusim.reference.contact_report import Trial
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
-
-
-class Stages(Protocol):
-    """The stages by their one name, as in solver/schedule.py and in the kernels."""
-
-    h: float
-    """Size of the substep, s."""
-
-    def broad_phase(self) -> None:
-        """Pairs of shapes whose boxes overlap; once a step, as the next two."""
-
-    def narrow_phase(self) -> None:
-        """Where the shapes of a pair touch: their manifolds."""
-
-    def color_contacts(self) -> None:
-        """Which manifolds are solved side by side."""
-
-    def prepare(self) -> None:
-        """Rotations, Jacobian rows, M^-1 J^T, row velocities before the kick."""
-
-    def prepare_contacts(self) -> None:
-        """Rows of the manifolds."""
-
-    def actuate(self) -> None:
-        """Applied forces and the laws of the axis rows."""
-
-    def kick(self) -> None:
-        """Gravity and applied forces."""
-
-    def solve(self) -> None:
-        """Impulses of all rows."""
-
-    def split_impulses(self) -> None:
-        """The papers' position correction, before the drift."""
-
-    def advance_actuators(self) -> None:
-        """Actuators' variables after the solve."""
-
-    def drift(self) -> None:
-        """Positions and orientations."""
-
-    def positions(self) -> None:
-        """Position correction after the drift."""
-
-    def relax(self) -> None:
-        """Velocities after overlaps were taken back by the drift, and after impacts on contacts and limits."""
-
-    def store_contacts(self) -> None:
-        """Impulses of the contacts, for the next step to start from."""
-
-    def check(self) -> None:
-        """Worlds that failed are put back to their last good state."""
-
-    def sense(self) -> None:
-        """Forces of the actuators over a tried kick."""
-
 
 class Watch(Protocol):
-    """Who keeps failed worlds at their last good state (gpusim/health.py)."""
+    """Who keeps failed worlds at their last good state (gpusim/backends/health.py)."""
 
     @property
     def stopped(self) -> Array:
@@ -164,5 +106,5 @@ class Backend(Protocol):
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`gpusim.Simulation.read` returns it."""
 
-    def make_quarantine(self, sim: Simulation) -> Watch:
+    def make_quarantine(self) -> Watch:
         """Who tells of failed worlds."""

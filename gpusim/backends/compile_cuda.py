@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpusim.backends.compile_cache import CompileError, cached, compile_error, digest
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
 from gpusim.backends.nvrtc import Nvrtc, load_nvrtc
+from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 FOLDER = "cuda"

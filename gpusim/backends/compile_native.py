@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpusim.backends.compile_cache import CompileError, cache_folder, cached, compile_error, digest
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
+from gpusim.compile_cache import CompileError, cache_folder, cached, compile_error, digest
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.law import FRICTION
 from gpusim.contact.patch import patch_table
+from gpusim.model.contact_law import FRICTION
 from gpusim.model.contact_topology import ContactTopology
 from gpusim.typing import Array
 

@@ -18,13 +18,13 @@ from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import POSE, SENSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.variants import GPU_LANES, model_variant
-from gpusim.contact.report import Trial
 from gpusim.model import validate
+from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.contact_report import Trial
 from gpusim.reference.work import Work
 from gpusim.reference.writes import REMEMBERED
-from gpusim.solver.config import SolverConfig
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim import health
-from gpusim.actuators import base, hydraulic_cylinder
-from gpusim.actuators.base import ActuatorType
+from gpusim.actuators import hydraulic_cylinder, hydraulic_papers
+from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
+from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
@@ -54,10 +54,10 @@ C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
     """Numbers of the algorithm, from the reference stages, so that they are written once."""
     return {
-        "NEXT": base.NEXT,
-        "LAST": base.LAST,
-        "BEFORE_LAST": base.BEFORE_LAST,
-        "PAPERS_SUBSTEP": hydraulic_cylinder.PAPERS_SUBSTEP,
+        "NEXT": NEXT,
+        "LAST": LAST,
+        "BEFORE_LAST": BEFORE_LAST,
+        "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "PASSES": direct_solve.PASSES,
         "MOST_REFRESHES": direct_solve.MOST_REFRESHES,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import Group
 from gpusim.arrays import on_host
 from gpusim.backends.contact_tables import add_lanes, by_place
 from gpusim.backends.header import (
@@ -19,24 +18,22 @@ from gpusim.backends.header import (
     argument_members,
     kept_fields,
 )
+from gpusim.backends.health import KernelQuarantine
 from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
 from gpusim.backends.slab import actuator_sizes, slab_layout
 from gpusim.backends.tables import model_tables
-from gpusim.contact.report import Trial
 from gpusim.errors import unknown_name
-from gpusim.health import KernelQuarantine
+from gpusim.model.actuator_kinds import Group
+from gpusim.model.config import SolverConfig
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
+from gpusim.reference.contact_report import Trial
 from gpusim.reference.work import Work
-from gpusim.solver.config import SolverConfig
 from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
@@ -141,9 +138,9 @@ class KernelBackend(ABC):
         if self.run(n, dt):
             check()
 
-    def make_quarantine(self, sim: Simulation) -> KernelQuarantine:
+    def make_quarantine(self) -> KernelQuarantine:
         """Who tells of failed worlds."""
-        return KernelQuarantine(sim, self)
+        return KernelQuarantine(self)
 
     @abstractmethod
     def sensed(self, h: float) -> Work:

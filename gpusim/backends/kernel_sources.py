@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from gpusim.backends.compile_cache import CompileError
+from gpusim.compile_cache import CompileError
 from gpusim.errors import unknown_name
 
 if TYPE_CHECKING:

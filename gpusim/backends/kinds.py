@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.actuators.base import ActuatorType
-from gpusim.backends.compile_cache import OWN_FOLDER
-from gpusim.health import MOST_VARIABLES
+from gpusim.backends.health import MOST_VARIABLES
+from gpusim.compile_cache import OWN_FOLDER
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
 
 Kinds = tuple[ActuatorType, ...]

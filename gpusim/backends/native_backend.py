@@ -17,11 +17,11 @@ from gpusim.backends.header import POSE, SENSE
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.variants import Variant, model_variant
 from gpusim.model import validate
+from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.work import Work
 from gpusim.reference.writes import REMEMBERED
-from gpusim.solver.config import SolverConfig
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 

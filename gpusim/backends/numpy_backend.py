@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.contact.report import Trial
-from gpusim.geometry.rotations import matrix_from_quaternion
-from gpusim.health import Quarantine
+from gpusim.backends.health import Quarantine
+from gpusim.model.config import SolverConfig
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -28,19 +27,17 @@ from gpusim.reference import (
     sense,
     settle,
 )
+from gpusim.reference.contact_report import Trial
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
-from gpusim.solver.config import SolverConfig
+from gpusim.rotations import matrix_from_quaternion
 from gpusim.solver.step import sense as sense_stage
 from gpusim.solver.step import step
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
-
 
 class NumpyBackend:
-    """Serves the stages of backends/base.py."""
+    """Serves the stages of solver/stages.py."""
 
     name = "numpy"
 
@@ -68,9 +65,9 @@ class NumpyBackend:
             for _ in range(n):
                 step(self, self.work.config, dt)
 
-    def make_quarantine(self, sim: Simulation) -> Quarantine:
+    def make_quarantine(self) -> Quarantine:
         """Who watches the worlds."""
-        return Quarantine(sim)
+        return Quarantine(self)
 
     def changed(self) -> None:
         """Something was written; nothing is kept that could be out of date."""

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpusim.backends.compile_cache import CompileError
+from gpusim.compile_cache import CompileError
 
 WHEEL_PACKAGES = ("nvidia.cuda_nvrtc", "nvidia.cu13")
 LIBRARY_PATTERNS = ("lib/libnvrtc.so.*", "bin/nvrtc64_*_0.dll", "bin/*/nvrtc64_*_0.dll")

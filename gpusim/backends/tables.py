@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contact_tables
+from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
 from gpusim.model.topology import Topology
 from gpusim.reference.layout import Layout
-from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 # Columns of the element tables: name of the table, then its columns. Bodies and indices are int32, the rest float64.

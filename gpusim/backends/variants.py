@@ -9,12 +9,12 @@ from functools import cache, lru_cache
 import numpy as np
 
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends.compile_cache import digest
 from gpusim.backends.header import actuators_header, arguments_header, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
+from gpusim.compile_cache import digest
 from gpusim.solver.nodes import Build
 
 # Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.

@@ -32,6 +32,7 @@ import numpy as np
 
 from gpusim.bench import machine
 from gpusim.bench.counted import Counter, Operations
+from gpusim.bench.drive import command
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
@@ -145,8 +146,6 @@ def moved_bytes(sim: Simulation, slab: Any | None) -> float:
 
 def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | None:
     """Operations of one world-step, counted in one world that is driven as the timed ones are."""
-    from gpusim.bench.runner import command
-
     try:
         counting = _counting(case, model, sim)
         steps = 2 if counting.backend.layout.size > SLOW_BYTES else COUNTED_STEPS

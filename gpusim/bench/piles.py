@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gpusim
-from gpusim import ModelBuilder, Transform
+from gpusim import ModelBuilder, Transform, rotations
 from gpusim.errors import ModelError
-from gpusim.geometry import rotations
 from gpusim.typing import Array
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.bench import phases, piles, signals
+from gpusim.bench.drive import command, synchronize
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
@@ -167,8 +167,8 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
     """The simulation of a case; ``changes`` replace arguments of ``Simulation``."""
+    from gpusim.model.config import SolverConfig
     from gpusim.simulation import Simulation
-    from gpusim.solver.config import SolverConfig
 
     arguments: dict[str, Any] = {
         "num_worlds": case.worlds,
@@ -229,27 +229,6 @@ def step_by_step(sim: Simulation, steps: int) -> None:
     """A call for every step, as a control loop makes it."""
     for _ in range(steps):
         sim.step(1)
-
-
-def command(sim: Simulation, number: int) -> None:
-    """Give every valve of every world another command, the same ones in every run."""
-    for label in sim.control:
-        if label in valve_labels(sim.model):
-            seed = zlib.crc32(label.encode()) + number
-            sim.control[label] = np.random.default_rng(seed).uniform(-1.0, 1.0, sim.num_worlds)
-
-
-def valve_labels(model: Model) -> set[str]:
-    """Labels of the actuators with a spool, whose commands are shares of the valve's travel."""
-    return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
-
-
-def synchronize(sim: Simulation) -> None:
-    """Wait for the GPU."""
-    if sim.backend_name == "cuda":
-        import cupy
-
-        cupy.cuda.runtime.deviceSynchronize()
 
 
 def locked_rows(model: Model) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from gpusim.bench.runner import Record
     from gpusim.simulation import Simulation
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
@@ -48,7 +47,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 def _median(sim: Simulation, call: Callable[[], Any]) -> float:
     """Seconds of the first call after a step."""
-    from gpusim.bench.runner import synchronize
+    from gpusim.bench.drive import synchronize
 
     times = []
     for _ in range(ROUNDS):
@@ -61,7 +60,7 @@ def _median(sim: Simulation, call: Callable[[], Any]) -> float:
     return float(np.median(times))
 
 
-def lines(records: Sequence[Record]) -> list[str]:
+def lines(records: Sequence[Any]) -> list[str]:
     """What the workload found, a line each."""
     return [
         f"signals: {_WORDS[name]}: {r.extra[name]:.3g} us, {100.0 * r.extra[f'{name}_share']:.2g} % of a step"

@@ -10,7 +10,7 @@ from typing import Any
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
-from gpusim.cli.run import load_target
+from gpusim.cli.targets import load_target
 from gpusim.errors import GpusimError, ModelError
 from gpusim.recording.motion import Motion, load_motion
 from gpusim.scene import Scene, scene_parameters, scene_values

@@ -30,7 +30,7 @@ def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
         ModelError: the file is missing or broken, or the packages that read it are.
     """
     from gpusim.importers import add_holding_servos, load_urdf
-    from gpusim.solver.config import SolverConfig
+    from gpusim.model.config import SolverConfig
 
     builder, report = load_urdf(Path(path), fixed_base=True, visuals=visuals)
     for warning in report.warnings:

@@ -15,11 +15,13 @@ from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome, simulate
 from gpusim.cli.options import RunOptions, check
+from gpusim.cli.replays import load_replay
 from gpusim.cli.summary import show_summary
+from gpusim.cli.targets import load_target
 from gpusim.errors import SimulationError, unknown_name
 from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
 from gpusim.recording.recorder import Recorder
-from gpusim.scene import Plot, Scene, load_scene, scene_parameters
+from gpusim.scene import Plot, Scene
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
@@ -35,8 +37,6 @@ def run(options: RunOptions) -> None:
         GpusimError: bad input, found before the first step; SimulationError and Interrupted only after everything
             that was recorded has been written.
     """
-    from gpusim.cli.replays import load_replay  # late: it needs this file
-
     check(options)
     replay = load_replay(options)
     scene = load_target(options, visuals=False)
@@ -61,33 +61,6 @@ def run(options: RunOptions) -> None:
     _write(options, scene, plots, recorder)
     show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
     raise_failure(sim, outcome)
-
-
-def load_target(options: RunOptions, visuals: bool = True) -> Scene:
-    """The scene that a command line names, or one around its robot file, with its parameters.
-
-    ``visuals``: read what a robot looks like, for pictures.
-    """
-    if options.is_file():
-        from gpusim.cli.robot import robot_scene
-
-        if options.seed is not None:
-            note(f"robot {options.target!r} draws no random numbers; --seed changes nothing")
-        return robot_scene(options.target, hold=not options.fixed_base, visuals=visuals)
-    parameters: dict[str, Any] = options.parameters()
-    known = [parameter.name for parameter in scene_parameters(options.target)]
-    for name in parameters:
-        if name not in known:
-            error = unknown_name("parameter", name, known)
-            raise OptionError(f"--set: {error}; see 'gpusim list {options.target}'")
-    if options.seed is not None:
-        if "seed" not in known:
-            note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")
-        elif "seed" in parameters:
-            raise OptionError("--seed and --set seed=... both give the seed; keep one of them")
-        else:
-            parameters["seed"] = options.seed
-    return load_scene(options.target, **parameters)
 
 
 def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:

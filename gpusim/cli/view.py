@@ -16,7 +16,8 @@ from gpusim.cli.options import RunOptions, check, check_duration
 from gpusim.cli.pictures import PictureOptions
 from gpusim.cli.recorded import check_recording, recorded_motion, recorded_parameters, recorded_target, scene_of
 from gpusim.cli.replays import load_replay
-from gpusim.cli.run import check_backend, load_target, make_simulation, raise_failure
+from gpusim.cli.run import check_backend, make_simulation, raise_failure
+from gpusim.cli.targets import load_target
 from gpusim.recording.files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer

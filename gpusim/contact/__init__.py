@@ -1,6 +1,6 @@
-"""Contacts between shapes: geometry, normal, damping and friction laws, surface tracking, materials."""
+"""Contacts between shapes: numbers of their algorithm, pressure over a patch; laws and materials."""
 
-from gpusim.contact.law import ContactLaw
-from gpusim.contact.material import Material
+from gpusim.model.contact_law import ContactLaw
+from gpusim.model.material import Material
 
 __all__ = ["ContactLaw", "Material"]

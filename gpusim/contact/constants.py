@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.law import DAMPING, FRICTION, NORMAL
+from gpusim.model.contact_law import DAMPING, FRICTION, NORMAL
 
 FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point; a sticking one rolls where surfaces are round."""

@@ -1,4 +1,4 @@
-"""Frames and rotations, shapes, their mass properties, meshes and hulls.
+"""Shapes, meshes and hulls; frames and rotations.
 
 Shapes are added with ``builder.add_shape_<name>(body, ...)``; one file each:
 
@@ -6,9 +6,10 @@ Shapes are added with ``builder.add_shape_<name>(body, ...)``; one file each:
 * sphere, ellipsoid, superellipsoid; capsule, cylinder, cone (axis z); box; wheel (axle z, one contact point)
 * hull: of points, or of a mesh (``add_shape_mesh``)
 
-``shapes`` knows them all by name (``shape_type``); ``mass`` sums up what they weigh.
+``shapes`` knows them all by name (``shape_type``); ``gpusim.model.mass`` sums up what they weigh.
 """
 
-from gpusim.geometry.transform import Transform
+from gpusim import rotations
+from gpusim.transform import Transform
 
-__all__ = ["Transform"]
+__all__ = ["Transform", "rotations"]

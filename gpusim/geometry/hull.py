@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.contact.material import Material
-from gpusim.geometry.base import Faces, Mesh, Params, ShapeType, register
 from gpusim.geometry.mesh_files import read_mesh_file
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
-from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.material import Material
+from gpusim.model.shape_kinds import Faces, Mesh, Params, ShapeType, register
+from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 MOST_VERTICES = 256

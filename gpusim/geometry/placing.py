@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.contact.material import Material
-from gpusim.geometry.base import shape_type
-from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.material import Material
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, PairSpec, ShapeSpec
+from gpusim.transform import Transform
 
 ALL_GROUPS = 0xFFFFFFFF
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, Unmovable, register
 from gpusim.geometry.placing import ALL_GROUPS
-from gpusim.geometry.transform import Transform
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.material import Material
+from gpusim.model.shape_kinds import Mesh, Params, Unmovable, register
+from gpusim.transform import Transform
 
 DRAWN = 100.0
 """Half of the edge of the square that is drawn, m."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.geometry.base import Faces
+from gpusim.model.shape_kinds import Faces
 from gpusim.typing import Array
 
 # Triangles whose corners lie this close to one plane (as a share of the extent) are one face: meshes are often stored

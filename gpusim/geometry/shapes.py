@@ -1,8 +1,8 @@
 """All shapes: importing this module registers them and attaches ``add_shape_...`` to the builder."""
 
 import gpusim.geometry
-from gpusim.geometry.base import shape_kinds, shape_type
 from gpusim.model.registry import discover
+from gpusim.model.shape_kinds import shape_kinds, shape_type
 
 discover(gpusim.geometry.__name__, gpusim.geometry.__path__)
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.contact.material import Material
-from gpusim.geometry.base import Mesh, Params, Round, register
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
-from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.material import Material
+from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 

@@ -6,10 +6,10 @@ import inspect
 from typing import Any, ClassVar
 
 from gpusim.geometry.pieces import mesh_pieces
-from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import WORLD, VisualSpec
+from gpusim.transform import Transform
 
 _METHOD = "add_shape_"
 _NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.geometry.base import shape_type
 from gpusim.geometry.pieces import Color, mesh_pieces
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_check import numbers
@@ -25,6 +24,7 @@ from gpusim.importers.urdf_geometry import (
 )
 from gpusim.importers.urdf_xml import Document, Element, title
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import VisualSpec
 
 _SEGMENTS = 48

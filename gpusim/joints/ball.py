@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import (
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
     ROTATION,
     TOTAL_ROTATION,
     Coordinate,
@@ -18,8 +20,6 @@ from gpusim.joints.base import (
     axis_params,
     register,
 )
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.typing import Vector
 
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import DISTANCE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
+    DISTANCE,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
 
 
 @register

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model.specs import JointSpec
 
 

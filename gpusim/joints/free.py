@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model.specs import JointSpec
 
 
@@ -29,7 +30,7 @@ class Free(JointType):
         """Yes: nothing is joined."""
         return True
 
-    def check_model(self, joints: Sequence[JointSpec], builder: ModelBuilder) -> None:
+    def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:
         """A body hangs on at most one free joint."""
         first: dict[int, str] = {}
         for joint in joints:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import (
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
     TRANSLATION,
     Coordinate,
     DotRow,
@@ -16,8 +18,6 @@ from gpusim.joints.base import (
     register,
     triad,
 )
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.typing import Vector
 
 

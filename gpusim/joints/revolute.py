@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register, triad
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+    triad,
+)
 from gpusim.typing import Vector
 
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.geometry import Transform
-from gpusim.joints.base import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
 from gpusim.typing import Vector
 
 

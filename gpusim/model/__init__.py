@@ -1,1 +1,1 @@
-"""What is simulated: builder, checks, tables, model and state."""
+"""What is simulated: records, kinds and their registries, builder, checks, tables, model and state."""

@@ -5,24 +5,26 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
+from gpusim.model.elements import Elements
+from gpusim.model.finalize import finalize
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.model import Model
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
+from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-if TYPE_CHECKING:
-    from gpusim.model.model import Model
 
-
-class ModelBuilder(BuilderMethods):
+class ModelBuilder(BuilderMethods, Elements):
     """Collects one world's bodies, joints, actuators and shapes; :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -31,14 +33,7 @@ class ModelBuilder(BuilderMethods):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        self.bodies: list[BodySpec] = []
-        self.joints: list[JointSpec] = []
-        self.couplings: list[CouplingSpec] = []
-        self.actuators: list[ActuatorSpec] = []
-        self.shapes: list[ShapeSpec] = []
-        self.pairs: list[PairSpec] = []
-        self.visuals: list[VisualSpec] = []
-        self.num_worlds = 1
+        Elements.__init__(self, [], [], [], [], [], [], [], num_worlds=1)
         spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
@@ -151,8 +146,6 @@ class ModelBuilder(BuilderMethods):
         Raises:
             ModelError: unknown kind, or a parameter that may be an index and is not in the kind's ``references``.
         """
-        from gpusim.actuators.base import actuator_type
-
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
         check_declared(spec.element, type_.references, [p.name for p in type_.parameters], params)
@@ -167,8 +160,6 @@ class ModelBuilder(BuilderMethods):
         visuals on the world. Parameters of actuators follow as their kind's ``references`` say.
         Labels must stay unique, so adding the same builder twice needs two prefixes.
         """
-        from gpusim.actuators.base import actuator_type
-
         if not isinstance(other, ModelBuilder):
             raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
         if other is self:
@@ -261,15 +252,9 @@ class ModelBuilder(BuilderMethods):
         Raises:
             ModelError: naming the element, the rule that it breaks and the mend.
         """
-        from gpusim.model.finalize import finalize
-
-        return finalize(self)
+        return finalize(self, self.gravity)
 
     # Names and checks that the files of joints/, actuators/ and geometry/ share.
-
-    def body_label(self, index: int) -> str:
-        """Label of a body; "world" for -1."""
-        return "world" if index == WORLD else self.bodies[index].label
 
     def check_body(self, element: str, name: str, index: Any) -> int:
         """``index`` if it is a body of this builder or -1."""
@@ -291,8 +276,6 @@ class ModelBuilder(BuilderMethods):
                 f"{name} = {index!r} is unknown: there are {len(self.joints)} joints",
                 "give what add_joint_... returned",
             )
-        from gpusim.joints.base import joint_type
-
         joint = self.joints[index]
         count = len(joint_type(joint.kind).coordinates)
         if not 0 <= axis < count:

@@ -4,8 +4,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gpusim.contact.material import Material
-from gpusim.geometry.transform import Transform
+from gpusim.model.material import Material
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.contact.law import NUMBERS, ContactLaw
-from gpusim.contact.material import Material, contact_modulus, pair_material
-from gpusim.geometry.base import shape_kinds, shape_type
-from gpusim.joints.base import joint_type
 from gpusim.model import validate
+from gpusim.model.config import SolverConfig
+from gpusim.model.contact_law import NUMBERS, ContactLaw
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.material import Material, combine, contact_modulus
+from gpusim.model.shape_kinds import shape_kinds, shape_type
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
-from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 # Up to this many shapes all pairs are listed at finalize; above, a grid finds those whose boxes overlap.
@@ -35,7 +35,7 @@ class ContactTopology:
     kind: Array
     body: Array
     size: Array
-    """(shapes, 8) numbers of the shape kind (geometry/base.py)."""
+    """(shapes, 8) numbers of the shape kind (model/shape_kinds.py)."""
     center: Array
     """(shapes, 3) origin of the shape's frame from the body's center of mass, body axes, m."""
     turn: Array
@@ -281,6 +281,17 @@ def _cell(radius: Array) -> float:
         return 1.0
     few = max(4, finite.size // 50)
     return 2.5 * float(finite[max(finite.size - 1 - few, 0)])
+
+
+def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
+    """Material of the contacts between two shapes: the pair's own one if it has one, else the two combined.
+
+    Raises:
+        ModelError: the shapes' materials have different laws and the pair has no material; names both shapes.
+    """
+    if pair is not None and pair.material is not None:
+        return pair.material
+    return combine(a.material, b.material, f"{a.element} and {b.element}")
 
 
 def check_laws(

@@ -2,24 +2,21 @@
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
 largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is
-float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (solver/config.py),
+float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (model/config.py),
 "int" int32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import ActuatorType
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
 from gpusim.model.field import Field
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.actuators.base import ActuatorType
 
 STATE_FIELDS: tuple[Field, ...] = (
     Field("time", ("worlds",), "pose", "s", "simulated time"),

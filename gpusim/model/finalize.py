@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpusim.actuators.base import MOST_CLAMPED, Group, actuator_type
-from gpusim.geometry.mass import complete_bodies
-from gpusim.joints.base import joint_type
 from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
+from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, actuator_type
 from gpusim.model.contact_topology import check_laws, contact_topology
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
@@ -24,8 +24,8 @@ from gpusim.typing import Array
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 
 
-def finalize(builder: ModelBuilder) -> Model:
-    """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`."""
+def finalize(builder: Elements, gravity: Array) -> Model:
+    """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`. ``gravity`` (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -36,16 +36,16 @@ def finalize(builder: ModelBuilder) -> Model:
     _check_joints(builder)
     for kind, actuators in _by_kind(builder.actuators).items():
         actuator_type(kind).check_model(actuators, builder)
-    return _compiled(builder, frozenset())
+    return _compiled(builder, gravity, frozenset())
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
     """The same model with axis rows for more joint coordinates, (joint, coordinate) each."""
-    return _compiled(model.source, {(a.joint, a.coordinate) for a in model.axes} | set(axes))
+    return _compiled(model, model.parameters["gravity"][0], {(a.joint, a.coordinate) for a in model.axes} | set(axes))
 
 
-def _compiled(builder: ModelBuilder, asked: Set[tuple[int, int]]) -> Model:
-    """Model of a builder that is complete and checked, with axis rows for the asked joint coordinates too."""
+def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
+    """Model of elements that are complete and checked, with axis rows for the asked joint coordinates too."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -76,12 +76,11 @@ def _compiled(builder: ModelBuilder, asked: Set[tuple[int, int]]) -> Model:
         groups=groups,
         controls=controls,
         default_controls=_default_controls(builder.actuators),
-        parameters=_parameters(builder, collector),
-        source=builder,
+        parameters=_parameters(builder, gravity, collector),
     )
 
 
-def _check_joints(builder: ModelBuilder) -> None:
+def _check_joints(builder: Elements) -> None:
     """Every joint can move something, and its kind agrees."""
     fixed = [b.kinematic for b in builder.bodies]
     for kind, joints in _by_kind(builder.joints).items():
@@ -162,13 +161,13 @@ def _place_clamped(groups: list[Group]) -> None:
                 )
 
 
-def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Array]:
+def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> dict[str, Array]:
     """Arrays of fields.PARAMETER_FIELDS, with one world."""
     # The world is the last body; its mass and inertia only have to be invertible.
     # A kinematic body keeps its angular velocity, which its momentum does for a spherical inertia only.
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
-        "gravity": builder.gravity[None].copy(),
+        "gravity": gravity[None].copy(),
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
         "inertia": inertia[None],
         "applied_force": np.zeros((1, len(inertia), 3)),
@@ -182,7 +181,7 @@ def _parameters(builder: ModelBuilder, collector: RowCollector) -> dict[str, Arr
     return parameters
 
 
-def _topology(builder: ModelBuilder, collector: RowCollector) -> Topology:
+def _topology(builder: Elements, collector: RowCollector) -> Topology:
     constraints = collector.constraints
     world, count = len(builder.bodies), len(constraints)
     block = max((len(c.rigid) + len(c.axes) + (c.coupling >= 0) for c in constraints), default=1)
@@ -240,7 +239,7 @@ def _topology(builder: ModelBuilder, collector: RowCollector) -> Topology:
 
 
 def _coupling_table(
-    builder: ModelBuilder, collector: RowCollector, rows: list[tuple[int, int, int]], bodies: Array
+    builder: Elements, collector: RowCollector, rows: list[tuple[int, int, int]], bodies: Array
 ) -> CouplingTable:
     table: dict[str, list[float]] = {"row": [], "leader": [], "follower": [], "multiplier": [], "offset": []}
     slot = np.zeros((len(rows), 4), dtype=np.int64)

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from gpusim.actuators.base import Group
 from gpusim.errors import unknown_name
-from gpusim.joints.base import Coordinate
+from gpusim.model.actuator_kinds import Group
 from gpusim.model.contact_topology import ContactTopology
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import Coordinate
 from gpusim.model.rows import Axis
-from gpusim.model.specs import ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
-
 
 @dataclass
-class Model:
+class Model(Elements):
     """One world's topology and default parameters, plus how many worlds the builder asked for.
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS with one world; ``groups`` the actuators by
     kind; ``controls`` the column of every command in the control array.
     """
 
-    bodies: list[BodySpec]
-    joints: list[JointSpec]
-    couplings: list[CouplingSpec]
-    actuators: list[ActuatorSpec]
-    shapes: list[ShapeSpec]
-    pairs: list[PairSpec]
-    visuals: list[VisualSpec]
-    num_worlds: int
     topology: Topology
     contact: ContactTopology
     axes: list[Axis]
@@ -44,8 +32,6 @@ class Model:
     controls: dict[str, int]
     default_controls: Array
     parameters: dict[str, Array]
-    source: ModelBuilder
-    """What it was compiled from, so that it can be compiled again with more rows."""
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.geometry.transform import Transform
 from gpusim.model import validate
 from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
 """An index of such an element or a list of them; below zero (the world, none) it stays as it is."""

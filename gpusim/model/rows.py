@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.geometry import rotations
-from gpusim.geometry.transform import Transform
-from gpusim.joints.base import (
+from gpusim import rotations
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import (
     ANGLE,
     DISTANCE,
     TOTAL_ROTATION,
@@ -22,9 +22,9 @@ from gpusim.joints.base import (
     joint_frames,
     joint_type,
 )
-from gpusim.model.builder import ModelBuilder
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.model.topology import AngleTable, DotTable, LineTable, SpinTable
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 # What every axis row has, as in model/fields.py.
@@ -61,7 +61,7 @@ class RowCollector:
         asked: joint coordinates, (joint, coordinate) each, that get an axis row though nothing needs it.
     """
 
-    def __init__(self, builder: ModelBuilder, asked: Set[tuple[int, int]] = frozenset()) -> None:
+    def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
         self.builder, self._asked = builder, asked
         self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
         self.angles: list[dict[str, Any]] = []

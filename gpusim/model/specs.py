@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.contact.material import Material
-from gpusim.geometry import Transform
+from gpusim.model.material import Material
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 WORLD = -1

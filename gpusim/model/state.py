@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.actuators.base import Group
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.model import fields
+from gpusim.model.actuator_kinds import Group
+from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
-from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 

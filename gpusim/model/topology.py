@@ -8,15 +8,17 @@ is the world.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
+from gpusim.model.coloring import ColorSets, color_constraints
+from gpusim.model.elimination import Assembly, Elimination, eliminate
 from gpusim.typing import Array
 
 
 @dataclass
 class DotTable:
-    """Elements ``u . w - c0`` (joints/base.py); vectors from the centers of mass."""
+    """Elements ``u . w - c0`` (model/joint_kinds.py); vectors from the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -84,61 +86,6 @@ class CouplingTable:
 
 
 @dataclass
-class Elimination:
-    """Block LDL^T of the constraint graph: block operations in the order in which they may run.
-
-    Blocks: first the diagonal ones, one for each constraint, then the entries of L (edges). Within a
-    level no operation reads what another one writes; ``update`` and ``forward`` are split into rounds
-    in which every target occurs once, so that sums have a fixed order.
-    """
-
-    num_blocks: int
-    edge_blocks: dict[tuple[int, int], int]
-    block_row: Array
-    block_column: Array
-    """Constraints that a block joins."""
-    levels: list[Level] = field(default_factory=list)
-
-
-@dataclass
-class Level:
-    """Operations of one level of the elimination tree."""
-
-    pivots: Array
-    edge: Array
-    """Blocks A_ik with k in ``pivots``: L_ik = A_ik D_k^-1."""
-    edge_pivot: Array
-    edge_row: Array
-    updates: list[tuple[Array, Array, Array]]
-    """Rounds of (target block, position in ``edge`` of L_ik, position of A_jk): A_ij -= L_ik A_jk^T."""
-    forward: list[tuple[Array, Array, Array]]
-    """Rounds of (row i, position in ``edge``, pivot k): y_i -= L_ik y_k."""
-    backward: list[tuple[Array, Array, Array]]
-    """Rounds of (pivot k, position in ``edge``, row i): x_k -= L_ik^T x_i."""
-
-
-@dataclass
-class Assembly:
-    """Rounds of products that add up the blocks of J M^-1 J^T: (block, side of i, side of j); see direct.py."""
-
-    rounds: list[tuple[Array, Array, Array]]
-
-
-@dataclass
-class ColorSets:
-    """Constraints by color, and those that no color could hold (solver/coloring.py makes them)."""
-
-    colors: list[Array]
-    """Constraints of each color, rising."""
-    color_of: Array
-    """(constraints,) color of each constraint, -1 for the overflow."""
-    overflow: Array
-    """Constraints in no color, rising."""
-    overflow_load: Array
-    """(bodies,) how many sides of overflow constraints act on each dynamic body; at least 1, and 1 for others."""
-
-
-@dataclass
 class Topology:
     """Index arrays of a finalized model."""
 
@@ -174,8 +121,6 @@ class Topology:
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
-        from gpusim.solver.elimination import eliminate
-
         return eliminate(self.constraint_bodies, self.dynamic)
 
     @property
@@ -195,7 +140,5 @@ class Topology:
     def coloring_for(self, max_colors: int) -> ColorSets:
         """Colors of the constraints, at most ``max_colors`` (1 to 62); made at the first use of each value."""
         if max_colors not in self._colorings:
-            from gpusim.solver.coloring import color_constraints
-
             self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors)
         return self._colorings[max_colors]

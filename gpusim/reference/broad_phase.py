@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.model.contact_topology import ContactTopology
 from gpusim.reference.collide.pairs import all_bounds
 from gpusim.reference.collide.shapes import UNBOUNDED

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.geometry.rotations import matvec
 from gpusim.reference import actuate, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
@@ -25,6 +24,7 @@ from gpusim.reference.factor import REGULARIZATION, inverse
 from gpusim.reference.laws import solve_row
 from gpusim.reference.positions import PAPERS_SHARE, row_errors
 from gpusim.reference.work import Work
+from gpusim.rotations import matvec
 from gpusim.typing import Array
 
 # Curved laws are refitted in the first sweeps and then frozen.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.reference.compiled import compiled
+from gpusim.compiled import compiled
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 

@@ -33,13 +33,13 @@ from gpusim.contact.constants import (
     SOFTEST,
     STICKING,
 )
-from gpusim.geometry.rotations import matvec
 from gpusim.model import contact_fields as at
 from gpusim.reference import contact_laws, manifolds
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.manifolds import Manifolds
 from gpusim.reference.work import Work
+from gpusim.rotations import matvec
 from gpusim.typing import Array
 
 MATERIALS = ("friction", "rolling_friction", "spinning_friction", "restitution")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.model.config import SolverConfig
 from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
 from gpusim.model.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
 from gpusim.reference.collide.shapes import model_shapes
-from gpusim.solver.config import SolverConfig
 from gpusim.typing import Array
 
 # The kernels read what was kept from the state of the step before.

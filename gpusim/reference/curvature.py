@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference.elements import relative_rotation
 from gpusim.reference.factor import inverse
 from gpusim.reference.work import Work

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 

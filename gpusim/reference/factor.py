@@ -1,11 +1,11 @@
-"""Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that solver/elimination.py listed, level by level."""
+"""Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that model/elimination.py listed, level by level."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry.rotations import matvec
 from gpusim.model.topology import Topology
+from gpusim.rotations import matvec
 from gpusim.typing import Array
 
 # Keeps redundant constraints (a closed loop that locks a motion twice) solvable.

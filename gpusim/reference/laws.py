@@ -1,4 +1,4 @@
-"""The law of an axis row, and its closed-form solution for one row (actuators/base.py states it).
+"""The law of an axis row, and its closed-form solution for one row (model/actuator_kinds.py states it).
 
 Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER;
 plus, for clamped term number j of the row, CLAMP_UP or CLAMP_DOWN shifted by 2 j where it sits at its upper or lower
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.actuators.base import Group
 from gpusim.arrays import add_columns
+from gpusim.model.actuator_kinds import Group
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim import rotations
 from gpusim.contact.constants import FLIGHT
-from gpusim.geometry import rotations
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference.collide.pairs import meet_all
 from gpusim.reference.contact_work import ContactWork

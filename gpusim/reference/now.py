@@ -3,9 +3,11 @@
 The state keeps velocities of three half steps: v1 at t - h1/2 and two before it. The mean accelerations of the last two
 kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapolated to t - h1/4 they carry v1 to t:
 second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
-where the two accelerations do not agree, v1 stays as it is. Contacts take two steps to stop a body, of which the second
-looks like a steady push, so an acceleration that has sprung up is not kept: v3 = v2 marks it. Changes that are small
-beside the velocity itself are carried anyway: they go beyond nothing. Momenta likewise.
+where the two accelerations do not go on alike (another direction, or several times as large), v1 stays as it is.
+Contacts take two steps to stop a body, of which the second looks like a steady push, so an acceleration that has
+sprung up is not kept: v3 = v2 marks it. Changes that are small beside the velocity itself are carried anyway. Momenta
+likewise. Where an acceleration more than doubles from step to step, motion is not resolved and errors are some times
+those of a mean with the velocity half a step later, which only a trial knows.
 """
 
 from __future__ import annotations
@@ -15,18 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.actuators.base import Group
-from gpusim.geometry import rotations
-from gpusim.joints.base import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim import rotations
+from gpusim.model.actuator_kinds import Group
 from gpusim.model.coordinates import KINDS, Coordinates
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
-DIFFER = 0.5
-"""Share of the last acceleration by which the one before may differ and still be extrapolated with."""
-SPRING = 2.0
+SPRING = 4.0
 """Growth from one kick to the next beyond which an acceleration has sprung up."""
 SMALL = 0.02
 """Share of the velocity below which a change is carried anyway."""
@@ -51,10 +51,12 @@ def carried_velocities(state: dict[str, Array], papers: bool, bodies: Any) -> Ar
     before = np.where(steady, 0.5 * h1 / np.where(steady, kick_before, 1.0), 0.0) * (v2 - v3)
     further = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
     apart = change - before
-    ours, theirs, between, whole = (dot(x, x)[..., None] for x in (change, before, apart, v1))
-    agree = (dot(change, before)[..., None] > 0.0) & (between <= DIFFER * DIFFER * ours)
+    ours, theirs, whole = (dot(x, x)[..., None] for x in (change, before, v1))
+    smooth = change + further * apart
+    steady_push = (dot(change, before)[..., None] > 0.0) & (ours <= SPRING * SPRING * theirs)
+    agree = steady_push & (dot(smooth, change)[..., None] > 0.0)
     small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
-    carried = np.where(agree | (small & both), change + further * apart, np.where(small, change, 0.0))
+    carried = np.where(agree | (small & both), smooth, np.where(small, change, 0.0))
     carried = np.where(moved, np.where(steady, carried, change), 0.0)
     return (v1 + carried).reshape(*shape[:2], 6)
 

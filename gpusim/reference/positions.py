@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference import elements, prepare
 from gpusim.reference.drift import move
 from gpusim.reference.work import Work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference import elements, geometric_stiffness
 from gpusim.reference.work import Work
 from gpusim.typing import Array

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from gpusim.actuators.base import ActuatorType, Reading
-from gpusim.geometry import rotations
+from gpusim import rotations
+from gpusim.model.actuator_kinds import ActuatorType, Reading
 from gpusim.reference.now import Now
 from gpusim.typing import Array
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.actuators.base import BEFORE_LAST, LAST, NEXT, Group
+from gpusim import rotations
 from gpusim.arrays import add_columns
-from gpusim.geometry import rotations
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, Group
+from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State
-from gpusim.reference.contact_laws import PairTables
 from gpusim.reference.contact_work import contact_work
 from gpusim.reference.layout import Layout
-from gpusim.solver.config import SolverConfig
+from gpusim.reference.pair_tables import PairTables
 from gpusim.typing import Array
 
 
@@ -178,7 +178,7 @@ class Work:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """P and D of viscous damping on every axis (see actuators/base.py for the velocity at t_n)."""
+        """P and D of viscous damping on every axis (see model/actuator_kinds.py for the velocity at t_n)."""
         if self.scheme == "papers":
             return np.zeros_like(self.axis_velocity), self.kick_time * damping
         known = LAST * self.axis_velocity + BEFORE_LAST * self.axis_velocity_old

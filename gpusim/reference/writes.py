@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry import rotations
-from gpusim.joints.base import ANGLE, TRANSLATION
+from gpusim import rotations
 from gpusim.model.coordinates import KINDS
+from gpusim.model.joint_kinds import ANGLE, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.reference.now import Now

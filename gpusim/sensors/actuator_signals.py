@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.actuators.base import Group
+from gpusim.model.actuator_kinds import Group
 from gpusim.reference.quantities import readings
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array

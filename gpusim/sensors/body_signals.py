@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference.quantities import BODY
 from gpusim.reference.writes import Target
 from gpusim.sensors.signal import SignalTable

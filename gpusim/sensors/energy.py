@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.reference import positions
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
-def kinetic_energy(now: Now) -> Array:
-    """Bodies, rotors and pistons, J, (num_worlds,)."""
-    model, velocity, twist = now.model, now.velocity(), now.twist()
-    bodies = 0.5 * now.parameters["mass"] * rotations.dot(velocity[..., :3], velocity[..., :3])
-    bodies = bodies + 0.5 * rotations.dot(twist[..., 3:], velocity[..., 3:])
-    total = np.sum(np.where(model.topology.dynamic, bodies, 0.0), axis=1)
-    if len(model.axes):
-        rates = now.axis_rate(np.arange(len(model.axes)))
-        total = total + 0.5 * np.sum(now.parameters["armature"] * rates * rates, axis=1)
-        for group in now.groups:
+def kinetic_energy(w: Work) -> Array:
+    """Bodies, rotors and pistons, J, (num_worlds,), after stage sense.
+
+    An audit of energy asks for more than a signal of velocity: where accelerations double from step to step, the mean
+    of the velocities before and after the tried kick is three times as exact as what the state alone tells.
+    """
+    after = 0.0 if w.scheme == "papers" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
+    twist = w.twist_before + after * (w.twist - w.twist_before)
+    v, rate = twist[..., :3], twist[..., 3:]
+    momentum = rotations.matvec(w.rotation.swapaxes(-1, -2), rate)
+    spin = rotations.dot(momentum, rotations.matvec(w.parameters["inertia"], momentum))
+    bodies = 0.5 * (w.parameters["mass"] * rotations.dot(v, v) + spin)
+    total = np.sum(np.where(w.topology.dynamic, bodies, 0.0), axis=1)
+    if w.topology.axis_row.size:
+        rates = w.row_velocity(twist.astype(w.real)).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+        total = total + 0.5 * np.sum(w.parameters["armature"] * rates * rates, axis=1)
+        for group in w.groups.values():
             inertia = group.type.inertia(group)
             if inertia is not None:
                 rate = rates[:, group.axis]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.geometry import rotations
-from gpusim.joints.base import UNITS, joint_type
+from gpusim import rotations
+from gpusim.model.joint_kinds import UNITS, joint_type
 from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.reference.quantities import COORDINATE, FRAME
 from gpusim.reference.writes import Target

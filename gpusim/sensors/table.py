@@ -34,7 +34,10 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
     for quantity in SIM:
         table.observe(f"sim.{quantity.name}", quantity, (0,))
     now = sim.now
-    table.add("sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(now))
+    table.add(
+        "sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.sensed()),
+        forward=True,
+    )  # fmt: skip
     table.add(
         "sim.potential_energy", (), "J", "gravity (zero at the origin) and springs",
         lambda: energy.potential_energy(now),

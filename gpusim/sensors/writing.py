@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim import rotations
 from gpusim.arrays import on_host
-from gpusim.geometry import rotations
 from gpusim.model import validate
 from gpusim.reference import writes
 from gpusim.sensors.signal import Signal

@@ -1,1 +1,1 @@
-"""The step and its settings: step.py reads on one screen; coloring and elimination order the rows."""
+"""The order of a step: step.py reads on one screen, schedule.py says all; assembly."""

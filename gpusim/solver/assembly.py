@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.drift import move
 from gpusim.reference.factor import Factor, diagonal, products
 from gpusim.reference.positions import row_errors
+from gpusim.reference.work import Work
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-14, 1e6
 GREATEST_TURN = 0.5
@@ -52,38 +50,41 @@ class AssemblyReport:
         )
 
 
-def assemble(sim: Simulation, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies, weighted by their mass, until all rigid rows are zero; velocities stay."""
-    w, t = sim.backend.work, sim.model.topology
-    prepare.prepare(w, sim.config.dt)
+def assemble(w: Work, state: State, tolerance: float, iterations: int) -> AssemblyReport:
+    """Move the bodies, weighted by their mass, until all rigid rows are zero; velocities stay.
+
+    ``state`` is that of ``w``, lent to be written.
+    """
+    t = w.topology
+    prepare.prepare(w, w.config.dt)
     errors = row_errors(w)
     before = _by_label(t.constraint_labels, errors)
-    damping = np.full(sim.num_worlds, FIRST_DAMPING)
+    damping = np.full(w.num_worlds, FIRST_DAMPING)
     count = 0
     while count < iterations and np.any(_size(errors) > tolerance):
         count += 1
-        saved = {k: sim.state.arrays[k].copy() for k in ("position", "orientation", "angle")}
-        _move(sim, errors, damping)
+        saved = {k: state.arrays[k].copy() for k in ("position", "orientation", "angle")}
+        _move(w, errors, damping)
         new = row_errors(w)
         better = ~(_square(new) > _square(errors))
         for name, array in saved.items():
-            sim.state.arrays[name][~better] = array[~better]
+            state.arrays[name][~better] = array[~better]
         errors = np.where(better[:, None, None], new, errors)
         damping = np.clip(np.where(better, 0.1 * damping, 10.0 * damping), LEAST_DAMPING, MOST_DAMPING)
-    prepare.prepare(w, sim.config.dt)
-    sim.state.arrays["step_before"][:] = 0.0
-    return AssemblyReport(before, _by_label(t.constraint_labels, row_errors(w)), count, tolerance, sim.num_worlds)
+    prepare.prepare(w, w.config.dt)
+    state.arrays["step_before"][:] = 0.0
+    return AssemblyReport(before, _by_label(t.constraint_labels, row_errors(w)), count, tolerance, w.num_worlds)
 
 
-def _move(sim: Simulation, errors: Array, damping: Array) -> None:
+def _move(w: Work, errors: Array, damping: Array) -> None:
     """One damped step dx = -M^-1 J^T (A + damping diag A)^-1 C, no body turning by more than half a radian."""
-    w, t = sim.backend.work, sim.model.topology
-    prepare.prepare(w, sim.config.dt)
+    t = w.topology
+    prepare.prepare(w, w.config.dt)
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
     gamma = own * damping[:, None, None].astype(own.dtype)
     # Axis rows take no part.
-    gamma.reshape(sim.num_worlds, -1)[:, t.axis_row] = 1e20
+    gamma.reshape(w.num_worlds, -1)[:, t.axis_row] = 1e20
     change = w.apply_impulse(Factor(t, blocks, gamma, own).solve(-errors.astype(w.real))).astype(np.float64)
     turn = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
     change *= (GREATEST_TURN / np.maximum(turn, GREATEST_TURN))[:, None, None]

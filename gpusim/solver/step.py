@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpusim.backends.base import Stages
-from gpusim.solver.config import SolverConfig
+from gpusim.model.config import SolverConfig
 from gpusim.solver.nodes import If, Node, Stage, Sweeps
 from gpusim.solver.schedule import STEP, TRIAL
+from gpusim.solver.stages import Stages
 
 
 def step(stages: Stages, config: SolverConfig, dt: float) -> None:

@@ -147,6 +147,6 @@ def test_errors_that_nobody_foresaw_keep_their_traceback(cli, monkeypatch) -> No
     def crash(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("gpusim.cli.run.load_scene", crash)
+    monkeypatch.setattr("gpusim.cli.targets.load_scene", crash)
     result = cli("run", SCENE)
     assert isinstance(result.exception, ZeroDivisionError)

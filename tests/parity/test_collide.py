@@ -7,10 +7,10 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends.numpy_backend import NumpyBackend
-from gpusim.geometry.rotations import matrix_from_quaternion
 from gpusim.geometry.shapes import shape_type
 from gpusim.reference import narrow_phase
 from gpusim.reference.contact_work import ContactWork
+from gpusim.rotations import matrix_from_quaternion
 from gpusim.typing import Array
 
 from ..unit.collide.kernels import kernel_manifolds, meet_all  # noqa: F401

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig
-from gpusim.actuators.base import _KINDS, MOST_CLAMPED, register
 from gpusim.actuators.servo import Servo
 from gpusim.backends import native_backend
 from gpusim.errors import ModelError
+from gpusim.model.actuator_kinds import _KINDS, MOST_CLAMPED, register
 from gpusim.reference import direct_solve, laws, modes
 from gpusim.typing import Array
 

@@ -20,10 +20,10 @@ from gpusim.backends.compile import (
     find_compiler,
     kernel_sources,
 )
-from gpusim.backends.compile_cache import cached, compile_error, digest
 from gpusim.backends.compile_cuda import nvrtc_options
 from gpusim.backends.kernel_sources import reachable_sources
 from gpusim.backends.nvrtc import LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.compile_cache import cached, compile_error, digest
 from gpusim.errors import UnknownNameError
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
@@ -434,7 +434,7 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
 
 def test_loops_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container whose user has no home: numba finds no folder for its cache."""
-    from gpusim.reference import compiled
+    from gpusim import compiled
 
     original = compiled.numba.njit
 

@@ -11,9 +11,9 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
-from gpusim.actuators.base import _KINDS, register
 from gpusim.backends import cuda_backend
 from gpusim.backends.compile import build_native
+from gpusim.model.actuator_kinds import _KINDS, register
 from gpusim.scene import load_scene
 from tests.unit import fake_cupy
 from tests.unit.test_own_kinds import Lag, slide

@@ -13,14 +13,14 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Simulation
-from gpusim.actuators.base import actuator_kinds
-from gpusim.geometry.base import _KINDS as SHAPES
-from gpusim.geometry.base import register as register_shape
-from gpusim.geometry.base import shape_kinds
 from gpusim.geometry.box import Box
-from gpusim.joints.base import _KINDS as JOINTS
-from gpusim.joints.base import register as register_joint
 from gpusim.joints.fixed import Fixed
+from gpusim.model.actuator_kinds import actuator_kinds
+from gpusim.model.joint_kinds import _KINDS as JOINTS
+from gpusim.model.joint_kinds import register as register_joint
+from gpusim.model.shape_kinds import _KINDS as SHAPES
+from gpusim.model.shape_kinds import register as register_shape
+from gpusim.model.shape_kinds import shape_kinds
 from gpusim.model.specs import JointSpec
 
 PACKAGE = Path(gpusim.__file__).parent

@@ -201,7 +201,7 @@ def test_steps_of_changing_size_stay_second_order(solver: str) -> None:
 
 
 def test_dampers_on_steps_of_changing_size_stay_accurate() -> None:
-    """A damper's velocity at t_n is the weighted mean of equal steps (actuators/base.py); the rest is 1e-4 of x0."""
+    """A damper's velocity at t_n is the weighted mean of equal steps (actuator_kinds.py); the rest is 1e-4 of x0."""
     sim = changing_steps(pendulum_and_spring(3.0), 1.0)
     assert sim.read("joint.slide.position")[0] == pytest.approx(spring_position(3.0), abs=1e-4 * 0.1)
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.linalg import expm
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig
-from gpusim.actuators.base import _KINDS
+from gpusim.model.actuator_kinds import _KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_actuator.md").read_text(encoding="utf-8")
 CODE = re.findall(r"```(python|cpp)\n(.*?)```", PAGE, re.DOTALL)

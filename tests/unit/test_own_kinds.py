@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 from gpusim import GpusimError, Model, ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.actuators.base import (
+from gpusim.actuators.servo import Servo
+from gpusim.backends.editor_headers import COMMANDS, write_headers
+from gpusim.backends.kinds import kinds_of
+from gpusim.backends.variants import make_variant
+from gpusim.model.actuator_kinds import (
     _KINDS,
     JOINT_REFERENCES,
     ActuatorType,
@@ -22,10 +26,6 @@ from gpusim.actuators.base import (
     StateVariable,
     register,
 )
-from gpusim.actuators.servo import Servo
-from gpusim.backends.editor_headers import COMMANDS, write_headers
-from gpusim.backends.kinds import kinds_of
-from gpusim.backends.variants import make_variant
 from gpusim.model.field import Field
 from gpusim.model.references import Reference
 from gpusim.model.specs import ActuatorSpec
@@ -113,7 +113,9 @@ class Lag(Shove):
     commands: ClassVar[tuple[str, ...]] = ("wanted",)
     variables: ClassVar[tuple[StateVariable, ...]] = (StateVariable("given", "N s", "impulse of all commands"),)
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("given", "N s", "impulse of all commands", lambda group, now: group.state["given"], "*out = w.lag_given(i);"),
+        Reading(
+            "given", "N s", "impulse of all commands", lambda group, now: group.state["given"], "*out = w.lag_given(i);"
+        ),
     )
     state_fields: ClassVar[tuple[Field, ...]] = (
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Transform
-from gpusim.actuators.base import _KINDS, ActuatorType, Parameter, register
+from gpusim.model.actuator_kinds import _KINDS, ActuatorType, Parameter, register
 from gpusim.model.references import ACTUATOR, AS_IS, BODY, JOINT, SHAPE, direction_on, point_on
 
 from .helpers import PLACE, ball_body

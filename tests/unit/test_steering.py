@@ -12,12 +12,12 @@ import pytest
 
 import gpusim.viewer
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.actuators.base import _KINDS, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
-from gpusim.actuators.steering import Steering
-from gpusim.geometry.base import shape_kinds
-from gpusim.joints.base import _KINDS as JOINTS
+from gpusim.model.actuator_kinds import _KINDS, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
+from gpusim.model.joint_kinds import _KINDS as JOINTS
 from gpusim.model.model import Model
+from gpusim.model.shape_kinds import shape_kinds
 from gpusim.model.specs import ActuatorSpec
+from gpusim.model.steering import Steering
 from gpusim.reference.work import Work
 from gpusim.scene import Plot
 from gpusim.typing import Array

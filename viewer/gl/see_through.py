@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.geometry.base import shape_type
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.meshes import coarse_points

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.actuators.base import actuator_type
-from gpusim.actuators.steering import Steering
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.model import Model
+from gpusim.model.steering import Steering
 from gpusim.viewer.operator.recording import Value
 
 if TYPE_CHECKING:

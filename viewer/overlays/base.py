@@ -19,8 +19,8 @@ from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
-    from gpusim.contact.report import Contacts
     from gpusim.model.model import Model
+    from gpusim.reference.contact_report import Contacts
     from gpusim.simulation import Simulation
     from gpusim.viewer.overlays.canvas import Canvas
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.joints.base import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import JointSpec
 from gpusim.typing import Array

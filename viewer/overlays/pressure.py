@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.actuators.base import actuator_type
+from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register

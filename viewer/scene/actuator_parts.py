@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.actuators.base import actuator_type
-from gpusim.joints.base import joint_frames, triad
 from gpusim.model import validate
+from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.joint_kinds import joint_frames, triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry.base import shape_type
 from gpusim.model.model import Model
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts

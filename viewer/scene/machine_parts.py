@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.geometry.base import shape_type
-from gpusim.joints.base import joint_frames, joint_type, triad
+from gpusim.model.joint_kinds import joint_frames, joint_type, triad
 from gpusim.model.model import Model
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish

@@ -9,12 +9,12 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from gpusim.geometry.base import CREASE, Params, ShapeType, shape_type
 from gpusim.geometry.box import Box
 from gpusim.geometry.cylinder import Cylinder
 from gpusim.geometry.pieces import Piece
 from gpusim.geometry.sphere import Sphere
 from gpusim.geometry.tessellation import revolve, rings_mesh
+from gpusim.model.shape_kinds import CREASE, Params, ShapeType, shape_type
 from gpusim.model.specs import ShapeSpec, VisualSpec
 from gpusim.typing import Array
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from gpusim.errors import unknown_name
-from gpusim.joints.base import ANGLE, joint_type, triad
+from gpusim.model.joint_kinds import ANGLE, joint_type, triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.typing import Array

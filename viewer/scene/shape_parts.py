@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from gpusim.geometry.base import shape_type
 from gpusim.model.model import Model
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpusim.joints.base import ANGLE, TRANSLATION, joint_type, triad
+from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type, triad
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array

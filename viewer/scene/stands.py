@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.joints.base import joint_frames
+from gpusim.model.joint_kinds import joint_frames
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.actuators.base import actuator_type
-from gpusim.joints.base import DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry.base import Faces
+from gpusim.model.shape_kinds import Faces
 from gpusim.reference.collide.manifolds import (
     NEAREST,
     SLACK,

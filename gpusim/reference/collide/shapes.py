@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.geometry.base import Faces
 from gpusim.geometry.shapes import shape_type
 from gpusim.model.contact_topology import ContactTopology
+from gpusim.model.shape_kinds import Faces
 from gpusim.typing import Array
 
 UNBOUNDED = 1e30

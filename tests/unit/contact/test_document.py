@@ -1,4 +1,4 @@
-"""docs/contacts.md: its examples run, and its table of laws is that of gpusim/contact/law.py."""
+"""docs/contacts.md: its examples run, and its table of laws is that of gpusim/model/contact_law.py."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gpusim import ContactLaw, ModelError, SolverConfig
-from gpusim.contact.law import SOCKETS
 from gpusim.geometry.shapes import shape_kinds
+from gpusim.model.contact_law import SOCKETS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "contacts.md").read_text(encoding="utf-8")
 NEEDED: dict[str, dict[str, Any]] = {

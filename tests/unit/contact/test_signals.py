@@ -19,6 +19,7 @@ from gpusim import (
 )
 from gpusim.contact.constants import FLIGHT, SLIDING, STICKING
 
+from ..collide.kernels import kernel_manifolds  # noqa: F401
 from .resting import DT, G, add_ball, add_box, ground, handed_over, settled, simulate
 
 BACKENDS = ("native", "numpy")
@@ -185,6 +186,7 @@ def test_reading_contacts_changes_no_state(backend) -> None:
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
+@pytest.mark.usefixtures("kernel_manifolds")
 def test_backends_tell_the_same_contacts() -> None:
     b = ground()
     add_ball(b, z=0.29, linear_velocity=(0.3, 0, -1))

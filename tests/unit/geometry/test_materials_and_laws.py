@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, ModelError
-from gpusim.contact.law import FLOATS, NUMBERS, SOCKETS
-from gpusim.contact.material import combine, contact_modulus, pair_material
+from gpusim.model.contact_law import FLOATS, NUMBERS, SOCKETS
+from gpusim.model.contact_topology import pair_material
+from gpusim.model.material import combine, contact_modulus
 from gpusim.model.specs import PairSpec
 
 HERTZ = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.3)

@@ -11,9 +11,9 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder
-from gpusim.geometry.base import Faces, Mesh
 from gpusim.geometry.polytope import solid
 from gpusim.geometry.shapes import shape_kinds, shape_type
+from gpusim.model.shape_kinds import Faces, Mesh
 from gpusim.model.specs import ShapeSpec
 
 Inside = Callable[[np.ndarray], np.ndarray]

@@ -236,8 +236,8 @@ def test_what_is_told_about_a_body() -> None:
 
 def test_quaternions_of_matrices() -> None:
     for vector in np.random.default_rng(2).normal(size=(20, 3)):
-        q = gpusim.geometry.rotations.quaternion_from_rotation_vector(vector)
-        found = quaternion_of(gpusim.geometry.rotations.matrix_from_quaternion(q))
+        q = gpusim.rotations.quaternion_from_rotation_vector(vector)
+        found = quaternion_of(gpusim.rotations.matrix_from_quaternion(q))
         assert np.abs(found @ q) == pytest.approx(1.0)
 
 

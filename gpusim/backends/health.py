@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from gpusim.actuators.base import Group
+from gpusim.backends.base import Backend
 from gpusim.errors import SimulationError
+from gpusim.model.actuator_kinds import Group
+from gpusim.model.config import SolverConfig
 from gpusim.model.contact_topology import capacity_message
+from gpusim.model.model import Model
+from gpusim.model.state import State
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.backends.kernel_backend import KernelBackend
-    from gpusim.simulation import Simulation
 
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
@@ -28,11 +28,11 @@ def _checked(group: Group) -> list[str]:
 class Quarantine:
     """Watches the state after every step."""
 
-    def __init__(self, sim: Simulation) -> None:
-        self._sim = sim
-        self.stopped: Array = np.zeros(sim.num_worlds, dtype=bool)
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.stopped: Array = np.zeros(backend.state.num_worlds, dtype=bool)
         self._reasons: dict[int, str] = {}
-        self._good = sim.state.copy()
+        self._good = backend.state.copy()
 
     def check(self) -> None:
         """Put failed worlds back to their last good state, and keep stopped ones there."""
@@ -47,7 +47,7 @@ class Quarantine:
             )
         self.stopped |= failed
         if self.stopped.any():
-            self._sim.state.restore(self._good, np.flatnonzero(self.stopped))
+            self._backend.state.restore(self._good, np.flatnonzero(self.stopped))
         self._remember()
 
     def release(self, worlds: Array | None) -> None:
@@ -69,7 +69,7 @@ class Quarantine:
         self.stopped, self._reasons = former.stopped, former._reasons
 
     def _remember(self) -> None:
-        state = self._sim.state
+        state = self._backend.state
         for name, array in state.arrays.items():
             np.copyto(self._good.arrays[name], array)
         for good, group in zip(self._good.groups, state.groups, strict=True):
@@ -77,37 +77,37 @@ class Quarantine:
 
     def _surely_fine(self) -> bool:
         """Quick test of all worlds at once: sums are finite and small only if every number is finite."""
-        state = self._sim.state.arrays
+        state = self._backend.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             total += float(np.abs(state[name]).sum())
-        for group in self._sim.state.groups:
+        for group in self._backend.state.groups:
             for name in _checked(group):
                 total += 0.0 * float(group.state[name].sum())
         return total < GREATEST_SPEED
 
     def _fine(self) -> Array:
-        state = self._sim.state.arrays
-        fine = np.ones(self._sim.num_worlds, dtype=bool)
+        state = self._backend.state.arrays
+        fine = np.ones(self._backend.state.num_worlds, dtype=bool)
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             array = state[name]
             # The comparison is False for NaN.
             fine &= np.all(np.abs(array) < GREATEST_SPEED, axis=(1, 2))
-        for group in self._sim.state.groups:
+        for group in self._backend.state.groups:
             for name in _checked(group):
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
         return fine
 
     def _culprit(self, world: int) -> str:
         """The first body or actuator whose numbers are bad."""
-        sim, state = self._sim, self._sim.state.arrays
+        work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
-        started = sim.backend.work.twist_before[world]
+        started = work.twist_before[world]
         too_fast = np.flatnonzero(~np.all(np.abs(started) < GREATEST_SPEED, axis=1))
         if too_fast.size:
             speed = float(np.abs(started[too_fast[0]]).max())
-            return f"{sim.model.bodies[too_fast[0]].element} has velocity = {speed:.3g} after t = {time:.6g} s"
-        for group in sim.state.groups:
+            return f"{work.model.bodies[too_fast[0]].element} has velocity = {speed:.3g} after t = {time:.6g} s"
+        for group in self._backend.state.groups:
             for name in _checked(group):
                 array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
@@ -116,7 +116,7 @@ class Quarantine:
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
             bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < GREATEST_SPEED, axis=1))
             if bad.size:
-                body = sim.model.bodies[bad[0]].element if bad[0] < len(sim.model.bodies) else "the world"
+                body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
         return f"unknown cause after t = {time:.6g} s"
 
@@ -124,15 +124,17 @@ class Quarantine:
 class CapacityWatch:
     """Tells of worlds where more pairs of shapes are close than there are places (``SolverConfig.max_pairs``)."""
 
-    def __init__(self, sim: Simulation) -> None:
-        self._sim, self._warned = sim, False
-        self.places = sim.model.contact.capacity(sim.config, sim.model.topology.dynamic)
-        self._seen: Array = np.zeros(sim.num_worlds, dtype=np.int64)
+    def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
+        self.backend = backend
+        """Whose state it watches; set anew where a simulation goes on with another one."""
+        self._strict, self._warned = config.strict, False
+        self.places = model.contact.capacity(config, model.topology.dynamic)
+        self._seen: Array = np.zeros(backend.state.num_worlds, dtype=np.int64)
 
     @property
     def full(self) -> Array:
         """True for worlds that lost pairs since the start or reset, (num_worlds,)."""
-        return np.asarray(self._sim.read_state()["pairs_lost"] > 0)
+        return np.asarray(self.backend.read_state().arrays["pairs_lost"] > 0)
 
     def check(self) -> None:
         """After a run: warn, once in a simulation, or raise where the settings are strict.
@@ -140,15 +142,14 @@ class CapacityWatch:
         Raises:
             SimulationError: a world lost pairs in the last run and ``SolverConfig(strict=True)``.
         """
-        strict = self._sim.config.strict
-        if not self.places or (self._warned and not strict) or not self._sim.backend.newly_crowded():
+        if not self.places or (self._warned and not self._strict) or not self.backend.newly_crowded():
             return
-        lost = self._sim.read_state()["pairs_lost"].astype(np.int64)
+        lost = self.backend.read_state().arrays["pairs_lost"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
         if not new.size:  # a trial alone ran out
             return
-        if strict:
+        if self._strict:
             raise SimulationError(self._message(new))
         self._warned = True
         warnings.warn(self._message(new), stacklevel=3)
@@ -159,12 +160,12 @@ class CapacityWatch:
 
     def report(self) -> list[str]:
         """One line for every world that lost pairs."""
-        most = self._sim.read_state()["pairs_most"]
+        most = self.backend.read_state().arrays["pairs_most"]
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
         """Of the world that needs most places, so that the number to give serves all."""
-        most = self._sim.read_state()["pairs_most"]
+        most = self.backend.read_state().arrays["pairs_most"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
         return capacity_message(int(most[worst]), self.places, worst) + others
@@ -185,11 +186,32 @@ _FIELDS = {
 }
 
 
+class KernelHealth(Protocol):
+    """What a backend tells of its kernels' checks (kernel_backend.py)."""
+
+    model: Model
+
+    def read_state(self) -> State:
+        """The state, to be read only."""
+
+    def read_health(self) -> Array:
+        """Health word of every world, (num_worlds,)."""
+
+    def read_health_value(self) -> Array:
+        """The number that failed in each world, (num_worlds,)."""
+
+    def release(self, worlds: Array) -> None:
+        """Let worlds run again."""
+
+    def keep_stopped(self, words: Array, values: Array) -> None:
+        """Keep the worlds that failed on another backend where they are."""
+
+
 class KernelQuarantine:
     """The same for backends whose kernels check each world and keep a failed one at its last good state."""
 
-    def __init__(self, sim: Simulation, backend: KernelBackend) -> None:
-        self._sim, self._backend = sim, backend
+    def __init__(self, backend: KernelHealth) -> None:
+        self._backend = backend
         self._told: set[int] = set()
 
     @property
@@ -232,11 +254,11 @@ class KernelQuarantine:
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()
-        times = self._sim.read_state()["time"]
+        times = self._backend.read_state().arrays["time"]
         return {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in worlds}
 
     def _reason(self, word: int, value: float, time: float) -> str:
-        model, after = self._sim.model, f"after t = {time:.6g} s"
+        model, after = self._backend.model, f"after t = {time:.6g} s"
         what, index = divmod(word - 1, INDICES)
         if what == ACTUATOR:
             number, variable = divmod(index, MOST_VARIABLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.reference.compiled import compiled
+from gpusim.compiled import compiled
 from gpusim.typing import Array
 
 

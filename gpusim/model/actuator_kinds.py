@@ -14,22 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gpusim.actuators.steering import Steering
+from gpusim.model.elements import Elements
 from gpusim.model.field import Field
 from gpusim.model.references import AS_IS, BODY, JOINT, Reference, point_on
 from gpusim.model.registry import Registry
 from gpusim.model.specs import ActuatorSpec, BodySpec
+from gpusim.model.steering import Steering
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
-    from gpusim.model.model import Model
-    from gpusim.reference.now import Now
-    from gpusim.reference.work import Work
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
 # Second order, and stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of
@@ -87,6 +82,83 @@ class Reading:
     read: Callable[[Group, Now], Array]
     device: str = ""
     range: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+
+
+class Work(Protocol):
+    """What kinds see of the running substep (reference/work.py); arrays (num_worlds, ...)."""
+
+    num_worlds: int
+    scheme: str
+    state: Any
+    h: float
+    """Step of the drift, s."""
+    h_prev: Array
+    kick_time: Array
+    """Time that the kick covers, s; (num_worlds, 1)."""
+    control: Array
+    active: Array
+    rotation_real: Array
+    axis_position: Array
+    axis_velocity: Array
+    """Before the kick, u-; ``axis_velocity_old`` one half step earlier, ``axis_velocity_next`` after the solve, u+."""
+    axis_velocity_old: Array
+    axis_velocity_next: Array
+    force: Array
+    torque: Array
+    shares: dict[str, Array]
+    scratch: dict[str, Array]
+    """Whatever a kind keeps within the substep."""
+    circuit: Any
+
+    def broadcast(self, array: Array) -> Array:
+        """(1 or num_worlds, n) as (num_worlds, n)."""
+
+    def command_now(self, group: Group, name: str) -> Array:
+        """Command over the coming step, (num_worlds, n)."""
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Command over the last step."""
+
+    def command(self, group: Group, name: str) -> Array:
+        """Mean command over the kick."""
+
+    def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
+        """Share ``P - D u`` of a group; replaces what the group gave before in this substep."""
+
+    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
+        """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit."""
+
+    def add_friction(self, group: Group, force: Array) -> None:
+        """Dry friction of a group, N."""
+
+    def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
+        """Stops on the axis position."""
+
+
+class Now(Protocol):
+    """What readings see of the state at t (reference/now.py); arrays (num_worlds, ...)."""
+
+    papers: bool
+
+    @property
+    def control(self) -> Array:
+        """Commands, (num_worlds, controls)."""
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The state's arrays by name."""
+
+    def broadcast(self, array: Array) -> Array:
+        """(1 or num_worlds, n) as (num_worlds, n)."""
+
+    def axis_value(self, axes: Array) -> Array:
+        """Coordinates of axis rows, m or rad."""
+
+    def axis_rate(self, axes: Array) -> Array:
+        """Rates of axis rows, m/s or rad/s."""
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Command over the last step, (num_worlds, n)."""
 
 
 class AxisMaker(Protocol):
@@ -164,7 +236,7 @@ class ActuatorType:
         """Value of a command before the user gives one."""
         return 0.0
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
         """How people move a command, and where it is safe; unless the kind says more, -1 to 1, and 0 is safe.
 
         Args:
@@ -183,7 +255,7 @@ class ActuatorType:
         """Axis row of one actuator; -1 if it acts on a body directly."""
         return -1
 
-    def check_model(self, specs: Sequence[ActuatorSpec], builder: ModelBuilder) -> None:
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Check all actuators of the kind when the model is finalized; raises ModelError."""
 
     def check(self, group: Group) -> None:

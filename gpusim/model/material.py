@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpusim.contact.law import ContactLaw
 from gpusim.model import validate
-
-if TYPE_CHECKING:
-    from gpusim.model.specs import PairSpec, ShapeSpec
+from gpusim.model.contact_law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 
@@ -109,14 +106,3 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
         poisson_ratio=poisson,
         law=b.law if a.law is None else a.law,
     )
-
-
-def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Material of the contacts between two shapes: the pair's own one if it has one, else the two combined.
-
-    Raises:
-        ModelError: the shapes' materials have different laws and the pair has no material; names both shapes.
-    """
-    if pair is not None and pair.material is not None:
-        return pair.material
-    return combine(a.material, b.material, f"{a.element} and {b.element}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import rotations
 from gpusim.errors import ModelError
-from gpusim.geometry import rotations
 from gpusim.typing import Array, Vector
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.topology import ColorSets, Topology
-from gpusim.solver.config import MOST_COLORS, SolverConfig
 from gpusim.typing import Array
+
+
+@dataclass
+class ColorSets:
+    """Constraints by color, and those that no color could hold."""
+
+    colors: list[Array]
+    """Constraints of each color, rising."""
+    color_of: Array
+    """(constraints,) color of each constraint, -1 for the overflow."""
+    overflow: Array
+    """Constraints in no color, rising."""
+    overflow_load: Array
+    """(bodies,) how many sides of overflow constraints act on each dynamic body; at least 1, and 1 for others."""
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32) -> ColorSets:
@@ -23,7 +35,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32) -> Co
         Constraints by color in rising order; those that fit none of the colors (a body with more joints than
         that) as overflow.
     """
-    from gpusim.solver.coloring_loop import assign_colors  # numba compiles on import
+    from gpusim.model.coloring_loop import assign_colors  # numba compiles on import
 
     load = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     degree = np.where(dynamic, load, 0)[bodies].sum(axis=1)
@@ -43,19 +55,3 @@ def _overflow_load(bodies: Array, dynamic: Array) -> Array:
     """How many sides of the overflow act on each dynamic body, at least 1: the parts into which its mass splits."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)
-
-
-def warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn when the colored solver cannot hold all constraints in its colors: they converge more slowly."""
-    if config.joint_solver != "colored":
-        return
-    overflow = topology.coloring_for(config.max_colors).overflow
-    if not overflow.size:
-        return
-    raised = f"raise max_colors (up to {MOST_COLORS}) or " if config.max_colors < MOST_COLORS else ""
-    warnings.warn(
-        f"{overflow.size} of {topology.num_constraints} constraints (the first is "
-        f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
-        f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
-        stacklevel=4,  # the line that makes the Simulation
-    )

@@ -12,17 +12,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gpusim.model import validate
+from gpusim.model.elements import Elements
 from gpusim.model.registry import Registry
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
 
 TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION = (
     "translation",
@@ -175,7 +173,7 @@ class JointType(ABC):
         """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""
         return WORLD in (joint.parent, joint.child)
 
-    def check_model(self, joints: Sequence[JointSpec], builder: ModelBuilder) -> None:  # noqa: B027 (optional)
+    def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
         """Check all joints of the kind when the model is finalized; raises ModelError."""
 
 

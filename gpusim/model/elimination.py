@@ -2,10 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from gpusim.model.topology import Assembly, Elimination, Level
 from gpusim.typing import Array
+
+
+@dataclass
+class Elimination:
+    """Block LDL^T of the constraint graph: block operations in the order in which they may run.
+
+    Blocks: first the diagonal ones, one for each constraint, then the entries of L (edges). Within a
+    level no operation reads what another one writes; ``update`` and ``forward`` are split into rounds
+    in which every target occurs once, so that sums have a fixed order.
+    """
+
+    num_blocks: int
+    edge_blocks: dict[tuple[int, int], int]
+    block_row: Array
+    block_column: Array
+    """Constraints that a block joins."""
+    levels: list[Level] = field(default_factory=list)
+
+
+@dataclass
+class Level:
+    """Operations of one level of the elimination tree."""
+
+    pivots: Array
+    edge: Array
+    """Blocks A_ik with k in ``pivots``: L_ik = A_ik D_k^-1."""
+    edge_pivot: Array
+    edge_row: Array
+    updates: list[tuple[Array, Array, Array]]
+    """Rounds of (target block, position in ``edge`` of L_ik, position of A_jk): A_ij -= L_ik A_jk^T."""
+    forward: list[tuple[Array, Array, Array]]
+    """Rounds of (row i, position in ``edge``, pivot k): y_i -= L_ik y_k."""
+    backward: list[tuple[Array, Array, Array]]
+    """Rounds of (pivot k, position in ``edge``, row i): x_k -= L_ik^T x_i."""
+
+
+@dataclass
+class Assembly:
+    """Rounds of products that add up the blocks of J M^-1 J^T: (block, side of i, side of j); see direct.py."""
+
+    rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:

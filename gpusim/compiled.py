@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from gpusim.backends.compile_cache import CompileError, cache_folder
+from gpusim.compile_cache import CompileError, cache_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 

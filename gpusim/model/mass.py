@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.geometry.base import shape_type
 from gpusim.model import validate
+from gpusim.model.elements import Elements
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import BodySpec, ShapeSpec
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
 
 
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
@@ -44,7 +41,7 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     return total, com, 0.5 * (inertia + inertia.T)
 
 
-def complete_bodies(builder: ModelBuilder) -> list[BodySpec]:
+def complete_bodies(builder: Elements) -> list[BodySpec]:
     """The builder's bodies, with mass, inertia and center of mass of their shapes where none were given.
 
     A given mass scales the shapes' inertia, whatever their densities add up to. A given center of mass moves nothing

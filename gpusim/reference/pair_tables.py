@@ -1,0 +1,50 @@
+"""What pairs of shapes have of their own: laws, moduli and radii of curvature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.contact_topology import ContactTopology
+from gpusim.typing import Array
+
+# Columns of a pair's own material.
+MODULUS_COLUMN, LAW_COLUMN = 4, 5
+
+
+class PairTables:
+    """What pairs of shapes have of their own."""
+
+    def __init__(self, t: ContactTopology) -> None:
+        self.t = t
+        rows = zip(t.takes, t.take_material, strict=True)
+        taken = [(a * t.num_shapes + b, m) for a, row in enumerate(rows) for b, m in zip(*row, strict=True)]
+        own = sorted(x for x in taken if x[1] >= 0)
+        self._key = np.array([key for key, _ in own], dtype=np.int64)
+        self._row = np.array([row for _, row in own], dtype=np.int64)
+
+    def own_material(self, a: Array, b: Array) -> Array:
+        """Row of the pair's own material, (n,); -1: the shapes' own."""
+        if not self._key.size:
+            return np.full(a.shape, -1)
+        key = a * self.t.num_shapes + b
+        at = np.minimum(np.searchsorted(self._key, key), self._key.size - 1)
+        return np.where(self._key[at] == key, self._row[at], -1)
+
+    def law(self, a: Array, b: Array) -> Array:
+        """Numbers of the law of each pair, (n, 8)."""
+        row, number = self.own_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
+        if self._key.size:
+            number = np.where(row >= 0, self.t.materials[row, LAW_COLUMN].astype(np.int64), number)
+        law: Array = self.t.laws[number]
+        return law
+
+    def modulus(self, a: Array, b: Array) -> Array:
+        """E* of each pair, Pa, (n,)."""
+        row, e = self.own_material(a, b), self.t.modulus
+        both = 1.0 / (1.0 / e[a] + 1.0 / e[b])
+        return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
+
+    def radius(self, a: Array, b: Array) -> Array:
+        """Radius of relative curvature of each pair, m, (n,); 0 between flat surfaces."""
+        curvature = self.t.curvature[a] + self.t.curvature[b]
+        return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)
