@@ -1,0 +1,90 @@
+"""The pages on the code against the code: stages, files, arrays, words, and the lines that examples stand beside."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpusim.model.fields import STATE_FIELDS
+from gpusim.solver import schedule
+from gpusim.solver.nodes import Stage, phases
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+PAGE = PAGES["docs/architecture.md"]
+STAGES = {stage.name: stage for stage in schedule.stages()}
+STATE = {field.name for field in STATE_FIELDS} | {"actuator_state"}
+FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/")
+"""From where the page names files."""
+MADE = {"order.cuh", "entries.cuh", "compile_commands.json"}
+"""Files that are generated."""
+
+
+def table(head: str) -> dict[str, list[str]]:
+    """Cells of the table that begins with this head, by the stage in the first one."""
+    body = PAGE.split(head, 1)[1].split("\n\n", 1)[0]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()[2:]]
+    return {cells[0].strip("`"): cells[1:] for cells in rows if cells[0]}
+
+
+def touched(stage: Stage) -> tuple[set[str], set[str]]:
+    """Arrays that a stage only reads, and those that it writes."""
+    found = [phase for phase, _ in phases(stage)]
+    reads, writes = ({name for p in found for name in getattr(p, kind).split()} for kind in ("reads", "writes"))
+    return reads - writes, writes
+
+
+def hunks() -> list[tuple[str, str, str]]:
+    """File, the lines that stand there and those that take their place, of all changes of the examples."""
+    found = []
+    for block in re.findall(r"```diff\n(.*?)```", PAGE, re.DOTALL):
+        for name, text in re.findall(r"^--- (\S+)\n(.*?)(?=^---|\Z)", block, re.DOTALL | re.MULTILINE):
+            old, new = ("".join(x[1:] for x in text.splitlines(True) if x[0] in kept) for kept in (" -", " +"))
+            found.append((name, old, new))
+    return found
+
+
+def test_every_stage_has_its_rows() -> None:
+    for head in ("| stage | what it does |", "| stage | state that it reads |"):
+        assert list(table(head)) == list(STAGES)
+    assert table("| stage | equation |").keys() <= STAGES.keys()
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_arrays_of_a_stage_are_those_of_its_phases(name: str) -> None:
+    """All of the state; of the work, arrays that it writes."""
+    read, written, work = (set(cell.split()) for cell in table("| stage | state that it reads |")[name])
+    reads, writes = touched(STAGES[name])
+    assert (read, written) == (reads & STATE, writes & STATE)
+    assert work <= writes - STATE
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_are_there(page: str) -> None:
+    """Every file and folder that a page names, but those that its examples add."""
+    text = PAGES[page]
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    names = re.findall(r"`([\w./]+(?:\.(?:py|pyi|cuh|cu|md|sh|toml|json)|/))`", prose)
+    names += re.findall(r"\]\(([\w./]+)\)", text)
+    new = set(re.findall(r"^`([\w./]+)`:$", text, re.MULTILINE))
+    places = (*FOLDERS, f"{Path(page).parent}/")
+    assert names
+    assert [n for n in names if n not in new | MADE and not any((ROOT / p / n).exists() for p in places)] == []
+
+
+@pytest.mark.parametrize(("name", "old"), [hunk[:2] for hunk in hunks()])
+def test_examples_stand_beside_lines_that_are_there(name: str, old: str) -> None:
+    assert old and (ROOT / name).read_text(encoding="utf-8").count(old) == 1
+
+
+def test_words_of_the_glossary_are_in_the_code() -> None:
+    folders = (ROOT / "gpusim", ROOT / "cuda_kernels")
+    files = [f for folder in folders for f in folder.rglob("*") if f.suffix in (".py", ".cuh", ".cu")]
+    known = {word for f in files for word in re.findall(r"\w+", f.read_text(encoding="utf-8"))}
+    rows = re.findall(r"^\| (`[^|]*)\|", PAGES["docs/glossary.md"], re.MULTILINE)
+    words = [word for row in rows for word in re.findall(r"`(\w+)`", row)]
+    assert len(words) > 50
+    assert [word for word in words if word not in known] == []
