@@ -165,7 +165,7 @@ class Simulation:
         self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def _make_now(self) -> Now:
-        backend, papers = self.backend, self.config.scheme == "papers"
+        backend, papers = self.backend, self.config.scheme == "semi_implicit"
         table = coordinates(self.model)
         return Now(self.model, table, papers, backend.read_state, self.parameters, backend.read_control)
 

@@ -5,7 +5,7 @@ With the elongation G at t_n and row velocities u- (before) and u+ (after the ki
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 which is the average-acceleration rule for the spring (no energy lost, no bound on k), and u_n as in
-model/actuator_kinds.py. Step size may change between steps. ``scheme="papers"`` takes both implicitly:
+model/actuator_kinds.py. Step size may change between steps. ``scheme="semi_implicit"`` takes both implicitly:
 f = -k (G + h u+) - c u+.
 """
 
@@ -49,7 +49,7 @@ def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elonga
         P and D, (num_worlds, n).
     """
     kick = work.kick_time
-    if work.scheme == "papers":
+    if work.scheme == "semi_implicit":
         return -kick * stiffness * elongation, kick * (damping + kick * stiffness)
     before, before_last = work.axis_velocity[:, axis], work.axis_velocity_old[:, axis]
     spring = stiffness * (elongation - 0.25 * work.h_prev * before)

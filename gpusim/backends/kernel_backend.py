@@ -285,8 +285,8 @@ class KernelBackend(ABC):
 
     def _setting(self, name: str) -> int:
         special = {
-            "papers": self.config.scheme == "papers",
-            "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "papers",
+            "papers": self.config.scheme == "semi_implicit",
+            "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "semi_implicit",
             "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),
         }
         return int(special[name] if name in special else getattr(self.config, name))

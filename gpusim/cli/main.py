@@ -48,6 +48,7 @@ class Scheme(str, Enum):
     """The time-stepping scheme."""
 
     second_order = "second_order"
+    semi_implicit = "semi_implicit"
     papers = "papers"
 
 

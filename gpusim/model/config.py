@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from gpusim.model import validate
 
-SCHEMES = ("second_order", "papers")
+SCHEMES = ("second_order", "semi_implicit")
+ALIASES = {"papers": "semi_implicit"}
+"""Words for schemes that are taken too."""
 JOINT_SOLVERS = ("direct", "colored")
 # A bit mask of 64 holds the colors that a body has used.
 MOST_COLORS = 62
@@ -26,7 +28,8 @@ class SolverConfig:
         max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
             Jacobi with mass splitting, first in each sweep.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
-        scheme: "second_order" (design, default) or "papers" (semi-implicit Euler and split impulses).
+        scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
+            papers; "papers" is taken too).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.
         max_pairs: places in each world for pairs of shapes that are close to each other; None: a guess from the number
             of shapes. When they run out the rest does not collide, with a warning that tells the number to give.
@@ -55,6 +58,7 @@ class SolverConfig:
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
+        object.__setattr__(self, "scheme", ALIASES.get(self.scheme, self.scheme))
         validate.positive(element, "dt", self.dt)
         for name in ("substeps", "iterations"):
             value = getattr(self, name)

@@ -79,7 +79,7 @@ def impact_speed(w: Work, world: Array, restitution: Array, gap: Array, before: 
     """Speed with which points leave after this substep's impact, 0 for none; row speeds before and after the kick."""
     real, h = w.real.type, w.real.type(w.h)
     pull = np.zeros_like(kicked)
-    if w.scheme != "papers":
+    if w.scheme != "semi_implicit":
         pull = (kicked - before) / w.kick_time[world, 0]
     now = before + real(0.5) * pull * w.h_prev[world, 0]
     square = now * now - real(2) * pull * gap

@@ -286,7 +286,7 @@ def _softness(w: Work, m: Manifolds) -> Array:
 def _continues(w: Work, m: Manifolds, k: int) -> Array:
     """Points whose arms have a past to continue."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
-    return np.zeros_like(goes_on) if w.scheme == "papers" else goes_on
+    return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
 
 def _arm_before(w: Work, m: Manifolds, k: int) -> Array:

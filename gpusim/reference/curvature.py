@@ -26,7 +26,7 @@ FULL_BIAS_BELOW = 0.5
 
 def curvature(w: Work) -> None:
     """Fill ``w.bias`` (rows) and ``w.element_bias`` from the velocities in ``w.twist``."""
-    if w.scheme == "papers":
+    if w.scheme == "semi_implicit":
         return
     layout = w.layout
     turning = bool(w.twist[..., 3:].any())

@@ -16,7 +16,7 @@ def drift(w: Work) -> None:
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
-    rate = w.twist[..., 3:] if w.scheme == "papers" else _turning_rate(w)
+    rate = w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["time"] += w.h

@@ -21,7 +21,7 @@ def prepare(w: Work, h: float) -> None:
     w.coupling_value = coupling_values(w)
     _twist_before(w)
     w.mobility = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
-    if w.config.geometric_stiffness and w.scheme != "papers":
+    if w.config.geometric_stiffness and w.scheme != "semi_implicit":
         w.mobility = geometric_stiffness.stiffened(w, w.mobility)
     w.mass_jacobian = _mass_jacobian(w, w.mobility)
     _axis_velocities(w)
@@ -35,7 +35,7 @@ def set_times(w: Work, h: float) -> None:
     """
     w.h = h
     w.h_prev = w.state.arrays["step_before"][:, None].astype(w.real)
-    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "papers" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
+    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "semi_implicit" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 
 
 def rotate(w: Work) -> None:

@@ -138,7 +138,7 @@ class Work:
     def command(self, group: Group, name: str) -> Array:
         """Mean command over the kick."""
         now = self.command_now(group, name)
-        if self.scheme == "papers":
+        if self.scheme == "semi_implicit":
             return now
         total = self.h_prev + self.h
         mean: Array = (self.h_prev * self.command_before(group, name) + self.h * now) / total
@@ -179,7 +179,7 @@ class Work:
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
         """P and D of viscous damping on every axis (see model/actuator_kinds.py for the velocity at t_n)."""
-        if self.scheme == "papers":
+        if self.scheme == "semi_implicit":
             return np.zeros_like(self.axis_velocity), self.kick_time * damping
         known = LAST * self.axis_velocity + BEFORE_LAST * self.axis_velocity_old
         return -self.kick_time * damping * known, self.kick_time * NEXT * damping

@@ -17,7 +17,7 @@ def kinetic_energy(w: Work) -> Array:
     An audit of energy asks for more than a signal of velocity: where accelerations double from step to step, the mean
     of the velocities before and after the tried kick is three times as exact as what the state alone tells.
     """
-    after = 0.0 if w.scheme == "papers" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
+    after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)
     v, rate = twist[..., :3], twist[..., 3:]
     momentum = rotations.matvec(w.rotation.swapaxes(-1, -2), rate)

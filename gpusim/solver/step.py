@@ -21,7 +21,7 @@ def sense(stages: Stages, config: SolverConfig, h: float) -> None:
 
 
 def _run(nodes: tuple[Node, ...], stages: Stages, config: SolverConfig) -> None:
-    settings = {"papers": int(config.scheme == "papers"), "substeps": config.substeps}
+    settings = {"papers": int(config.scheme == "semi_implicit"), "substeps": config.substeps}
     for node in nodes:
         if isinstance(node, Stage):
             getattr(stages, node.name)()

@@ -91,7 +91,7 @@ def _cylinder(sim: gpusim.Simulation) -> list[float]:
 
 def _lift(variant: str) -> Callable[[Setup], Scene]:
     def build(setup: Setup) -> Scene:
-        coupling = "papers" if setup.scheme == "papers" else "implicit"
+        coupling = "papers" if setup.scheme == "semi_implicit" else "implicit"
         return load_scene("hydraulic_lift", variant=variant, coupling=coupling)
 
     return build

@@ -62,5 +62,5 @@ def test_float32_stays_together(case, backend):
 
 @pytest.mark.parametrize(("case", "backend"), on_backends(MULTIBODY, ["B01"]))
 def test_papers_scheme_stays_together(case, backend):
-    result = run(case, backend=backend, scheme="papers", horizon=0.5)
+    result = run(case, backend=backend, scheme="semi_implicit", horizon=0.5)
     assert not failures(result, Bar(gap=GAP_COLORED))

@@ -114,13 +114,13 @@ def test_options_reach_the_simulation(cli, monkeypatch) -> None:
         original(self, model, **arguments)
 
     monkeypatch.setattr(gpusim.Simulation, "__init__", spy)
-    options = "--dt 0.002 --substeps 3 --iterations 5 --joint-solver colored --scheme papers"
+    options = "--dt 0.002 --substeps 3 --iterations 5 --joint-solver colored --scheme semi_implicit"
     more = "--backend numpy --dtype float32 --num-worlds 4"
     result = cli("run", *SHORT, *options.split(), *more.split())
     assert result.exit_code == 0, result.output
     config = seen["config"]
     assert (config.dt, config.substeps, config.iterations) == (0.002, 3, 5)
-    assert (config.joint_solver, config.scheme) == ("colored", "papers")
+    assert (config.joint_solver, config.scheme) == ("colored", "semi_implicit")
     assert (seen["backend"], seen["dtype"], seen["num_worlds"]) == ("numpy", "float32", 4)
 
 

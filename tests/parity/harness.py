@@ -63,7 +63,7 @@ class Walk:
         assert isinstance(native.backend, NativeBackend)
         self.reference, self.native, self.kernels, self.h = Reference(reference), native, native.backend, h
         config = reference.config
-        self.direct, self.papers = config.joint_solver == "direct", config.scheme == "papers"
+        self.direct, self.papers = config.joint_solver == "direct", config.scheme == "semi_implicit"
         self.known: dict[str, Made] = {}
         reference.backend.h = h  # type: ignore[attr-defined]
         self._before: Work = copy.copy(reference.backend.work)

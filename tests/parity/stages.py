@@ -196,7 +196,7 @@ class Reference:
             "solved": (_flat(w.impulse, (-1,)), None), "twist": (w.twist, None), "mode": (w.mode, None),
             "rate_next": (w.axis_velocity_next, None), "residual_next": (w.residual, None),
         }  # fmt: skip
-        if w.scheme != "papers":
+        if w.scheme != "semi_implicit":
             made |= {
                 "midpoint": (w.midpoint, None),
                 "element_bias": (w.element_bias, None),

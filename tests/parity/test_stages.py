@@ -100,7 +100,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:

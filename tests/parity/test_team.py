@@ -117,7 +117,7 @@ def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **
     return end(sim)
 
 
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def star(arms: int) -> Model:
     return b.finalize()
 
 
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mass splitting sums over bodies."""
     with pytest.warns(UserWarning, match="max_colors"):

@@ -261,7 +261,7 @@ def test_chain_of_one_color() -> None:
     assert sim.read("sim.joint_drift")[0] < 5e-3
 
 
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
     """A world permuted or alone gives the same bits, also where worlds stop sweeping at different times."""

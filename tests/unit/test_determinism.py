@@ -107,7 +107,7 @@ def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
 @on_backends
 def test_papers_scheme_and_substeps_are_deterministic_too(backend: str) -> None:
     """World alone = world among others, with 2 substeps and with the papers' scheme."""
-    for config in ({"substeps": 2}, {"scheme": "papers"}):
+    for config in ({"substeps": 2}, {"scheme": "semi_implicit"}):
         together = run(np.arange(6), 20, "float64", backend, **config)
         alone = run(np.array([4]), 20, "float64", backend, **config)
         assert different(bits(alone, 0), bits(together, 4)) == [], config

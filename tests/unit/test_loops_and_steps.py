@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from gpusim import ModelBuilder, Simulation, Transform
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 
 from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, bits, different, simulate, slider, wheel
 
@@ -206,7 +206,7 @@ def test_dampers_on_steps_of_changing_size_stay_accurate() -> None:
     assert sim.read("joint.slide.position")[0] == pytest.approx(spring_position(3.0), abs=1e-4 * 0.1)
 
 
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @both_solvers
 def test_substeps_are_steps(solver: str, scheme: str) -> None:
     """dt = 4 ms in 4 substeps gives the bits of four steps of 1 ms."""
@@ -225,7 +225,7 @@ def test_the_papers_scheme_is_semi_implicit_euler() -> None:
     """Free fall: z_n = -g h^2 n (n + 1)/2; and a pendulum's gap stays small with split impulses."""
     b = pendulum()
     ball_body(b, label="falling")
-    sim = simulate(b, dt=2e-3, scheme="papers")
+    sim = simulate(b, dt=2e-3, scheme="semi_implicit")
     sim.step(50)
     assert sim.read("body.falling.position")[0, 2] == pytest.approx(-G * 4e-6 * 50 * 51 / 2, rel=1e-12)
     assert sim.read("sim.joint_drift")[0] < 1e-3
@@ -242,3 +242,7 @@ def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
     assert sim.time == 0.0
     sim.step(0)
     assert sim.time == 0.0
+
+
+def test_the_old_word_for_the_scheme_is_taken() -> None:
+    assert SolverConfig(scheme="papers") == SolverConfig(scheme="semi_implicit")

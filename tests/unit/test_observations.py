@@ -74,7 +74,7 @@ def test_a_list_reads_as_its_signals_do(backend: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("scheme", ["second_order", "papers"])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_kernels_read_what_numpy_reads(scheme: str) -> None:
     """All signals that come from the state alone, from the same state, within 1e-12."""
     sims = []
