@@ -35,7 +35,8 @@ def set_times(w: Work, h: float) -> None:
     """
     w.h = h
     w.h_prev = w.state.arrays["step_before"][:, None].astype(w.real)
-    w.kick_time = np.full_like(w.h_prev, h) if w.scheme == "semi_implicit" else w.real.type(0.5) * (w.h_prev + w.real.type(h))
+    whole = w.scheme == "semi_implicit"
+    w.kick_time = np.full_like(w.h_prev, h) if whole else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 
 
 def rotate(w: Work) -> None:
