@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
            "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),
     Mutant("dampers of first order", (
-        ("gpusim/actuators/base.py", "= 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0", "= 1.0, 0.0, 0.0"),
+        ("gpusim/model/actuator_kinds.py", "= 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0", "= 1.0, 0.0, 0.0"),
     ), CYLINDERS, "exponentially"),
     Mutant("friction that pushes", (
         ("gpusim/reference/laws.py", "(contact == SLIDE_UP)\n            impulse = impulse + sign",

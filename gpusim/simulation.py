@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,62 +23,13 @@ from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
+from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.signal import Signal, SignalInfo, SignalTable
 from gpusim.sensors.writing import Part, StateWriter
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
-
-
-class ControlMap(MutableMapping[str, Any]):
-    """``sim.control[label] = value``: commands by label, a number or (num_worlds,); they hold until changed."""
-
-    def __init__(self, sim: Simulation) -> None:
-        self._sim = sim
-        self._columns = sim.model.controls
-        sim.backend.bind(np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0))
-
-    @property
-    def array(self) -> Array:
-        """Commands of all worlds on the host, (num_worlds, commands); call sim.changed() after writing into it."""
-        return self._sim.backend.host_control()
-
-    def _column(self, label: str) -> int:
-        if label not in self._columns:
-            raise unknown_name("command", label, self._columns)
-        return self._columns[label]
-
-    def __getitem__(self, label: str) -> Array:
-        return self.array[:, self._column(label)].copy()
-
-    def __setitem__(self, label: str, value: Any) -> None:
-        column = self._column(label)
-        element = f"command '{label}'"
-        if is_on_device(value):
-            self._sim.backend.write_commands(slice(column, column + 1), value)
-            self._sim.changed()
-            return
-        try:
-            array = np.asarray(value, dtype=np.float64)
-            filled = np.broadcast_to(array, (self._sim.num_worlds,))
-        except (TypeError, ValueError):
-            raise validate.fail(
-                element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
-            ) from None
-        if not np.all(np.isfinite(filled)):
-            raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
-        self.array[:, column] = filled
-        self._sim.changed()
-
-    def __delitem__(self, label: str) -> None:
-        raise ModelError(f"command '{label}' cannot be removed; write a value instead")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
 
 class Simulation:

@@ -6,6 +6,7 @@ plane z = 0; all others are their own core. All functions of this file work in t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +35,7 @@ Facing = tuple[Array, list[int]]
 
 
 @dataclass
-class Convex:
+class Convex(ABC):
     """A convex shape; ``size`` (8,) as in gpusim/geometry.
 
     Attributes:
@@ -60,9 +61,9 @@ class Convex:
         """Of the extent: by how much the corners that it shows may miss the point that is nearest."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
+    @abstractmethod
     def support(self, d: Array) -> Array:
         """The points of the core farthest along directions (n, 3) of any length, (n, 3)."""
-        raise NotImplementedError
 
     def reach(self, d: Array) -> Array:
         """How far the whole shape reaches along unit vectors (n, 3), (n,)."""

@@ -1,0 +1,66 @@
+"""Commands by label: ``sim.control``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.arrays import is_on_device
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+class ControlMap(MutableMapping[str, Any]):
+    """``sim.control[label] = value``: commands by label, a number or (num_worlds,); they hold until changed."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self._columns = sim.model.controls
+        sim.backend.bind(np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0))
+
+    @property
+    def array(self) -> Array:
+        """Commands of all worlds on the host, (num_worlds, commands); call sim.changed() after writing into it."""
+        return self._sim.backend.host_control()
+
+    def _column(self, label: str) -> int:
+        if label not in self._columns:
+            raise unknown_name("command", label, self._columns)
+        return self._columns[label]
+
+    def __getitem__(self, label: str) -> Array:
+        return self.array[:, self._column(label)].copy()
+
+    def __setitem__(self, label: str, value: Any) -> None:
+        column = self._column(label)
+        element = f"command '{label}'"
+        if is_on_device(value):
+            self._sim.backend.write_commands(slice(column, column + 1), value)
+            self._sim.changed()
+            return
+        try:
+            array = np.asarray(value, dtype=np.float64)
+            filled = np.broadcast_to(array, (self._sim.num_worlds,))
+        except (TypeError, ValueError):
+            raise validate.fail(
+                element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
+            ) from None
+        if not np.all(np.isfinite(filled)):
+            raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
+        self.array[:, column] = filled
+        self._sim.changed()
+
+    def __delitem__(self, label: str) -> None:
+        raise ModelError(f"command '{label}' cannot be removed; write a value instead")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
