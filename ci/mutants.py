@@ -35,7 +35,7 @@ class Mutant:
 
 MUTANTS = (
     Mutant("no hose at chamber A", (
-        (CYLINDER, '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
+        ("gpusim/actuators/hydraulics.py", '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),
     ), CYLINDERS, "hose and numpy"),
     Mutant("no end cushions", (
