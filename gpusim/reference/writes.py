@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.coordinates import KINDS
-from gpusim.model.joint_kinds import ANGLE, TRANSLATION
+from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.reference.now import Now
@@ -82,7 +82,7 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
         if joint < 0:
             operations.append(("CARRY_RATE", body, onto, 0))
         else:
-            count = 3 if model.joints[joint].kind == "ball" else len(numbers)  # a ball's last one only has a limit
+            count = len(numbers) - joint_type(model.joints[joint].kind).limits_alone
             operations.append(("RATE", numbers[0], count, rates[joint]))
     if rates:
         operations.append(("APPLY_RATES", 0, 0, 0))

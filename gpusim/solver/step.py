@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusim.model.config import SolverConfig
 from gpusim.solver.nodes import If, Node, Stage, Sweeps
-from gpusim.solver.schedule import STEP, TRIAL
+from gpusim.solver.schedule import CONTACTS, STEP, TRIAL
 from gpusim.solver.stages import Stages
 
 
@@ -12,6 +12,12 @@ def step(stages: Stages, config: SolverConfig, dt: float) -> None:
     """Advance all worlds by ``dt`` seconds in ``config.substeps`` equal parts."""
     stages.h = dt / config.substeps
     _run(STEP, stages, config)
+
+
+def find_contacts(stages: Stages, config: SolverConfig, dt: float) -> None:
+    """The stages of contacts that a step of ``dt`` seconds begins with."""
+    stages.h = dt / config.substeps
+    _run(CONTACTS, stages, config)
 
 
 def sense(stages: Stages, config: SolverConfig, h: float) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 import gpusim
 from gpusim.bench import floor, machine, peers, report, workloads
+from gpusim.bench.drive import valve_labels
 from gpusim.bench.models import joint_grid
-from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, run_cases, valve_labels
+from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, run_cases
 from gpusim.bench.workloads import Case, Workload, chosen_cases
 from gpusim.errors import UnknownNameError
 

@@ -113,6 +113,7 @@ def test_only_forces_cost_a_trial() -> None:
     infos = sim.signals()
     assert {n.rpartition(".")[2] for n, i in infos.items() if i.forward} == {
         "drive_force", "reaction", "contacts", "penetration", "contact_force", "contact_torque",
+        "kinetic_energy",
     }  # fmt: skip
     for name, info in infos.items():
         sim.changed()

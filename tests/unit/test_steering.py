@@ -39,7 +39,7 @@ class Winch(ActuatorType):
         return work.control[:, group.control["speed"]]
 
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("speed", "m/s", "speed of the rope", _speed, lambda p: (-p["fastest"], p["fastest"])),
+        Reading("speed", "m/s", "speed of the rope", _speed, range=lambda p: (-p["fastest"], p["fastest"])),
         Reading("free", "m/s", "of which nothing is known", _speed),
     )
 

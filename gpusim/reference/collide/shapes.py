@@ -259,7 +259,8 @@ _SIMPLE: dict[str, Callable[[Array], Shape]] = {
     "superellipsoid": Superellipsoid, "wheel": Wheel, "plane": HalfSpace,
 }  # fmt: skip
 _MAKERS = {shape_type(name).number: maker for name, maker in _SIMPLE.items()}
-HULL, BOX, FIELD = (shape_type(name).number for name in ("hull", "box", "height_field"))
+HULL, BOX = shape_type("hull").number, shape_type("box").number
+FIELD = shape_type("height_field").number
 _CORNERS = np.array([[1.0 if i >> k & 1 else -1.0 for k in range(3)] for i in range(8)])
 _BOX_FACES = Faces(
     first=np.arange(0, 25, 4),

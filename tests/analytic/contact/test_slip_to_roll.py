@@ -22,7 +22,11 @@ def _end(speed: float, spin: float) -> tuple[float, float]:
 
 
 def _observe(sim) -> list[float]:
-    speed, rate = read(sim, "body.ball.linear_velocity")[0], read(sim, "body.ball.angular_velocity")[1]
+    # Means of the velocities around t: next to the end of sliding, signals tell those of half a step before (now.py).
+    work = sim.sensed()
+    after = work.h_prev / (work.h_prev + work.h)
+    twist = work.twist_before[:, 0] + after * (work.twist - work.twist_before)[:, 0]
+    speed, rate = twist[0, 0], twist[0, 4]
     return [speed, speed - RADIUS * rate, read(sim, "body.ball.position")[0]]
 
 

@@ -8,6 +8,7 @@ import pytest
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.reference.contact_coloring import bits_for, color_pairs, mixed
 from gpusim.reference.contact_work import ContactWork
+from gpusim.solver.step import find_contacts
 from gpusim.typing import Array
 
 from .piles import DT, pile, shift_worlds, simulate
@@ -20,7 +21,7 @@ def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
     """A dense pile after stage color."""
     sim, backend = simulate(pile(40, seed=3), WORLDS, **config)
     shift_worlds(sim)
-    backend.collide(DT)
+    find_contacts(backend, backend.work.config, DT)
     assert backend.work.contacts is not None
     return backend, backend.work.contacts
 
@@ -91,13 +92,13 @@ def test_jointed_manifolds_stand_apart_for_the_direct_solver_only() -> None:
 def test_colors_are_the_same_again_and_alone() -> None:
     backend, c = colored()
     kept = c.manifold_color.copy(), c.color_member.copy()
-    backend.collide(DT)
+    find_contacts(backend, backend.work.config, DT)
     assert np.array_equal(c.manifold_color, kept[0])
     assert np.array_equal(c.color_member, kept[1])
     sim, alone = simulate(pile(40, seed=3))
     for name, array in sim.state.arrays.items():
         array[0] = backend.state.arrays[name][1]
-    alone.collide(DT)
+    find_contacts(alone, alone.work.config, DT)
     assert np.array_equal(alone.work.contacts.manifold_color[0], c.manifold_color[1])  # type: ignore[union-attr]
 
 

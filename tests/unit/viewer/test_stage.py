@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError
-from gpusim.model.actuator_kinds import _KINDS, ActuatorType, register
+from gpusim.model.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorType, register
 from gpusim.scene import list_scenes, load_scene
 from gpusim.viewer.gl import lighting
 from gpusim.viewer.gl.see_through import SeeThrough
@@ -82,7 +82,7 @@ def strutted(picture: str | None, **more: float) -> Stage:
     """A body held by a strut, a kind of actuator of the test's own."""
 
     class Strut(ActuatorType):
-        name, prefix = "strut", "strut"
+        name, prefix, references = "strut", "strut", LINE_REFERENCES
 
     Strut.picture = picture
     register(Strut)
