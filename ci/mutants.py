@@ -49,13 +49,13 @@ MUTANTS = (
     Mutant("no least-index rule", (("gpusim/reference/direct_solve.py", "CAREFUL_AFTER = 4", "CAREFUL_AFTER = 10**9"),),
            "tests/unit/test_joint_limits.py", "ropes and numpy"),
     Mutant("rate before a bounce kept", (
-        ("gpusim/reference/settle.py", 'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
+        ("gpusim/reference/relax.py", 'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and numpy"),
     Mutant("rate before a bounce kept in kernels", (
-        ("cuda_kernels/settle.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
+        ("cuda_kernels/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
     Mutant("no conjugate gradients", (
-        ("gpusim/reference/contact_course.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
+        ("gpusim/reference/search_direction.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
         ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
     ), "tests/unit/contact/test_sweeps.py", "tower"),
     Mutant("manifolds colored in the order of the list", (
@@ -74,7 +74,7 @@ MUTANTS = (
         ("gpusim/reference/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
     ), "tests/scenes/test_checks.py", "fulfills and four_bar"),
     Mutant("only the last drive counts", (
-        ("gpusim/sensors/joint_signals.py", "total[:, k] += np.sum(w.shares", "total[:, k] = np.sum(w.shares"),
+        ("gpusim/sensors/joint_signals.py", "total[:, k] += np.sum(w.term_forces", "total[:, k] = np.sum(w.term_forces"),
     ), CYLINDERS, "share_its_axis"),
 )  # fmt: skip
 

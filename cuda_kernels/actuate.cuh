@@ -3,21 +3,21 @@
 #pragma once
 #include "laws.cuh"
 
-GPUSIM_FN void clear_share(Share& own) {
-    own.impulse = own.slope = own.servo_impulse = own.servo_slope = own.servo_most = own.friction = 0.0;
+GPUSIM_FN void clear_term(ActuatorTerm& own) {
+    own.impulse = own.slope = own.clamped_impulse = own.clamped_slope = own.clamped_bound = own.friction = 0.0;
     own.lower = -1.0 / 0.0;
     own.upper = 1.0 / 0.0;
 }
 // Mean command over the kick, which covers the last half step and the next one.
 GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
-    if (w.papers()) return now;
+    if (w.semi_implicit()) return now;
     const double last = h_prev(w);
     return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
 }
 // P and D of a spring-damper over one kick (gpusim/actuators/spring.py, where the equations stand).
 GPUSIM_SHARED void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
     const double kick = kick_time(w);
-    if (w.papers()) {
+    if (w.semi_implicit()) {
         *impulse = -kick * stiffness * elongation;
         *slope = kick * (damping + kick * stiffness);
         return;
@@ -28,7 +28,7 @@ GPUSIM_SHARED void spring_law(const World& w, int axis, double stiffness, double
     *impulse = -kick * (spring + damper);
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
-// Weight of the new value in an implicit step over ratio = h/T that is exact for one mode (gpusim/actuators/base.py).
+// Weight of the new value in an implicit step over ratio = h/T that is exact for one mode (gpusim/model/actuator_kinds.py).
 GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

@@ -1,4 +1,4 @@
-// Stage collide, first part: which pairs of shapes are close, sorted by their numbers (gpusim/reference/broad_phase.py).
+// Stage broad_phase: which pairs of shapes are close, sorted by their numbers (gpusim/reference/broad_phase.py).
 // Up to 64 shapes go through a list of all pairs that may touch, more of them through a grid whose cells are buckets of
 // a hash table. Pairs are counted first and then written, so that their order never depends on threads.
 #pragma once
@@ -36,7 +36,7 @@ GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
 // By how much the box of shape i is widened: half the margin and what the body moves in a step, gravity included.
-GPUSIM_FN double shape_reach_of(const World& w, int i, int b) {
+GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
     copy3(w.linear_velocity() + 3 * b, velocity);
@@ -65,7 +65,7 @@ GPUSIM_FN int cell_number(double x) {
 // The bucket behind the last one holds shapes that are larger than a cell.
 GPUSIM_FN bool is_large(const World& w, int i) {
     bool large = false;
-    for (int k = 0; k < 3; ++k) large |= !(w.near_upper()[3 * i + k] - w.near_lower()[3 * i + k] <= w.grid_cell()[0]);
+    for (int k = 0; k < 3; ++k) large |= !(w.fat_upper()[3 * i + k] - w.fat_lower()[3 * i + k] <= w.grid_cell()[0]);
     return large;
 }
 GPUSIM_FN int shape_bucket(const World& w, int i) { return is_large(w, i) ? w.buckets() : bucket_of(w, w.shape_cell() + 3 * i); }
@@ -86,14 +86,14 @@ GPUSIM_PHASE void place_shape(const World& w, int i) {
     Shape s;
     take_shape(w, i, s);
     bounds_of(s, lower, upper);
-    const double reach = shape_reach_of(w, i, b);
-    w.shape_reach()[i] = reach;
+    const double reach = shape_margin_of(w, i, b);
+    w.shape_margin()[i] = reach;
     for (int k = 0; k < 3; ++k) {
         lower[k] -= reach;
         upper[k] += reach;
     }
     if (!w.buckets()) return;
-    const double *wide_lower = w.near_lower() + 3 * i, *wide_upper = w.near_upper() + 3 * i;
+    const double *wide_lower = w.fat_lower() + 3 * i, *wide_upper = w.fat_upper() + 3 * i;
     bool within = true;
     for (int k = 0; k < 3; ++k) within = within && lower[k] >= wide_lower[k] && upper[k] <= wide_upper[k];
     if (!within) set_flag(w.searching());
@@ -105,8 +105,8 @@ GPUSIM_PHASE void widen_shape(const World& w, int i) {
     const double more = WIDER * w.grid_cell()[0];
     for (int k = 3 * i; k < 3 * i + 3; ++k) {
         const double lower = w.shape_lower()[k] - more, upper = w.shape_upper()[k] + more;
-        w.near_lower()[k] = lower;
-        w.near_upper()[k] = upper;
+        w.fat_lower()[k] = lower;
+        w.fat_upper()[k] = upper;
         w.shape_cell()[k] = cell_number((lower + upper) * 0.5 / w.grid_cell()[0]);
     }
 }
@@ -168,9 +168,9 @@ GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
 GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     const int body_a = w.shape_body()[a], body_b = w.shape_body()[b];
     if (body_a == body_b || !(w.dynamic()[body_a] || w.dynamic()[body_b])) return false;
-    if (find_in(w.take_start(), w.take(), a, b) >= 0) return true;
+    if (find_in(w.include_start(), w.include(), a, b) >= 0) return true;
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
-    return find_in(w.skip_start(), w.skip(), a, b) < 0;
+    return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
 // Boxes of shapes: those of this step, or the wide ones.
 struct Boxes {
@@ -228,20 +228,20 @@ GPUSIM_SHARED int find_partners(const World& w, int i, const Boxes& boxes, int* 
     return p.count;
 }
 // Item: a shape. Which later ones have wide boxes that overlap its own.
-GPUSIM_PHASE void find_near(const World& w, int i) {
-    w.near_count()[i] = find_partners(w, i, Boxes{w.near_lower(), w.near_upper()}, w.near_shape() + PARTNERS * i, PARTNERS, 1);
+GPUSIM_PHASE void find_neighbors(const World& w, int i) {
+    w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
 // Close later shapes of shape i: how many, and the first ``room`` of them as pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
-    if (!w.buckets() || w.near_count()[i] > PARTNERS) {
+    if (!w.buckets() || w.neighbor_count()[i] > PARTNERS) {
         count = find_partners(w, i, boxes, out + 1, room, 2);
         for (int n = 0; n < smaller(count, room); ++n) out[2 * n] = i;
         return count;
     }
-    for (int n = 0; n < w.near_count()[i]; ++n) {
-        const int other = w.near_shape()[PARTNERS * i + n];
+    for (int n = 0; n < w.neighbor_count()[i]; ++n) {
+        const int other = w.neighbor_shape()[PARTNERS * i + n];
         if (!overlap(boxes, i, other)) continue;
         if (count < room) {
             out[2 * count] = i;
@@ -264,8 +264,8 @@ GPUSIM_PHASE void count_close(const World& w, int) {
     *w.substep() = 0;
     *w.search_owner() = w.id + 1;
     *w.pair_count() = smaller(found, places);
-    *w.pairs_most() = larger(*w.pairs_most(), found);
+    *w.pair_peak() = larger(*w.pair_peak(), found);
     if (found <= places) return;
-    *w.pairs_lost() += found - places;
-    count_one(w.a->crowded);
+    *w.pair_overflow() += found - places;
+    count_one(w.a->overflowed);
 }

@@ -216,7 +216,7 @@ GPUSIM_SHARED void split_constraint(const World& w, int c) {
     read_slots(w, c, w.displacement(), local);
     for (int r = 0; r < used; ++r) {
         const int row = c * n + r;
-        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(PAPERS_SHARE) * split_error(w, row)) : real(0);
+        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(SPLIT_SHARE) * split_error(w, row)) : real(0);
     }
     solve_rigid(w, c, error, local, change);
     write_slots(w, c, w.displacement(), local);

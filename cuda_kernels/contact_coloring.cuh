@@ -1,13 +1,13 @@
-// Stage color: manifolds into colors, so that no two of a color share a body that moves (gpusim/reference/
+// Stage color_contacts: manifolds into colors, so that no two of a color share a body that moves (gpusim/reference/
 // contact_coloring.py). Greedy, in an order that scatters neighbors, with one bit mask of used colors for each body; what
-// fits no color is the overflow. Manifolds on jointed bodies stand apart where the direct solver solves them in turn.
+// fits no color is the overflow. Manifolds on articulated bodies stand apart where the direct solver solves them in turn.
 #pragma once
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
 // The direct solver takes joints along in every solve of such a manifold.
-GPUSIM_FN bool is_jointed(const World& w, int m) {
-    return w.direct() && (w.body_jointed()[side_body(w, m, 0)] || w.body_jointed()[side_body(w, m, 1)]);
+GPUSIM_FN bool is_articulated(const World& w, int m) {
+    return w.direct() && (w.body_articulated()[side_body(w, m, 0)] || w.body_articulated()[side_body(w, m, 1)]);
 }
 GPUSIM_PHASE void clear_colors(const World& w, int b) {
     w.body_colors()[2 * b] = w.body_colors()[2 * b + 1] = 0;
@@ -57,15 +57,15 @@ GPUSIM_PHASE void color_pairs(const World& w, int) {
         const int m = int(mixed(k, bits));
         if (m >= count) continue;
         if (!w.pair_points()[m]) w.manifold_color()[m] = NO_CONTACT;
-        else if (is_jointed(w, m)) w.manifold_color()[m] = JOINTED;
+        else if (is_articulated(w, m)) w.manifold_color()[m] = ARTICULATED;
         else w.manifold_color()[m] = choose_color(w, m);
         *w.touching() += w.pair_points()[m] > 0;
     }
 }
-// Lists by color: colors first, then the overflow at max_colors, then the jointed at max_colors + 1.
+// Lists by color: colors first, then the overflow at max_colors, then the articulated at max_colors + 1.
 GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
-    return color == OVERFLOW ? w.max_colors() : (color == JOINTED ? w.max_colors() + 1 : color);
+    return color == OVERFLOW ? w.max_colors() : (color == ARTICULATED ? w.max_colors() + 1 : color);
 }
 GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
 // Lanes that a list leaves empty.
@@ -105,26 +105,26 @@ GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
     m ^= m >> shift;
     return (m * 0x0E8B2F51u) & mask;
 }
-GPUSIM_PHASE void clear_meetings(const World& w, int b) {
-    w.meeting_start()[b] = w.meeting_cursor()[b] = 0;
+GPUSIM_PHASE void clear_incidents(const World& w, int b) {
+    w.incident_start()[b] = w.incident_cursor()[b] = 0;
     if (b == 0) *w.touching() = 0;
 }
-GPUSIM_PHASE void count_meetings(const World& w, int m) {
+GPUSIM_PHASE void count_incidents(const World& w, int m) {
     w.color_ready()[m] = 0;
     if (m >= *w.pair_count()) return;
     const bool touches = w.pair_points()[m] > 0;
-    w.manifold_color()[m] = !touches ? NO_CONTACT : (is_jointed(w, m) ? JOINTED : UNCOLORED);
+    w.manifold_color()[m] = !touches ? NO_CONTACT : (is_articulated(w, m) ? ARTICULATED : UNCOLORED);
     if (touches) count_one(w.touching());
     for (int side = 0; touches && side < 2; ++side)
-        if (w.dynamic()[side_body(w, m, side)]) count_one(w.meeting_start() + side_body(w, m, side));
+        if (w.dynamic()[side_body(w, m, side)]) count_one(w.incident_start() + side_body(w, m, side));
 }
-GPUSIM_PHASE void scan_meeting_part(const World& w, int part) { scan_part(w, w.meeting_start(), w.bodies() + 1, part); }
-GPUSIM_PHASE void scan_meeting_rest(const World& w, int part) { scan_rest(w, w.meeting_start(), w.bodies() + 1, part); }
-GPUSIM_PHASE void enter_meetings(const World& w, int m) {
+GPUSIM_PHASE void scan_incident_part(const World& w, int part) { scan_part(w, w.incident_start(), w.bodies() + 1, part); }
+GPUSIM_PHASE void scan_incident_rest(const World& w, int part) { scan_rest(w, w.incident_start(), w.bodies() + 1, part); }
+GPUSIM_PHASE void enter_incidents(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     for (int side = 0; side < 2; ++side) {
         const int b = side_body(w, m, side);
-        if (w.dynamic()[b]) w.meeting()[w.meeting_start()[b] + take_number(w.meeting_cursor() + b)] = m;
+        if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
 // No color is left for a manifold of these bodies: it need not wait.
@@ -146,8 +146,8 @@ GPUSIM_PHASE void find_ready(const World& w, int m) {
     for (int side = 0; ready && side < 2; ++side) {
         const int b = side_body(w, m, side);
         if (!w.dynamic()[b]) continue;
-        for (int n = w.meeting_start()[b]; ready && n < w.meeting_start()[b + 1]; ++n) {
-            const int other = w.meeting()[n];
+        for (int n = w.incident_start()[b]; ready && n < w.incident_start()[b + 1]; ++n) {
+            const int other = w.incident()[n];
             ready = other == m || w.manifold_color()[other] != UNCOLORED || rank_of(other, bits) > own;
         }
     }
@@ -205,7 +205,7 @@ GPUSIM_PHASE void place_colors(const World& w, int part) {
 }
 GPUSIM_FN int list_size(const World& w, int list) { return w.color_size()[list]; }
 GPUSIM_FN int overflow_size(const World& w) { return list_size(w, w.max_colors()); }
-GPUSIM_FN int jointed_size(const World& w) { return list_size(w, w.max_colors() + 1); }
+GPUSIM_FN int articulated_size(const World& w) { return list_size(w, w.max_colors() + 1); }
 GPUSIM_FN int list_member(const World& w, int list, int i) { return w.color_member()[w.color_first()[list] + i]; }
 // Which overflow sides act on each body, in rising order; one item.
 GPUSIM_PHASE void list_overflow(const World& w, int) {

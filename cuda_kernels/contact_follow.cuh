@@ -44,7 +44,7 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
     take_shape(w, b, shape_b);
     Manifold found;
 #if GPUSIM_SHAPES
-    const int count = collide(shape_a, shape_b, w.shape_reach()[a] + w.shape_reach()[b], w.pair_guess() + 4 * m, found);
+    const int count = collide(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], w.pair_guess() + 4 * m, found);
 #else
     const int count = 0;
 #endif

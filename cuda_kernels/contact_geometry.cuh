@@ -88,7 +88,7 @@ template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lan
         Part_::store(middle[j], &r[AT_ARM + j]);
     }
     for (int k = 0; k < points; ++k)
-        for (int j = 0; j < 3; ++j) Part_::store(arms[6 * k + j] - middle[j], &point_record(r, k)[AT_PLACE + j]);
+        for (int j = 0; j < 3; ++j) Part_::store(arms[6 * k + j] - middle[j], &point_record(r, k)[AT_OFFSET + j]);
 }
 template <class R> GPUSIM_FN void place_record(const World& w, int place, R r) {
     const int points = most_points(r);

@@ -7,8 +7,8 @@
 
 // The material that a pair was given itself, or null.
 GPUSIM_FN const double* given_material(const World& w, int m) {
-    const int own = find_in(w.take_start(), w.take(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
-    const int row = own >= 0 ? w.take_material()[own] : -1;
+    const int own = find_in(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
+    const int row = own >= 0 ? w.include_material()[own] : -1;
     return row >= 0 ? w.pair_materials() + 6 * row : nullptr;
 }
 GPUSIM_FN const double* pair_law(const World& w, int m) {
@@ -57,25 +57,25 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
-// Speed with which a point or an axis leaves after this substep's impact, 0 for none: design page, section 8.
+// Speed with which a point or an axis leaves after this substep's impact, 0 for none (gpusim/reference/contact_laws.py).
 template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap, N before, N kicked) {
     const N none = Every<N>::of(real(0));
     if (!any((restitution > real(0)) & (kicked < real(0)))) return none;
     const real h = real(w.h);
-    const N pull = w.papers() ? none : (kicked - before) / kick_time(w);
+    const N pull = w.semi_implicit() ? none : (kicked - before) / kick_time(w);
     const N now = before + real(0.5) * pull * h_prev(w), square = now * now - real(2) * pull * gap;
     const N speed = square_root(larger(square, none));
     const auto hits = (restitution > real(0)) & (kicked < real(0)) & (square > real(0)) & !(now > real(0));
     return choose(hits & !(speed < real(2) * magnitude(pull) * h), restitution * speed - real(0.5) * pull * h, none);
 }
 // Numbers of the friction law that sweeps need.
-GPUSIM_FN void aim_law(const World& w, int m, Lane r) {
+GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
     const double* law = pair_law(w, m);
     r[AT_SPEED] = real(law[6]);
     double patch = law[7];
     if (int(law[2]) == LAW_CONTENSOU && !(patch > 0.0)) {
         double depth = 0.0;
-        for (int k = 0; k < w.pair_points()[m]; ++k) depth = larger(depth, -double(r[FIRST_POINT + POINT_NUMBERS * k + AT_GAP]));
+        for (int k = 0; k < w.pair_points()[m]; ++k) depth = larger(depth, -double(r[FIRST_POINT + POINT_SIZE * k + AT_GAP]));
         patch = square_root(relative_radius(w, m) * depth);
     }
     r[AT_PATCH] = real(patch);

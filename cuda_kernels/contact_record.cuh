@@ -13,21 +13,21 @@ GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) 
 GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
 
 GPUSIM_FN Lane lane_at(const World& w, int place) {
-    return Lane{w.manifold() + (place / LANES) * (RECORD_NUMBERS * LANES) + place % LANES};
+    return Lane{w.manifold() + (place / LANES) * (RECORD_SIZE * LANES) + place % LANES};
 }
 GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
 #if ITEM_LANES == 1
 GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
 #else
 GPUSIM_FN Item item_at(const World& w, int place) {
-    return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_NUMBERS;
+    return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_SIZE;
 }
 #endif
 // Numbers of its points and normal in double precision.
 GPUSIM_FN double* anchor_at(const World& w, int place) {
-    return w.record_anchor() + (place / LANES) * (ANCHOR_NUMBERS * LANES) + place % LANES;
+    return w.record_anchor() + (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES;
 }
-template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_NUMBERS * k); }
+template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 // Whether a lane holds a record, and its manifold.
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
@@ -99,7 +99,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     to_frame(r, w.contact_slip() + 3 * at, part);
     for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = part[j];
     for (int j = 0; j < 6; ++j) {
-        p[AT_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
+        p[AT_ARM_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
         anchor[LANES * (6 * k + j)] = w.contact_anchor()[6 * at + j];
     }
     p[AT_AGE] = real(w.contact_age()[at]);
@@ -137,13 +137,13 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     r[AT_SHEAR + 1] = part[2];
     for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
 }
-// Item: records. Once a step, after the stage color.
+// Item: records. Once a step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
-    for (int k = 0; k < RECORD_NUMBERS; ++k) r[k] = NUMBER(Item){};
-    for (int k = 0; k < ANCHOR_NUMBERS; ++k)
+    for (int k = 0; k < RECORD_SIZE; ++k) r[k] = NUMBER(Item){};
+    for (int k = 0; k < ANCHOR_SIZE; ++k)
         for (int l = 0; l < ITEM_LANES; ++l) anchor_at(w, place)[LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
@@ -151,7 +151,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
-    return (p[AT_IMPULSE] > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_SOLVE + 2]);
+    return (p[AT_IMPULSE] > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2]);
 }
 GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
     const int at = 4 * m + k;
@@ -161,7 +161,7 @@ GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
     from_frame(r, gone ? none : p[AT_IMPULSE], gone ? none : p[AT_IMPULSE + 1], gone ? none : p[AT_IMPULSE + 2],
                w.contact_impulse() + 3 * at);
     from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
-    for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_BEFORE + j]);
+    for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_ARM_BEFORE + j]);
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(p[AT_IMPULSE] > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }

@@ -29,7 +29,7 @@ template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* veloc
 template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* wrench, N* out) {
     const real sign = side ? real(1) : real(-1);
     N j[7], arm[3], torque[3];
-    take(r + (AT_MOBILITY + 7 * side), 7, j);
+    take(r + (AT_INERTIA_INVERSE + 7 * side), 7, j);
     take(r + (AT_ARM + 3 * side), 3, arm);
     cross3(arm, wrench, torque);
     for (int k = 0; k < 3; ++k) torque[k] = sign * (torque[k] + wrench[3 + k]);
@@ -39,17 +39,17 @@ template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* w
     out[5] = j[3] * torque[0] + j[5] * torque[1] + j[6] * torque[2];
 }
 // Inverse mass and inertia (xx, xy, xz, yy, yz, zz) of both bodies.
-template <class R> GPUSIM_FN void load_mobility(const World& w, R r) {
+template <class R> GPUSIM_FN void load_inertia_inverse(const World& w, R r) {
     for (int side = 0; side < 2; ++side) {
-        NUMBER(R) mobility[9], inverse_mass;
-        R out = r + (AT_MOBILITY + 7 * side);
+        NUMBER(R) inertia_inverse_effective[9], inverse_mass;
+        R out = r + (AT_INERTIA_INVERSE + 7 * side);
         gather(r, side, w.inverse_mass(), 1, 1, &inverse_mass);
-        gather(r, side, w.mobility(), 9, 9, mobility);
+        gather(r, side, w.inertia_inverse_effective(), 9, 9, inertia_inverse_effective);
         out[0] = inverse_mass;
-        for (int k = 0; k < 3; ++k) out[1 + k] = mobility[k];
-        out[4] = mobility[4];
-        out[5] = mobility[5];
-        out[6] = mobility[8];
+        for (int k = 0; k < 3; ++k) out[1 + k] = inertia_inverse_effective[k];
+        out[4] = inertia_inverse_effective[4];
+        out[5] = inertia_inverse_effective[5];
+        out[6] = inertia_inverse_effective[8];
     }
 }
 // out = response wrench.
@@ -60,13 +60,13 @@ template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out)
     }
 }
 // Adds what a wrench on one side does to the relative twist, n times for n parts of the body's mass. With the arm c,
-// mobility J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
+// inertia_inverse_effective J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
 template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, N* out) {
-    const N mobility[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
+    const N inertia_inverse_effective[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
     const N x = c[0], y = c[1], z = c[2], mass = parts * m[0];
     N turn[9], back[9];
     for (int i = 0; i < 3; ++i) {  // J [c]x
-        const N* j = mobility + 3 * i;
+        const N* j = inertia_inverse_effective + 3 * i;
         turn[3 * i] = j[1] * z - j[2] * y;
         turn[3 * i + 1] = j[2] * x - j[0] * z;
         turn[3 * i + 2] = j[0] * y - j[1] * x;
@@ -82,7 +82,7 @@ template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, 
             out[6 * i + j] -= parts * back[3 * i + j];
             out[6 * (3 + i) + j] += parts * turn[3 * i + j];
             out[6 * i + 3 + j] += parts * turn[3 * j + i];
-            out[6 * (3 + i) + 3 + j] += parts * mobility[3 * i + j];
+            out[6 * (3 + i) + 3 + j] += parts * inertia_inverse_effective[3 * i + j];
         }
     }
 }
@@ -92,14 +92,14 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
     N out[36];
     for (int k = 0; k < 36; ++k) out[k] = N{};
     for (int side = 0; side < 2; ++side) {
-        N mobility[7], arm[3], parts = Every<N>::of(real(1));
-        take(r + (AT_MOBILITY + 7 * side), 7, mobility);
+        N inertia_inverse_effective[7], arm[3], parts = Every<N>::of(real(1));
+        take(r + (AT_INERTIA_INVERSE + 7 * side), 7, inertia_inverse_effective);
         take(r + (AT_ARM + 3 * side), 3, arm);
         if (shared) {
             gather(r, side, w.body_parts(), 1, 1, &parts);
             parts = larger(parts, Every<N>::of(real(1)));
         }
-        add_response(arm, mobility, parts, out);
+        add_response(arm, inertia_inverse_effective, parts, out);
     }
     put(out, 36, r + AT_RESPONSE);
 }
@@ -107,7 +107,7 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
 template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrench) {
     N place[3];
     take(r + (AT_FRAME + 3 * d), 3, wrench);
-    take(p + AT_PLACE, 3, place);
+    take(p + AT_OFFSET, 3, place);
     cross3(place, wrench, wrench + 3);
 }
 // Masses of the points in the frame: normal alone, normal with both tangents, and among the tangents.
@@ -163,10 +163,10 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
     place_record(w, place, r);
-    load_mobility(w, r);
+    load_inertia_inverse(w, r);
     choose_passes(r);
     start_impulses(w, r);
-    if (place >= w.color_first()[w.max_colors() + 1]) return;  // jointed: the direct solver finds its response
+    if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
 }
@@ -174,13 +174,13 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
 // continued from the last substep.
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
-    return p[AT_AGE] > (h_prev(w) > real(0) && !w.papers() ? real(0) : real(NO_FORCE));
+    return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
 // Whether a point is found anew in every substep, so that its normal and the bodies' turns are known for each of them.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
-GPUSIM_FN bool finds_middle(const World& w) { return (w.substeps() == 1 || w.rolling_shapes()) && !w.papers(); }
+GPUSIM_FN bool finds_middle(const World& w) { return (w.substeps() == 1 || w.rolling_shapes()) && !w.semi_implicit(); }
 // Free bodies turn by the rate in the middle of the drift, not by the one at its start.
 template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, N* out) {
     for (int side = 0; side < 2; ++side) {
@@ -189,7 +189,7 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
         gather(r, side, w.twist() + 3, 6, 3, rate);
         gather(r, side, w.dynamic(), 1, 1, &moves);
         subtract3(middle, rate, rate);
-        for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_PLACE + j];
+        for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_OFFSET + j];
         cross3(rate, arm, more);
         const auto turns = (moves > real(0)) & is_new(w, r);
         for (int j = 0; j < 3; ++j) out[j] = choose(turns, side ? N(out[j] + more[j]) : N(out[j] - more[j]), out[j]);
@@ -198,7 +198,7 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
 template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p, const N* rates, N* out) {
     N later[6], of_a[3], of_b[3];
     const real half = real(w.h) / (real(2) * h_prev(w));
-    for (int j = 0; j < 6; ++j) later[j] = half * (r[AT_ARM + j] + p[AT_PLACE + j % 3] - p[AT_BEFORE + j]);
+    for (int j = 0; j < 6; ++j) later[j] = half * (r[AT_ARM + j] + p[AT_OFFSET + j % 3] - p[AT_ARM_BEFORE + j]);
     cross3(rates, later, of_a);
     cross3(rates + 3, later + 3, of_b);
     subtract3(of_b, of_a, out);
@@ -219,28 +219,28 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
     typedef NUMBER(R) N;
     const N one = Every<N>::of(real(1));
     R mass = p + AT_MASS;
-    p[AT_SOLVE] = one / (mass[0] + p[AT_GAMMA]);
-    p[AT_SOLVE + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
-    p[AT_SOLVE + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
+    p[AT_INVERSE_MASS] = one / (mass[0] + p[AT_GAMMA]);
+    p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
+    p[AT_INVERSE_MASS + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
-// What of a group's aim is the same for all of its points.
-template <class N> struct Aim {
+// Inputs of a group that are the same for all of its points.
+template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
     real softness;
 };
 // Rows of a point: biases after the kick, from the velocities before it.
-template <class R, class N> GPUSIM_FN void aim_point(const World& w, R r, R p, const Aim<N>& aim) {
+template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
     const real h = real(w.h), slop = real(w.contact_slop());
     const N none = Every<N>::of(real(0)), gap = p[AT_GAP];
     N place[3], n[9], u[3], v[3], bend[3] = {none, none, none}, turn = none;
-    take(p + AT_PLACE, 3, place);
+    take(p + AT_OFFSET, 3, place);
     take(r + AT_FRAME, 9, n);
-    velocity_at(aim.before, place, u);
-    velocity_at(aim.kicked, place, v);
+    velocity_at(inputs.before, place, u);
+    velocity_at(inputs.kicked, place, v);
     const auto goes_on = continues(w, p);
     if (any(goes_on)) {
-        arm_velocity(w, r, p, aim.rates, bend);
+        arm_velocity(w, r, p, inputs.rates, bend);
         for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, bend[j], none);
         if (any(is_new(w, r))) {
             N swing[3];
@@ -253,50 +253,50 @@ template <class R, class N> GPUSIM_FN void aim_point(const World& w, R r, R p, c
     const auto apart = gap > choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
     const N over = -(gap + slop);
     // A trial for what forces are now leaves out what only the drift needs.
-    const bool trial = *w.trial();
+    const bool trial = *w.forward_only();
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
     p[AT_PUSH] = trial ? none : choose(over > real(0), push, none);
     p[AT_BIAS] = choose(apart, N(gap / h), N(-p[AT_PUSH])) + dot3(n, bend) + turn;
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
-    const N yields = aim.softness * p[AT_MASS];
+    const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p);
 }
 // A manifold with a law of its own: its normal force, and what its friction needs.
-GPUSIM_FN void aim_lane(const World& w, int place) {
+GPUSIM_FN void set_bias_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     const int m = w.color_member()[place];
     if (m < 0 || (!(r[AT_SOFT] > real(0)) && r[AT_LAW] == real(LAW_COULOMB))) return;
-    aim_law(w, m, r);
+    set_law_bias(w, m, r);
     if (!(r[AT_SOFT] > real(0))) return;
     real before[6], u[3], arm[3], n[3];
     relative_twist(r, w.twist_before(), before);
     take(r + AT_FRAME, 3, n);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         Lane p = point_record(r, k);
-        take(p + AT_PLACE, 3, arm);
+        take(p + AT_OFFSET, 3, arm);
         velocity_at(before, arm, u);
         soften_point(w, m, p, dot3(n, u));
         invert_point(r, p);
     }
 }
 // Item: records.
-GPUSIM_PHASE void aim_pair(const World& w, int item) {
+GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     Item r = item_at(w, place);
-    Aim<NUMBER(Item)> aim;
+    PointInputs<NUMBER(Item)> inputs;
     NUMBER(Item) a[6], b[6];
     gather_twist(r, 0, w.twist_before(), a);
     gather_twist(r, 1, w.twist_before(), b);
-    relative_motion(r, a, b, aim.before);
-    copy3(a + 3, aim.rates);
-    copy3(b + 3, aim.rates + 3);
-    relative_twist(r, w.twist_kicked(), aim.kicked);
-    aim.softness = softness(w);
-    for (int k = 0; k < most_points(r); ++k) aim_point(w, r, point_record(r, k), aim);
-    for (int l = 0; l < ITEM_LANES; ++l) aim_lane(w, place + l);
+    relative_motion(r, a, b, inputs.before);
+    copy3(a + 3, inputs.rates);
+    copy3(b + 3, inputs.rates + 3);
+    relative_twist(r, w.twist_kicked(), inputs.kicked);
+    inputs.softness = softness(w);
+    for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
+    for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
 }
 
 // How far a sticking point slips in the drift; its arms, for the next substep.
@@ -304,7 +304,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     const real h = real(w.h);
     const N none = Every<N>::of(real(0));
     N place[3], n[9], u[3];
-    take(p + AT_PLACE, 3, place);
+    take(p + AT_OFFSET, 3, place);
     take(r + AT_FRAME, 9, n);
     velocity_at(twist, place, u);
     // Other laws of friction never hold a point where it was.
@@ -315,7 +315,7 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
         p[AT_SLIP + j] = choose(holds, N(slip + h * (dot3(n + 3 * j, u) + turning)), none);
     }
     p[AT_SLIP] = none;
-    for (int j = 0; j < 6; ++j) p[AT_BEFORE + j] = r[AT_ARM + j] + place[j % 3];
+    for (int j = 0; j < 6; ++j) p[AT_ARM_BEFORE + j] = r[AT_ARM + j] + place[j % 3];
     p[AT_AGE] = p[AT_AGE] + real(1);
 }
 // Item: records.

@@ -1,5 +1,5 @@
 // Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies, so that both
-// bodies are read and written once (gpusim/reference/contact_solve.py). The same sweeps serve the stages solve and settle.
+// bodies are read and written once (gpusim/reference/contact_solve.py). The same sweeps serve the stages solve and relax.
 #pragma once
 #include "contact_rows.cuh"
 
@@ -30,18 +30,18 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
 template <class R, class M, class N> GPUSIM_FN void sweep_point(R r, R p, const N* frame, M live, N* step, Sweep<N>& s) {
     N place[3], u[3], velocity[3], mass[3], rub[2], wrench[6], moved[6];
     const N none = Every<N>::of(real(0)), old = p[AT_IMPULSE];
-    take(p + AT_PLACE, 3, place);
+    take(p + AT_OFFSET, 3, place);
     take(p + (AT_MASS + 3), 3, mass);
     velocity_at(s.twist, place, velocity);
     for (int d = 0; d < 3; ++d) u[d] = dot3(frame + 3 * d, velocity) + p[AT_BIAS + d];
-    const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_SOLVE]), none);
-    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_SOLVE + 2]);
+    const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
+    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
     take(p + (AT_IMPULSE + 1), 2, rub);
     const auto by_speed = r[AT_LAW] == real(LAW_REGULARIZED), by_force = r[AT_LAW] == real(LAW_COULOMB);
     if (any(by_force)) {
         N held[2] = {rub[0], rub[1]};
-        coulomb(most, mass, N(p[AT_SOLVE + 1]), u1, u2, held);
+        coulomb(most, mass, N(p[AT_INVERSE_MASS + 1]), u1, u2, held);
         for (int d = 0; d < 2; ++d) rub[d] = choose(by_force, held[d], rub[d]);
     }
     if (any(by_speed)) {
@@ -180,7 +180,7 @@ template <class R, class N> GPUSIM_SHARED void sweep_points(const World& w, int 
             sweep_point(r, point_record(r, k), frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), s.step + 3 * k, s);
     for (int k = 0; k < points; ++k) {
         N arm[3], wrench[6];
-        take(point_record(r, k) + AT_PLACE, 3, arm);
+        take(point_record(r, k) + AT_OFFSET, 3, arm);
         point_wrench(frame, arm, s.step + 3 * k, wrench);
         for (int j = 0; j < 6; ++j) s.wrench[j] = choose(r[AT_COUNT] > real(k), N(s.wrench[j] + wrench[j]), s.wrench[j]);
     }
@@ -234,7 +234,7 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
     for (int k = 0; k < most_points(r); ++k) {
         R p = point_record(r, k);
         const N* step = s.step + 3 * k;
-        put(step, 3, p + AT_STEP);
+        put(step, 3, p + AT_DELTA);
         sum = choose(r[AT_COUNT] > real(k), N(sum + p[AT_MASS] * dot3(step, step)), sum);
     }
     for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
@@ -247,59 +247,59 @@ GPUSIM_PHASE void sum_squares(const World& w, int part) {
         if (w.pair_points()[m]) sum += double(w.sweep_square()[m]);
     w.square_sum()[part] = sum;
 }
-GPUSIM_PHASE void choose_share(const World& w, int) {
+GPUSIM_PHASE void choose_beta(const World& w, int) {
     double sum = 0.0;
     for (int part = 0; part < PARTS; ++part) sum += w.square_sum()[part];
     const double before = *w.square_before();
-    *w.course_share() = sum < before ? real(sum / before) : real(0);
+    *w.beta() = sum < before ? real(sum / before) : real(0);
     *w.square_before() = sum;
 }
 // Item: records.
-GPUSIM_PHASE void go_on_pair(const World& w, int item) {
+GPUSIM_PHASE void extend_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
-    const real share = *w.course_share();
+    const real share = *w.beta();
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);
         for (int j = 0; j < 3; ++j) {
-            const N course = share * p[AT_COURSE + j];
+            const N course = share * p[AT_DIRECTION + j];
             p[AT_IMPULSE + j] = p[AT_IMPULSE + j] + course;
-            p[AT_COURSE + j] = share > real(0) ? N(course + p[AT_STEP + j]) : N{};
+            p[AT_DIRECTION + j] = share > real(0) ? N(course + p[AT_DELTA + j]) : N{};
         }
     }
 }
-GPUSIM_PHASE void go_on_body(const World& w, int i) {
-    const real share = *w.course_share(), course = share * w.twist_course()[i], step = w.twist()[i] - w.twist_sweep()[i];
+GPUSIM_PHASE void extend_body(const World& w, int i) {
+    const real share = *w.beta(), course = share * w.twist_direction()[i], step = w.twist()[i] - w.twist_sweep()[i];
     w.twist()[i] += course;
-    w.twist_course()[i] = share > real(0) ? course + step : real(0);
+    w.twist_direction()[i] = share > real(0) ? course + step : real(0);
     w.twist_sweep()[i] = w.twist()[i];
 }
-GPUSIM_PHASE void go_on_row(const World& w, int row) {
-    const real share = *w.course_share(), course = share * w.row_course()[row], step = w.solved()[row] - w.row_sweep()[row];
+GPUSIM_PHASE void extend_row(const World& w, int row) {
+    const real share = *w.beta(), course = share * w.row_direction()[row], step = w.solved()[row] - w.row_sweep()[row];
     w.solved()[row] += course;
-    w.row_course()[row] = share > real(0) ? course + step : real(0);
+    w.row_direction()[row] = share > real(0) ? course + step : real(0);
     w.row_sweep()[row] = w.solved()[row];
 }
-GPUSIM_PHASE void start_course_row(const World& w, int row) {
+GPUSIM_PHASE void start_direction_row(const World& w, int row) {
     w.row_sweep()[row] = w.solved()[row];
-    w.row_course()[row] = real(0);
+    w.row_direction()[row] = real(0);
 }
-GPUSIM_PHASE void start_course_body(const World& w, int i) {
+GPUSIM_PHASE void start_direction_body(const World& w, int i) {
     w.twist_sweep()[i] = w.twist()[i];
-    w.twist_course()[i] = real(0);
+    w.twist_direction()[i] = real(0);
 }
-GPUSIM_PHASE void start_course_sum(const World& w, int) {
+GPUSIM_PHASE void start_direction_sum(const World& w, int) {
     *w.square_before() = 0.0;
     *w.sweep_count() = *w.done() = 0;
 }
-GPUSIM_PHASE void start_course_pair(const World& w, int item) {
+GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k)
-        for (int j = 0; j < 3; ++j) point_record(r, k)[AT_COURSE + j] = NUMBER(Item){};
+        for (int j = 0; j < 3; ++j) point_record(r, k)[AT_DIRECTION + j] = NUMBER(Item){};
 }
 // What a sweep did to the manifolds, for the sweeps to end when they change little.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
@@ -327,7 +327,7 @@ template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     for (int n = 0; n < most_points(r); ++n) {
         N impulse[3], arm[3], own[6];
         take(point_record(r, n) + AT_IMPULSE, 3, impulse);
-        take(point_record(r, n) + AT_PLACE, 3, arm);
+        take(point_record(r, n) + AT_OFFSET, 3, arm);
         point_wrench(frame, arm, impulse, own);
         for (int k = 0; k < 6; ++k) wrench[k] = choose(r[AT_COUNT] > real(n), N(wrench[k] + own[k]), wrench[k]);
     }
@@ -356,7 +356,7 @@ GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w,
 // After the drift, which takes overlaps back and lets points in touch give way: velocities without either, and points that
 // were pressed together in this substep leave with their speed of impact. The impulses go on from where they are.
 // Item: records.
-GPUSIM_PHASE void settle_pair(const World& w, int item) {
+GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
@@ -365,7 +365,7 @@ GPUSIM_PHASE void settle_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        if (any(rigid & ((p[AT_GAMMA] > real(0)) | (p[AT_PUSH] > real(0)) | bounced(p)))) set_flag(w.settling());
+        if (any(rigid & ((p[AT_GAMMA] > real(0)) | (p[AT_PUSH] > real(0)) | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
         const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_PUSH]));
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));

@@ -11,7 +11,7 @@
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
     const int n = w.block(), c = row / n, r = row - c * n;
-    w.own()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
+    w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
     w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
 }
 // Compliance and target of axis row k in its mode: sticking rows are rigid, the others compliant.
@@ -27,7 +27,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
 }
 // The mode of the last substep is the first guess, unless its piece of the law is gone.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
-    const real response = larger(w.own()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
+    const real response = larger(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
     w.response()[k] = response;
     const int contact = w.axis_mode()[k] & CONTACT_BITS;
     bool gone = !(h_prev(w) > real(0));
@@ -41,35 +41,35 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 }
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
-    *w.left() = PASSES;
-    *w.refreshes() = *w.hold() = 0;
-    *w.since() = *w.switches() = *w.stuck() = *w.changed() = *w.stale() = *w.guard_action() = 0;
-    *w.again() = 1;
+    *w.passes_left() = PASSES;
+    *w.refreshes() = *w.hold_bias() = 0;
+    *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
+    *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
     *w.worst() = *w.first_error() = real(0);
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int row) {
-    const real gamma = w.gamma()[row], compliance = (gamma + real(REGULARIZATION) * w.own()[row]) * w.solved()[row];
+    const real gamma = w.gamma()[row], compliance = (gamma + real(REGULARIZATION) * w.diagonal()[row]) * w.solved()[row];
     const real residual = w.target()[row] - row_velocity(w, row, w.twist()) - w.bias()[row] - compliance;
-    w.right()[row] = residual;
+    w.rhs()[row] = residual;
     if (w.row_used()[row] && gamma == real(0)) raise_to(w.worst(), residual);
 }
 // Take the first refresh back where it did not shrink the error, and stop there.
 GPUSIM_PHASE void guard(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
-    if (*w.left() <= 0) return;  // staged launch: others have passes left
+    if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
     const real worst = *w.worst();
     int action = 0;
-    if (*w.since() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
+    if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
         action = RESTORE_TWIST;
-        *w.left() = 0;
-        *w.stuck() = 1;
-    } else if (*w.since() == 1) {
+        *w.passes_left() = 0;
+        *w.stalled() = 1;
+    } else if (*w.since_factor() == 1) {
         action = KEEP_TWIST;
         *w.first_error() = worst;
     }
-    *w.correcting() = *w.left() > 0;
+    *w.correcting() = *w.passes_left() > 0;
     *w.guard_action() = action;
     *w.worst() = real(0);
 }
@@ -78,32 +78,32 @@ GPUSIM_PHASE void guard_body(const World& w, int i) {
     if (*w.guard_action() == RESTORE_TWIST) w.twist()[i] = w.kept_twist()[i];
 }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
-    if (*w.guard_action() == KEEP_TWIST) w.kept_solved()[row] = w.solved()[row];
-    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_solved()[row];
+    if (*w.guard_action() == KEEP_TWIST) w.kept_impulse()[row] = w.solved()[row];
+    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_impulse()[row];
 }
 // Add the solved correction to the impulses and velocities.
-GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.change()[row]; }
+GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
 GPUSIM_PHASE void correct_body(const World& w, int b) {
     real moved[6];
-    impulse_response(w, b, w.change(), moved);
+    impulse_response(w, b, w.delta(), moved);
     for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
 }
 GPUSIM_PHASE void count_pass(const World& w, int) {
-    *w.left() -= 1;
-    *w.since() += 1;
-    *w.again() = 0;
+    *w.passes_left() -= 1;
+    *w.since_factor() += 1;
+    *w.refactor() = 0;
 }
 // The bias is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend it,
 // and refreshing and switching drive each other. A solve refreshes a bounded number of times.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
-    *w.hold() = *w.since() == 0 || *w.refreshes() >= MOST_REFRESHES;
-    *w.refreshes() += *w.since() > 0;
+    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
+    *w.refreshes() += *w.since_factor() > 0;
 }
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
-    w.wanted()[k] = adjacent_mode(w, k);
-    if (w.wanted()[k] == w.mode()[k]) return;
+    w.wanted_mode()[k] = adjacent_mode(w, k);
+    if (w.wanted_mode()[k] == w.mode()[k]) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());
         return;
@@ -115,18 +115,18 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
 // rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     const bool careful = *w.switches() >= CAREFUL_AFTER;
-    if (*w.changed() && !careful) w.mode()[k] = w.wanted()[k];
-    if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted()[k]);
+    if (*w.changed() && !careful) w.mode()[k] = w.wanted_mode()[k];
+    if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted_mode()[k]);
     fill_axis(w, k);
     const int row = w.axis_row()[k];
-    if (magnitude(w.gamma()[row] - w.factored()[row]) > real(STALE) * w.factored()[row]) set_flag(w.stale());
+    if (magnitude(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
 }
 GPUSIM_PHASE void end_refit(const World& w, int) {
     if ((*w.changed() || *w.stale()) && may_switch(w)) {
-        *w.again() = 1;
+        *w.refactor() = 1;
         *w.switches() += 1;
-        *w.since() = 0;
-        *w.left() = PASSES;
+        *w.since_factor() = 0;
+        *w.passes_left() = PASSES;
     }
     *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;

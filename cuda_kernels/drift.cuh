@@ -46,7 +46,7 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     keep_velocity(w, b);
     store_velocity(w, b);
     // Bodies at rest need no passes.
-    if (w.papers() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
+    if (w.semi_implicit() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
     else midpoint_rate(w, b, rate);
     double shift[3], turn[3];
     for (int k = 0; k < 3; ++k) {
@@ -67,6 +67,6 @@ GPUSIM_PHASE void store_times(const World& w, int) {
     *w.step_before() = w.h;
     *w.time() += w.h;
     *w.not_converged() += *w.unconverged();
-    *w.residual() = stored(*w.residual_next());
+    *w.residual() = stored(*w.residual_now());
 }
-GPUSIM_PHASE void commit_control(const World& w, int column) { w.command_before()[column] = w.control(column); }
+GPUSIM_PHASE void store_control(const World& w, int column) { w.command_before()[column] = w.control(column); }

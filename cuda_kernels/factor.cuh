@@ -1,4 +1,4 @@
-// Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that gpusim/solver/elimination.py listed, level by
+// Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that gpusim/model/elimination.py listed, level by
 // level (gpusim/reference/factor.py). Blocks: the diagonal ones, one for each constraint, then the entries of L.
 #pragma once
 #include "rows.cuh"
@@ -50,13 +50,13 @@ GPUSIM_SHARED void invert_block(real* m, int n, int width) {
 
 // Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
-    const real own = w.own()[row];
+    const real own = w.diagonal()[row];
     real shown = own * real(1.0 + REGULARIZATION) + w.gamma()[row];
     if (!(shown > real(0))) shown = real(1);
     const real scale = w.axes() ? square_root(own / shown) : real(1);
     w.scale()[row] = scale;
-    w.shown()[row] = shown * scale * scale;
-    w.factored()[row] = w.gamma()[row];
+    w.scaled_diagonal()[row] = shown * scale * scale;
+    w.factored_gamma()[row] = w.gamma()[row];
 }
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const BlockRow at = block_row(w, i);
@@ -64,7 +64,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const bool diagonal = at.block < w.constraints();
     const real *from = w.mass_blocks() + (at.block * n + at.row) * n, *scale = w.scale() + columns;
     real *out = w.factor_blocks() + (at.block * n + at.row) * n, own = w.scale()[row];
-    for (int c = at.column; c < n; c += row_parts(w)) out[c] = diagonal && c == at.row ? w.shown()[row] : from[c] * own * scale[c];
+    for (int c = at.column; c < n; c += row_parts(w)) out[c] = diagonal && c == at.row ? w.scaled_diagonal()[row] : from[c] * own * scale[c];
 }
 
 // The operations of one level: pivots, column, updates.
@@ -105,14 +105,14 @@ GPUSIM_FN int level_targets(const World& w, int level) { return w.level_target()
 GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[level + 1] - w.level_forward()[level]; }
 
 // Solves in ``right``; the result goes to ``change``.
-GPUSIM_PHASE void scale_right(const World& w, int row) { w.right()[row] = w.right()[row] * w.scale()[row]; }
-GPUSIM_PHASE void forward_row(const World& w, int level, int i) {
+GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
+GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
     const int n = w.block(), at = w.level_forward()[level] + i / n, r = i % n;
-    real* out = w.right() + w.forward_target()[at] * n + r;
+    real* out = w.rhs() + w.forward_target()[at] * n + r;
     real value = *out;
     for (int k = w.forward_start()[at]; k < w.forward_start()[at + 1]; ++k) {
         const int edge = w.forward_edge()[k];
-        const real *l = w.lower() + (edge * n + r) * n, *y = w.right() + w.edge_pivot()[edge] * n;
+        const real *l = w.lower() + (edge * n + r) * n, *y = w.rhs() + w.edge_pivot()[edge] * n;
         real sum = real(0);
         for (int m = 0; m < n; ++m) sum += l[m] * y[m];
         value -= sum;
@@ -121,20 +121,20 @@ GPUSIM_PHASE void forward_row(const World& w, int level, int i) {
 }
 GPUSIM_PHASE void divide_row(const World& w, int row) {
     const int n = w.block(), c = row / n;
-    const real *d = w.inverse() + row * n, *y = w.right() + c * n;
+    const real *d = w.inverse() + row * n, *y = w.rhs() + c * n;
     real sum = real(0);
     for (int m = 0; m < n; ++m) sum += d[m] * y[m];
-    w.change()[row] = sum;
+    w.delta()[row] = sum;
 }
-GPUSIM_PHASE void backward_row(const World& w, int level, int i) {
+GPUSIM_PHASE void substitute_backward_row(const World& w, int level, int i) {
     const int n = w.block(), at = w.level_pivot()[level] + i / n, pivot = w.pivot()[at], r = i % n;
-    real value = w.change()[pivot * n + r];
+    real value = w.delta()[pivot * n + r];
     for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-        const real *l = w.lower() + edge * n * n + r, *x = w.change() + w.edge_row()[edge] * n;
+        const real *l = w.lower() + edge * n * n + r, *x = w.delta() + w.edge_row()[edge] * n;
         real sum = real(0);
         for (int m = 0; m < n; ++m) sum += l[m * n] * x[m];
         value -= sum;
     }
-    w.change()[pivot * n + r] = value;
+    w.delta()[pivot * n + r] = value;
 }
-GPUSIM_PHASE void scale_change(const World& w, int row) { w.change()[row] = w.change()[row] * w.scale()[row]; }
+GPUSIM_PHASE void scale_change(const World& w, int row) { w.delta()[row] = w.delta()[row] * w.scale()[row]; }

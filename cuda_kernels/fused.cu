@@ -1,6 +1,6 @@
 // Fused launch: one block a world, all substeps in one kernel. On the CPU a block is one thread and worlds are spread
 // over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
-// work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; SENSE and POSE leave their work in the
+// work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; FORWARD and POSE leave their work in the
 // slab of each world.
 #include "writes.cuh"
 #include "step.cuh"
@@ -21,7 +21,7 @@ GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int
 GPUSIM_FN char* slab(const Arguments* a, int number) { return a->slab + (long long)number * a->slab_bytes; }
 GPUSIM_PHASE void run(const World& w, int steps) {
     if (steps > 0) run_world(w, steps);
-    else if (steps == SENSE) sense_world(w);
+    else if (steps == FORWARD) forward_world(w);
     else pose_world(w);
 }
 

@@ -73,5 +73,5 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     product33(turn, w.inertia() + 9 * b, turned);
     product33_transposed(turned, turn, inertia);
     for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * total[k];
-    inverse33(inertia, w.mobility() + 9 * b);
+    inverse33(inertia, w.inertia_inverse_effective() + 9 * b);
 }

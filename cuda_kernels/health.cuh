@@ -1,4 +1,4 @@
-// Health of a world after a step: numbers that are finite and below speeds that no machine has (gpusim/health.py). The
+// Health of a world after a step: numbers that are finite and below speeds that no machine has (gpusim/backends/health.py). The
 // word is 0 for a good world, otherwise 1 + the lowest code found: what * HEALTH_INDICES + index of the body or actuator.
 #pragma once
 #include "rows.cuh"
@@ -8,9 +8,9 @@ template <class T> GPUSIM_FN bool all_fine(const T* values, int count) {
     for (int k = 0; k < count; ++k) fine = fine && magnitude(values[k]) < T(GREATEST_SPEED);
     return fine;
 }
-GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.culprit(), what * HEALTH_INDICES + index); }
+GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
-GPUSIM_PHASE void start_check(const World& w, int) { *w.culprit() = 0x7fffffff; }
+GPUSIM_PHASE void start_check(const World& w, int) { *w.cause() = 0x7fffffff; }
 GPUSIM_PHASE void check_body(const World& w, int b) {
     bool fine = all_fine(w.linear_velocity() + 3 * b, 3);
     if (!fine) blame(w, HEALTH_LINEAR, b);
@@ -24,8 +24,8 @@ template <class T> GPUSIM_FN double first_bad(const T* values, int count) {
     return 0.0;
 }
 // The number that failed; of actuators only the place is kept.
-GPUSIM_FN double culprit_value(const World& w) {
-    const int what = *w.culprit() / HEALTH_INDICES, b = *w.culprit() % HEALTH_INDICES;
+GPUSIM_FN double cause_value(const World& w) {
+    const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
     if (what == HEALTH_LINEAR) return first_bad(w.linear_velocity() + 3 * b, 3);
     if (what == HEALTH_ANGULAR) return first_bad(w.angular_momentum() + 3 * b, 3);
@@ -34,11 +34,11 @@ GPUSIM_FN double culprit_value(const World& w) {
 }
 // Keep in the health word what failed.
 GPUSIM_FN void report_failure(const World& w) {
-    w.a->health[w.id] = 1 + *w.culprit();
-    w.a->health_value[w.id] = culprit_value(w);
+    w.a->health[w.id] = 1 + *w.cause();
+    w.a->health_value[w.id] = cause_value(w);
     count_one(w.a->failed);
 }
 // A body that started the step too fast comes first: it broke the others.
 GPUSIM_PHASE void check_start(const World& w, int b) {
-    if (*w.culprit() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
+    if (*w.cause() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
 }

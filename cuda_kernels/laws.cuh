@@ -6,42 +6,42 @@
 // neither.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
-// What one actuator adds to the law of its axis, as doubles in the array ``share``.
-struct Share {
+// What one actuator adds to the law of its axis, as doubles in the array ``actuator_term``.
+struct ActuatorTerm {
     double impulse, slope;                             // P - D u
-    double servo_impulse, servo_slope, servo_most;     // clamp(Ps - Ds u, -S, S), of kinds that are ``clamped``
+    double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), of kinds that are ``clamped``
     double friction;                                   // impulse of dry friction, N s
     double lower, upper;                               // stops on the axis position
 };
 
-GPUSIM_FN Share& share(const World& w, int k) { return reinterpret_cast<Share*>(w.share())[k]; }
+GPUSIM_FN ActuatorTerm& actuator_term(const World& w, int k) { return reinterpret_cast<ActuatorTerm*>(w.actuator_term())[k]; }
 
 // The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
-// Totals of all shares on axis k.
+// Totals of all terms on axis k.
 GPUSIM_PHASE void sum_law(const World& w, int k) {
     const double kick = kick_time(w), damping = w.damping()[k], armature = w.armature()[k];
     double impulse = armature * w.rate()[k], slope = armature;
-    if (w.papers()) {
+    if (w.semi_implicit()) {
         slope += kick * damping;
     } else {
         impulse += -kick * damping * (LAST * w.rate()[k] + BEFORE_LAST * w.rate_old()[k]);
         slope += kick * NEXT * damping;
     }
-    for (int n = w.axis_share_start()[k]; n < w.axis_share_start()[k + 1]; ++n) {
-        const Share& own = share(w, w.axis_share()[n]);
+    for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
+        const ActuatorTerm& own = actuator_term(w, w.axis_term()[n]);
         impulse += own.impulse;
         slope += own.slope;
     }
     w.law_impulse()[k] = real(impulse);
     w.law_slope()[k] = real(slope);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n) {
-        const Share& own = share(w, w.axis_clamp()[n]);
-        w.servo_impulse()[n] = real(own.servo_impulse);
-        w.servo_slope()[n] = real(own.servo_slope);
-        w.servo_most()[n] = real(own.servo_most);
+        const ActuatorTerm& own = actuator_term(w, w.axis_clamp()[n]);
+        w.clamped_impulse()[n] = real(own.clamped_impulse);
+        w.clamped_slope()[n] = real(own.clamped_slope);
+        w.clamped_bound()[n] = real(own.clamped_bound);
     }
 }
 
@@ -53,8 +53,8 @@ GPUSIM_FN real limit_velocity(const World& w, real gap) {
 // Dry friction and velocity bounds of axis k.
 GPUSIM_PHASE void bound_law(const World& w, int k) {
     double friction = double(kick_time(w)) * w.friction()[k], lower = w.limit_lower()[k], upper = w.limit_upper()[k];
-    for (int n = w.axis_share_start()[k]; n < w.axis_share_start()[k + 1]; ++n) {
-        const Share& own = share(w, w.axis_share()[n]);
+    for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
+        const ActuatorTerm& own = actuator_term(w, w.axis_term()[n]);
         friction += own.friction;
         lower = larger(lower, own.lower);
         upper = smaller(upper, own.upper);
@@ -71,10 +71,10 @@ GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* 
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, clamps >>= 2) {
         const int clamp = clamps & CLAMP_BITS;
         if (clamp == 0) {
-            clamped_impulse += w.servo_impulse()[n];
-            clamped_slope += w.servo_slope()[n];
+            clamped_impulse += w.clamped_impulse()[n];
+            clamped_slope += w.clamped_slope()[n];
         } else {
-            clamped_impulse += clamp == CLAMP_UP ? w.servo_most()[n] : -w.servo_most()[n];
+            clamped_impulse += clamp == CLAMP_UP ? w.clamped_bound()[n] : -w.clamped_bound()[n];
         }
     }
     *impulse = w.law_impulse()[k] + clamped_impulse;
@@ -106,7 +106,7 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     real excess = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
         if (clamps >> shift & CLAMP_BITS) continue;
-        const real effort = w.servo_impulse()[n] - w.servo_slope()[n] * velocity, most = w.servo_most()[n];
+        const real effort = w.clamped_impulse()[n] - w.clamped_slope()[n] * velocity, most = w.clamped_bound()[n];
         if (effort > most) {
             up |= CLAMP_UP << shift;
             excess += effort - most;

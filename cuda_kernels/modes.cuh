@@ -47,7 +47,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     int clamps = mode & ~CONTACT_BITS, shift = 0;
     real given = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
-        const real effort = w.servo_impulse()[n] - w.servo_slope()[n] * velocity, most = w.servo_most()[n];
+        const real effort = w.clamped_impulse()[n] - w.clamped_slope()[n] * velocity, most = w.clamped_bound()[n];
         const int clamp = mode >> shift & CLAMP_BITS;
         given += clamp == 0 ? effort : (clamp == CLAMP_UP ? most : -most);
         clamps ^= (clamp ^ next_clamp(clamp, effort, most, slack)) << shift;

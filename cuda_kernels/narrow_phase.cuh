@@ -1,4 +1,4 @@
-// Stage collide, second part: the points where close pairs touch, matched with those of the step before by their features
+// Stage narrow_phase: the points where close pairs touch, matched with those of the step before by their features
 // (gpusim/reference/narrow_phase.py).
 #pragma once
 #include "broad_phase.cuh"
@@ -57,7 +57,7 @@ GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) 
     }
 }
 // Item: a place for a pair.
-GPUSIM_PHASE void meet_pair(const World& w, int m) {
+GPUSIM_PHASE void find_manifold(const World& w, int m) {
     w.pair_points()[m] = 0;
     if (m >= *w.pair_count()) return;
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
@@ -68,7 +68,7 @@ GPUSIM_PHASE void meet_pair(const World& w, int m) {
     for (int k = 0; k < 4; ++k) guess[k] = old >= 0 ? w.before_pair_guess()[4 * old + k] : 0.0;
     Manifold found;
 #if GPUSIM_SHAPES
-    const int count = collide(shape_a, shape_b, w.shape_reach()[a] + w.shape_reach()[b], guess, found);
+    const int count = collide(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], guess, found);
 #else
     const int count = 0;
 #endif

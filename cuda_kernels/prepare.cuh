@@ -18,7 +18,7 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
     copy3(w.linear_velocity() + 3 * b, twist);
     copy3(w.angular_momentum() + 3 * b, twist + 3);
     turn3(inverse, twist + 3, twist + 3);
-    for (int k = 0; k < 9; ++k) w.mobility()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
+    for (int k = 0; k < 9; ++k) w.inertia_inverse_effective()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
 }
 
 GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
@@ -60,7 +60,7 @@ GPUSIM_PHASE void couple(const World& w, int c) {
 // M^-1 J^T of one row of one side: item i = side * block + place.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     const int body = w.constraint_bodies()[i / w.block()];
-    const real *j = w.jacobian() + 6 * i, *m = w.mobility() + 9 * body, inverse_mass = w.inverse_mass()[body];
+    const real *j = w.jacobian() + 6 * i, *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
     real* out = w.mass_jacobian() + 6 * i;
     for (int k = 0; k < 3; ++k) {
         out[k] = j[k] * inverse_mass;

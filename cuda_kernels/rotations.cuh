@@ -1,4 +1,4 @@
-// Vectors, 3x3 matrices (row by row) and quaternions (xyzw); as gpusim/geometry/rotations.py.
+// Vectors, 3x3 matrices (row by row) and quaternions (xyzw); as gpusim/rotations.py.
 #pragma once
 #include "platform.cuh"
 #include "detmath.cuh"

@@ -7,7 +7,7 @@
 GPUSIM_PHASE void set_times(const World& w, int) { *w.step_last() = *w.step_before(); }
 GPUSIM_FN real h_prev(const World& w) { return real(*w.step_last()); }
 GPUSIM_FN real kick_time(const World& w) {
-    return w.papers() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
+    return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
 GPUSIM_FN real* jacobian_row(const World& w, int row, int slot) {
@@ -41,11 +41,11 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
 }
 // What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {
-    *w.residual_next() = *w.worst();
+    *w.residual_now() = *w.worst();
     *w.worst() = real(0);
 }
 GPUSIM_PHASE void skip_solve(const World& w, int) {
-    *w.residual_next() = *w.worst() = real(0);
+    *w.residual_now() = *w.worst() = real(0);
     *w.unconverged() = 0;
 }
 // Position error of a row at the current poses, 0 for axis rows.

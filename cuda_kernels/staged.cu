@@ -95,13 +95,13 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
         }                                                                                                      \
     }
 
-GPUSIM_PHASE void set_trial(const World& w, int trial, int) { *w.trial() = trial; }
+GPUSIM_PHASE void set_forward(const World& w, int trial, int) { *w.forward_only() = trial; }
 // Does any world still correct?
 GPUSIM_PHASE void tell_active(const World& w, int) {
-    if (*w.left() > 0) set_flag(w.a->active);
+    if (*w.passes_left() > 0) set_flag(w.a->active);
 }
 GPUSIM_PHASE void conclude(const World& w, int) {
-    if (*w.culprit() != NO_AXIS && !w.a->health[w.id]) report_failure(w);
+    if (*w.cause() != NO_AXIS && !w.a->health[w.id]) report_failure(w);
 }
 GPUSIM_PHASE void store_healthy(const World& w) {
     if (!w.a->health[w.id]) store_state(w);

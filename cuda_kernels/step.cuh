@@ -9,9 +9,9 @@
 #include "colored_solve.cuh"
 #include "contact_direct.cuh"
 #include "contact_follow.cuh"
-#include "settle.cuh"
+#include "relax.cuh"
 #include "narrow_phase.cuh"
-#include "sense.cuh"
+#include "forward.cuh"
 #include "health.cuh"
 
 // Items of a phase spread over the block's threads; the next phase sees what all of them wrote.
@@ -35,42 +35,42 @@
             RUN(list_items(w, list), phase(w, list, i));              \
     } while (0)
 
-// Contacts of the direct solver on jointed bodies go one by one, each by all threads: the joints answer to every one.
+// Contacts of the direct solver on articulated bodies go one by one, each by all threads: the joints answer to every one.
 #if GPUSIM_DIRECT && GPUSIM_SHAPES
 GPUSIM_PHASE void solve_factored(const World& w);
-GPUSIM_PHASE void answer(const World& w, int m) {
-    RUN(w.rows(), answer_row(w, m, i));
+GPUSIM_PHASE void joint_response(const World& w, int m) {
+    RUN(w.rows(), joint_response_row(w, m, i));
     solve_factored(w);
 }
-GPUSIM_PHASE void respond_jointed(const World& w) {
+GPUSIM_PHASE void respond_articulated(const World& w) {
     GPUSIM_ROLLED
-    for (int n = 0; n < jointed_size(w); ++n) {
-        const int m = jointed_member(w, n);
+    for (int n = 0; n < articulated_size(w); ++n) {
+        const int m = articulated_member(w, n);
         GPUSIM_ROLLED
         for (int j = 0; j < 6; ++j) {
             RUN(1, unit_motion(w, m, j));
-            answer(w, m);
+            joint_response(w, m);
             RUN(1, respond_column(w, m, j));
         }
         RUN(1, respond_points(w, m));
     }
 }
-GPUSIM_PHASE void sweep_jointed_contacts(const World& w) {
+GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
-    for (int n = 0; n < jointed_size(w); ++n) {
-        const int m = jointed_member(w, n);
-        RUN(1, sweep_jointed(w, m));
-        const bool answers = *w.answering();
+    for (int n = 0; n < articulated_size(w); ++n) {
+        const int m = articulated_member(w, n);
+        RUN(1, sweep_articulated(w, m));
+        const bool responds = *w.joints_respond();
         w.sync();  // the next manifold sets it anew
-        if (!answers) continue;
-        answer(w, m);
+        if (!responds) continue;
+        joint_response(w, m);
         RUN(w.rows(), correct_row(w, i));
         RUN(w.bodies(), correct_body(w, i));
     }
 }
-GPUSIM_PHASE void warm_jointed_contacts(const World& w) {
+GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
-    for (int n = 0; n < jointed_size(w); ++n) RUN(1, warm_jointed(w, jointed_member(w, n)));
+    for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
 #endif
 #include "order.cuh"
@@ -86,7 +86,7 @@ GPUSIM_PHASE void clear_rows(const World& w) {
 }
 GPUSIM_PHASE void begin(const World& w, int trial) {
     clear_rows(w);
-    if (w.tid == 0) *w.trial() = trial;
+    if (w.tid == 0) *w.forward_only() = trial;
     load_state(w);
     w.sync();
 }
@@ -99,7 +99,7 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         for (int k = 0; k < w.substeps(); ++k) substep(w);
         store_contacts(w);
         check(w);
-        if (*w.culprit() != NO_AXIS) {
+        if (*w.cause() != NO_AXIS) {
             if (w.tid == 0) report_failure(w);
             return;
         }
@@ -108,11 +108,11 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
     }
 }
 // Forces over a tried kick; of the state only counted angles and the offsets of gears are kept.
-GPUSIM_PHASE void sense_world(const World& w) {
+GPUSIM_PHASE void forward_world(const World& w) {
     begin(w, 1);
     contacts(w);
     impulses(w);
-    sense(w);
+    forward(w);
 }
 // Rotation matrices and counted angles at the current poses, for signals that need no velocities.
 GPUSIM_PHASE void pose_world(const World& w) {

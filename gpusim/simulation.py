@@ -108,7 +108,7 @@ class Simulation:
         self.control = ControlMap(self._self)
         self.quarantine = self.backend.make_quarantine()
         self.capacity = CapacityWatch(self.backend, model, self.config)
-        self._sensed: Work | None = None
+        self._forward: Work | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._signals: SignalTable | None = None
@@ -116,9 +116,9 @@ class Simulation:
         self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def _make_now(self) -> Now:
-        backend, papers = self.backend, self.config.scheme == "semi_implicit"
+        backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
         table = coordinates(self.model)
-        return Now(self.model, table, papers, backend.read_state, self.parameters, backend.read_control)
+        return Now(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -168,14 +168,14 @@ class Simulation:
         usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
-    def sensed(self) -> Work:
-        """The work arrays with forces at the current time (stage sense), made once for each state.
+    def forward(self) -> Work:
+        """The work arrays with forces at the current time (stage forward), made once for each state.
 
         Forces act over kicks: the next one is tried, with the step in use, and not kept.
         """
-        if self._sensed is None:
-            self._sensed = self.backend.sensed(self.step_size / self.config.substeps)
-        return self._sensed
+        if self._forward is None:
+            self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
+        return self._forward
 
     def changed(self) -> None:
         """Tell that something was written, so that forces and velocities are found anew."""
@@ -183,12 +183,12 @@ class Simulation:
         self.backend.changed()
 
     def _forget(self) -> None:
-        """What was sensed is of a state before."""
-        self._sensed = self._contacts = self._contact_sums = None
+        """Forget what was found for a state before."""
+        self._forward = self._contacts = self._contact_sums = None
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses; needs no trial kick."""
-        if self._sensed is None:
+        if self._forward is None:
             self.backend.current_angles()
 
     # Contacts.
@@ -208,7 +208,7 @@ class Simulation:
             ModelError: no such world.
         """
         if self._contacts is None:
-            self._contacts = find_contacts(self.sensed(), self.backend.sensed_contacts())
+            self._contacts = find_contacts(self.forward(), self.backend.forward_contacts())
         if world is None:
             return self._contacts
         chosen = self.world_indices("Simulation.contacts", world)
@@ -221,8 +221,8 @@ class Simulation:
             (num_worlds, iterations): greatest change of an impulse in each sweep, N s; NaN for sweeps that were not
             needed, and where joints and contacts are swept together (``joint_solver="colored"`` with joints).
         """
-        self.sensed()
-        return sweep_residuals(self.num_worlds, self.backend.sensed_contacts())
+        self.forward()
+        return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
 
     def contact_sums(self) -> ContactSums:
         """Contact forces by body and shape at the current time."""

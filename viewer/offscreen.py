@@ -96,7 +96,7 @@ class Offscreen:
         self.quality = choose_quality(quality, self._context.renderer_name)
         self.stage = Stage(model, len(self.worlds), decoration, visuals)
         self._painting = Painting(self.stage, self.quality, self.width, self.height, glass)
-        self._sensed: Framebuffer | None = None
+        self._forward: Framebuffer | None = None
         self._poses = Poses.from_model(model)
         self._followed: tuple[int, Array] | None = None
         self.camera: PinholeCamera = self._pinhole("fit" if camera is None else camera)
@@ -193,11 +193,11 @@ class Offscreen:
         from gpusim.viewer.gl.objects import Framebuffer
 
         self._open().make_current()
-        if self._sensed is None:
+        if self._forward is None:
             colors = [GL.GL_R32F, GL.GL_R32I]
-            self._sensed = Framebuffer(self.width, self.height, colors, GL.GL_DEPTH_COMPONENT32F)
-        self._painting.renderer.draw_sensors(self._view(), self._sensed)
-        return self._sensed
+            self._forward = Framebuffer(self.width, self.height, colors, GL.GL_DEPTH_COMPONENT32F)
+        self._painting.renderer.draw_sensors(self._view(), self._forward)
+        return self._forward
 
     def _view(self) -> View:
         poses, camera = self._current_poses(), self.camera
@@ -226,7 +226,7 @@ class Offscreen:
         if self._context is None:
             return
         self._context.make_current()
-        for thing in (self._sensed, self._painting):
+        for thing in (self._forward, self._painting):
             if thing is not None:
                 thing.close()
         self._context.close()

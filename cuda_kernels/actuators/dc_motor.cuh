@@ -2,15 +2,15 @@
 #pragma once
 #include "../actuate.cuh"
 
-GPUSIM_FN void motor_contribute(const World& w, int k, Share& own) {
+GPUSIM_FN void motor_contribute(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.motor_axis()[k];
-    const bool papers = w.papers() != 0;
+    const bool semi_implicit = w.semi_implicit() != 0;
     const double kick = kick_time(w), ratio = w.motor_gear_ratio(k), stall = w.motor_stall_torque(k);
     const double idle = w.motor_no_load_speed(k), electric = w.motor_electrical_time_constant(k);
     const double after = double(real(w.motor_command_now(k)));
-    const double before = papers ? after : double(real(w.motor_command_before(k)));
-    const double interval = papers ? w.h : double(h_prev(w)), torque = w.motor_torque(k), drive = w.motor_drive(k);
-    double gain = 1.0, carried = 0.0, late = papers ? 0.0 : w.h / (2.0 * kick);
+    const double before = semi_implicit ? after : double(real(w.motor_command_before(k)));
+    const double interval = semi_implicit ? w.h : double(h_prev(w)), torque = w.motor_torque(k), drive = w.motor_drive(k);
+    double gain = 1.0, carried = 0.0, late = semi_implicit ? 0.0 : w.h / (2.0 * kick);
     if (electric > 0.0) {
         // Share of the step that the new value gets; exact for a constant drive.
         const double theta = fitted_weight(interval / electric), divisor = electric + interval * theta;
@@ -20,8 +20,8 @@ GPUSIM_FN void motor_contribute(const World& w, int k, Share& own) {
         late *= 1.0 + det::expm1(-z) / z;
     }
     const double last = ratio * w.rate()[axis], before_last = ratio * w.rate_old()[axis];
-    const double known_speed = papers ? 0.0 : LAST * last + BEFORE_LAST * before_last;
-    const double slope = gain * stall / idle * (papers ? 1.0 : NEXT);
+    const double known_speed = semi_implicit ? 0.0 : LAST * last + BEFORE_LAST * before_last;
+    const double slope = gain * stall / idle * (semi_implicit ? 1.0 : NEXT);
     const double constant = carried + gain * stall * (before - known_speed / idle);
     const double inertia = stall * w.motor_mechanical_time_constant(k) / idle;
     w.motor_constant(k) = constant;
@@ -31,9 +31,9 @@ GPUSIM_FN void motor_contribute(const World& w, int k, Share& own) {
     own.slope = ratio * ratio * (kick * slope + inertia);
 }
 // Torque and drive at t_n from the solved rotor speed.
-GPUSIM_FN void motor_commit(const World& w, int k) {
+GPUSIM_FN void motor_advance(const World& w, int k) {
     const double speed = w.motor_gear_ratio(k) * w.rate_next()[w.motor_axis()[k]];
-    const double speed_now = (w.papers() ? 1.0 : NEXT) * speed + w.motor_known_speed(k);
+    const double speed_now = (w.semi_implicit() ? 1.0 : NEXT) * speed + w.motor_known_speed(k);
     w.motor_torque(k) = stored(w.motor_constant(k) - w.motor_slope(k) * speed);
     const double after = double(real(w.motor_command_now(k)));
     w.motor_drive(k) = stored(w.motor_stall_torque(k) * (after - speed_now / w.motor_no_load_speed(k)));

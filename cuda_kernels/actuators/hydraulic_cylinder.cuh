@@ -31,7 +31,7 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
 // The law P - D u with the present chords.
-GPUSIM_SHARED void cylinder_law(const World& w, int k, Share& own) {
+GPUSIM_SHARED void cylinder_law(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double pressure[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
     const double guess[2] = {w.cylinder_guess_a(k), w.cylinder_guess_b(k)};
@@ -93,7 +93,7 @@ GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
 // Valve once a step.
-GPUSIM_FN void cylinder_contribute(const World& w, int k, Share& own) {
+GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));
     if (w.cylinder_valve_order(k) < 1.5) {
@@ -126,14 +126,14 @@ GPUSIM_FN void cylinder_contribute(const World& w, int k, Share& own) {
     cylinder_law(w, k, own);
 }
 // The chords of the edges again with a better guess of the velocity.
-GPUSIM_FN void cylinder_refresh(const World& w, int k, Share& own) {
+GPUSIM_FN void cylinder_refresh(const World& w, int k, ActuatorTerm& own) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
     w.cylinder_guess_a(k) = w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity;
     w.cylinder_guess_b(k) = w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity;
     cylinder_law(w, k, own);
 }
 // Pressures from the row velocity of the last solve, with the volumes pulled to the geometry.
-GPUSIM_FN void cylinder_commit(const World& w, int k) {
+GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;
     const bool papers = w.cylinder_papers_coupling(k) > 0.5;

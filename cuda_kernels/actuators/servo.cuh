@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-GPUSIM_FN void servo_contribute(const World& w, int k, Share& own) {
+GPUSIM_FN void servo_contribute(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.servo_axis()[k];
     const double target = mean_command(w, w.servo_target_before(k), w.servo_target_now(k));
     const bool follows_velocity = w.servo_follows_velocity(k) > 0.5;
@@ -13,9 +13,9 @@ GPUSIM_FN void servo_contribute(const World& w, int k, Share& own) {
     // A velocity servo damps the difference to its target, so the target shifts the law.
     if (follows_velocity) impulse += kick * damping * target;
     if (most < 1.0 / 0.0) {
-        own.servo_impulse = impulse;
-        own.servo_slope = slope;
-        own.servo_most = kick * most;
+        own.clamped_impulse = impulse;
+        own.clamped_slope = slope;
+        own.clamped_bound = kick * most;
     } else {
         own.impulse = impulse;
         own.slope = slope;

@@ -58,7 +58,7 @@ def read_speed(group: Group, now: Now) -> Array:
 
 _SPEED = "w.motor_gear_ratio(i) * axis_rate(w, w.motor_axis()[i])"
 _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_electrical_time_constant(i);
-        const double command = w.papers() ? w.motor_command_now(i) : w.motor_command_before(i);
+        const double command = w.semi_implicit() ? w.motor_command_now(i) : w.motor_command_before(i);
         double gain = 1.0, carried = 0.0;
         if (electric > 0.0) {{
             const double theta = fitted_weight(interval / electric), divisor = electric + interval * theta;
@@ -72,7 +72,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 def read_torque(group: Group, now: Now) -> Array:
     """Torque of the rotor at t, from the one of the last kick and the command since, N m."""
     p, interval = group.params, now.state["step_before"][:, None]
-    command = read_command(group, now) if now.papers else now.command_before(group, "command")
+    command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
     drive = p["stall_torque"] * (command - read_speed(group, now) / p["no_load_speed"])
     return np.asarray(carried + gain * drive)
@@ -101,7 +101,7 @@ class DcMotor(ActuatorType):
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     references = JOINT_REFERENCES
@@ -160,7 +160,7 @@ class DcMotor(ActuatorType):
         electric = p["electrical_time_constant"]
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
-        # Share of the kick after t_n; the papers' scheme kicks over the whole coming step.
+        # Share of the kick after t_n; the semi-implicit scheme kicks over the whole coming step.
         late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0
@@ -185,7 +185,7 @@ class DcMotor(ActuatorType):
             ratio * ratio * (kick * slope + inertia),
         )
 
-    def commit(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: Work) -> None:
         """Torque and drive at t_n from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]

@@ -126,7 +126,7 @@ class HydraulicCylinder(ActuatorType):
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "commit")
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "advance")
     kernel_scratch: ClassVar[tuple[str, ...]] = (
         "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
         "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",
@@ -316,7 +316,7 @@ class HydraulicCylinder(ActuatorType):
         cushion = scratch["cylinder.cushion"]
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
-    def commit(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: Work) -> None:
         """Pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]

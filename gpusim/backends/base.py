@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from gpusim.model.state import State
-from gpusim.reference.contact_report import Trial
+from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -53,20 +53,20 @@ class Backend(Protocol):
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds; ``check`` is called where worlds may have failed."""
 
-    def sensed(self, h: float) -> Work:
-        """Forces at the current time (stage sense), from a trial of a substep of ``h`` seconds."""
+    def run_forward(self, h: float) -> Work:
+        """Forces at the current time (stage forward), from a trial of a substep of ``h`` seconds."""
 
-    def sensed_contacts(self) -> Trial | None:
-        """Contacts of the last :meth:`sensed`; None where the model has no places for pairs."""
+    def forward_contacts(self) -> ForwardContacts | None:
+        """Contacts of the last :meth:`run_forward`; None where the model has no places for pairs."""
 
-    def newly_crowded(self) -> bool:
+    def newly_overflowed(self) -> bool:
         """Whether worlds may have had more close pairs of shapes than places since the last call."""
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""
 
     def changed(self) -> None:
-        """Something was written: what was sensed is out of date."""
+        """Something was written: what stage forward found is out of date."""
 
     def restore(self, initial: State, worlds: Any) -> None:
         """Put worlds back to a state and the first commands; the cuda backend takes a mask on the device too."""

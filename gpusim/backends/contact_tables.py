@@ -12,8 +12,8 @@ from gpusim.typing import Array
 CONTENSOU = FRICTION["contensou"].number
 _INDICES = (
     "shape_kind", "shape_body", "shape_group", "shape_mask", "shape_law", "shape_rolls", "shape_point_start",
-    "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate", "skip_start",
-    "skip", "take_start", "take", "take_material", "body_jointed",
+    "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate",
+    "exclude_start", "exclude", "include_start", "include", "include_material", "body_articulated",
 )  # fmt: skip
 _NUMBERS = (
     "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "shape_points",
@@ -24,8 +24,8 @@ CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "d
 CONTACT_SIZES = (
     "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes",
     "scan_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes", "lanes",
-    "record_places", "anchor_places", "kept_pairs", "meeting_places", "meetings", "ready_pairs", "color_parts",
-    "course_rows", "contact_sweeps", "max_colors",
+    "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents", "ready_pairs", "color_parts",
+    "direction_rows", "contact_sweeps", "max_colors",
 )  # fmt: skip
 
 
@@ -58,8 +58,8 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "shape_vertex_start": c.vertex_start,
         "face_first": c.face_first,
         "face_vertex": c.face_vertex,
-        "take_material": np.array([m for row in c.take_material for m in row]),
-        "body_jointed": c.jointed,
+        "include_material": np.array([m for row in c.include_material for m in row]),
+        "body_articulated": c.articulated,
         "shape_size": c.size,
         "shape_center": c.center,
         "shape_turn": c.turn,
@@ -73,7 +73,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "grid_cell": np.array([c.cell]),
         "patch_friction": patch_table() if np.any(c.laws[:, 2] == CONTENSOU) else np.zeros(0),
     }
-    for name, lists in (("candidate", candidates), ("skip", c.skips), ("take", c.takes)):
+    for name, lists in (("candidate", candidates), ("exclude", c.excluded), ("include", c.included)):
         tables[f"{name}_start"] = np.concatenate([[0], np.cumsum([len(x) for x in lists])])
         tables[name] = np.array([v for x in lists for v in x])
     return tables

@@ -15,14 +15,14 @@ import numpy as np
 from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
-from gpusim.backends.header import POSE, SENSE, kept_fields
+from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.variants import GPU_LANES, model_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.contact_report import Trial
+from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
 from gpusim.reference.writes import REMEMBERED
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
@@ -30,7 +30,7 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 # Counters of the device that arrive after every run.
-_TOLD = ("failed", "crowded")
+_TOLD = ("failed", "overflowed")
 _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
@@ -72,7 +72,7 @@ class CudaBackend(KernelBackend):
         self._arrays: dict[str, Any] = {}
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
-        self._sensed_h, self._posed, self._substep, self._trial_h = 0.0, False, 0.0, 0.0
+        self._forward_h, self._posed, self._substep, self._forward_contacts_h = 0.0, False, 0.0, 0.0
         self._initial_arguments: Any = None
         self._last_stream: Any = None
         self._kernels: dict[str, Any] = {}
@@ -105,7 +105,7 @@ class CudaBackend(KernelBackend):
             self._shared = self.layout.size
             # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
             self._kernel("run_worlds").max_dynamic_shared_size_bytes = most
-        # The counts of failed and of crowded worlds, as they arrive from the device.
+        # The counts of failed and of overflowed worlds, as they arrive from the device.
         self._pinned = cupy.cuda.alloc_pinned_memory(8)
         self._told = np.frombuffer(self._pinned, np.int32, 2)
         self._told[:] = 0
@@ -326,9 +326,9 @@ class CudaBackend(KernelBackend):
 
     # Signals, reset and health.
 
-    def _sense(self, h: float) -> None:
-        """Leave stage sense in the slabs, once for each state."""
-        if self._sensed_h == h and not (self._host_newer or self._control_newer):
+    def _ensure_forward(self, h: float) -> None:
+        """Leave stage forward in the slabs, once for each state."""
+        if self._forward_h == h and not (self._host_newer or self._control_newer):
             return
         with self._here():
             self._push()
@@ -337,38 +337,38 @@ class CudaBackend(KernelBackend):
                 run = self._runner(h)
                 execute(self.plan.trial, run, self._any_active(run))
             else:
-                self._run(h, SENSE)
-        self._device_newer, self._sensed_h, self._trial_h = True, h, h
+                self._run(h, FORWARD)
+        self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
         """Leave rotations and counted angles in the slabs, once for each state."""
-        if not self._host_newer and (self._posed or self._sensed_h):
+        if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
         # Contacts in the slabs are now those of the state, not of a trial.
-        self._sensed_h = 0.0
+        self._forward_h = 0.0
         self._posed = self._device_newer = True
 
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""
         self._pose()
 
-    def sensed(self, h: float) -> Work:
-        """Forces at the current time (stage sense), on the host."""
-        self._sense(h)
+    def run_forward(self, h: float) -> Work:
+        """Forces at the current time (stage forward), on the host."""
+        self._ensure_forward(h)
         return self.fill_work(h)
 
-    def sensed_contacts(self) -> Trial | None:
+    def forward_contacts(self) -> ForwardContacts | None:
         """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
-        self._sense(self._trial_h)
-        return super().sensed_contacts()
+        self._ensure_forward(self._forward_contacts_h)
+        return super().forward_contacts()
 
     def changed(self) -> None:
         """The state is another one: what the slabs hold for signals is out of date."""
-        self._sensed_h, self._posed = 0.0, False
+        self._forward_h, self._posed = 0.0, False
         # Whoever asked for the commands may have written them.
         self._control_newer = self._control_newer or self._control_lent
 
@@ -464,16 +464,16 @@ class CudaBackend(KernelBackend):
         seen, self._seen = self._seen, int(self._told[0])
         return self._seen > seen
 
-    def newly_crowded(self) -> bool:
+    def newly_overflowed(self) -> bool:
         """Whether worlds are known to have had more close pairs of shapes than places since the last call.
 
         With strict settings this waits for the device, so that no step goes on after one that lost pairs.
         """
         if self.config.strict:
             with self._here():
-                self._told[1] = self._arrays["crowded"].get()[0]
-        seen, self._seen_crowded = self._seen_crowded, int(self._told[1])
-        return self._seen_crowded > seen
+                self._told[1] = self._arrays["overflowed"].get()[0]
+        seen, self._seen_overflowed = self._seen_overflowed, int(self._told[1])
+        return self._seen_overflowed > seen
 
     def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are; graphs of the one before are gone."""

@@ -38,10 +38,10 @@ from gpusim.reference import (
 
 # Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
-SETTINGS_INT = ("papers", "iterations", "geometric_stiffness", "substeps", "bounces")
+SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces")
 SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 # Values of ``steps`` with which fused.cu does not step.
-SENSE, POSE = 0, -1
+FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
     "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
@@ -75,7 +75,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
         "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
-        "PAPERS_SHARE": positions.PAPERS_SHARE,
+        "SPLIT_SHARE": positions.SPLIT_SHARE,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
         "LEAST_RESPONSE": colored_solve.LEAST_RESPONSE[real],
@@ -105,7 +105,7 @@ def codes() -> dict[str, int]:
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **contact.CODES,
         **{kind.upper(): number for kind, number in KINDS.items()},
-        "SENSE": SENSE,
+        "FORWARD": FORWARD,
         "POSE": POSE,
     }
 
@@ -148,7 +148,7 @@ def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
         members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
         members += [("const double*", f"{kind.name}_parameters")]
     members += [("const double*", "control"), ("char*", "slab")]
-    members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "crowded")]
+    members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "overflowed")]
     members += [("double*", "health_value")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [("long long", f"stride_{kind.name}") for kind in kinds]
@@ -257,19 +257,19 @@ def actuators_header(kinds: Kinds) -> str:
     out += ['#include "actuate.cuh"', '#include "health.cuh"']
     out += [f'#include "actuators/{name}"' for name in files]
     out += [f'#include "{own_file(kind)}"' for kind in own]
-    out += _share_phases(kinds) + _commit_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
+    out += _term_phases(kinds) + _advance_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
     return "\n".join(out) + "\n"
 
 
-def _share_phases(kinds: Kinds) -> list[str]:
-    """Item: the number of a share. ``contribute`` starts it anew, ``refresh`` fits it to better velocities."""
+def _term_phases(kinds: Kinds) -> list[str]:
+    """Item: the number of a term. ``contribute`` starts it anew, ``refresh`` fits it to better velocities."""
     adders = [k for k in kinds if "contribute" in k.kernel]
     out = ["GPUSIM_PHASE void contribute(const World& w, int i) {"]
-    out += ["    Share& own = share(w, i);", "    clear_share(own);"]
+    out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]
     for kind in adders:
         out.append(f"    if (i < w.{kind.name}_count()) return {kind.name}_contribute(w, i, own);")
         out.append(f"    i -= w.{kind.name}_count();")
-    out += ["}", "GPUSIM_PHASE void refresh(const World& w, int i) {", "    Share& own = share(w, i);"]
+    out += ["}", "GPUSIM_PHASE void refresh(const World& w, int i) {", "    ActuatorTerm& own = actuator_term(w, i);"]
     for kind in adders:
         call = f"{kind.name}_refresh(w, i, own)" if "refresh" in kind.kernel else "void()"
         out.append(f"    if (i < w.{kind.name}_count()) return {call};")
@@ -278,11 +278,11 @@ def _share_phases(kinds: Kinds) -> list[str]:
     return [*out, "}"]
 
 
-def _commit_phase(kinds: Kinds) -> list[str]:
+def _advance_phase(kinds: Kinds) -> list[str]:
     """Item: the number of an actuator."""
-    out = ["GPUSIM_PHASE void commit_actuator(const World& w, int i) {"]
+    out = ["GPUSIM_PHASE void advance_actuator(const World& w, int i) {"]
     for kind in kinds:
-        call = f"{kind.name}_commit(w, i)" if "commit" in kind.kernel else "void()"
+        call = f"{kind.name}_advance(w, i)" if "advance" in kind.kernel else "void()"
         out.append(f"    if (i < w.{kind.name}_count()) return {call};")
         out.append(f"    i -= w.{kind.name}_count();")
     return [*out, "}"]

@@ -41,7 +41,7 @@ class Quarantine:
             return
         failed = ~self._fine() & ~self.stopped
         for world in np.flatnonzero(failed):
-            self._reasons[int(world)] = self._culprit(int(world))
+            self._reasons[int(world)] = self._cause(int(world))
             warnings.warn(
                 f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=4
             )
@@ -98,7 +98,7 @@ class Quarantine:
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
         return fine
 
-    def _culprit(self, world: int) -> str:
+    def _cause(self, world: int) -> str:
         """The first body or actuator whose numbers are bad."""
         work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
@@ -134,7 +134,7 @@ class CapacityWatch:
     @property
     def full(self) -> Array:
         """True for worlds that lost pairs since the start or reset, (num_worlds,)."""
-        return np.asarray(self.backend.read_state().arrays["pairs_lost"] > 0)
+        return np.asarray(self.backend.read_state().arrays["pair_overflow"] > 0)
 
     def check(self) -> None:
         """After a run: warn, once in a simulation, or raise where the settings are strict.
@@ -142,9 +142,9 @@ class CapacityWatch:
         Raises:
             SimulationError: a world lost pairs in the last run and ``SolverConfig(strict=True)``.
         """
-        if not self.places or (self._warned and not self._strict) or not self.backend.newly_crowded():
+        if not self.places or (self._warned and not self._strict) or not self.backend.newly_overflowed():
             return
-        lost = self.backend.read_state().arrays["pairs_lost"].astype(np.int64)
+        lost = self.backend.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
         if not new.size:  # a trial alone ran out
@@ -160,12 +160,12 @@ class CapacityWatch:
 
     def report(self) -> list[str]:
         """One line for every world that lost pairs."""
-        most = self.backend.read_state().arrays["pairs_most"]
+        most = self.backend.read_state().arrays["pair_peak"]
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
         """Of the world that needs most places, so that the number to give serves all."""
-        most = self.backend.read_state().arrays["pairs_most"]
+        most = self.backend.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
         return capacity_message(int(most[worst]), self.places, worst) + others

@@ -30,7 +30,7 @@ from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
-from gpusim.reference.contact_report import Trial
+from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
@@ -92,7 +92,7 @@ class KernelBackend(ABC):
         for kind in self.kinds:
             check_fields(kind, kind.kernel_fields, self.sizes, first=())
         if not self.colors_side_by_side:
-            self.sizes |= dict.fromkeys(("meeting_places", "meetings", "ready_pairs", "color_parts"), 0)
+            self.sizes |= dict.fromkeys(("incident_places", "incidents", "ready_pairs", "color_parts"), 0)
         add_lanes(self.sizes, 1)
         self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored, self.kinds).size)
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
@@ -101,7 +101,7 @@ class KernelBackend(ABC):
         self._work: Work | None = None
         self._work_stale = False
         self._packed_parameters: dict[str, Array] = {}
-        self._seen = self._seen_crowded = 0
+        self._seen = self._seen_overflowed = 0
         self.direct = config.joint_solver == "direct"
         self.make_plan()
         self.arguments = np.zeros((), arguments_type(self.kinds))
@@ -143,15 +143,15 @@ class KernelBackend(ABC):
         return KernelQuarantine(self)
 
     @abstractmethod
-    def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense)."""
+    def run_forward(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage forward)."""
 
     @abstractmethod
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""
 
     def changed(self) -> None:  # noqa: B027 (memory that both sides share needs nothing)
-        """Something was written: what was sensed is out of date."""
+        """Something was written: what stage forward found is out of date."""
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state and the first commands."""
@@ -209,10 +209,10 @@ class KernelBackend(ABC):
         seen, self._seen = self._seen, int(self.failed[0])
         return self._seen > seen
 
-    def newly_crowded(self) -> bool:
+    def newly_overflowed(self) -> bool:
         """Whether worlds had more close pairs of shapes than places since the last call."""
-        seen, self._seen_crowded = self._seen_crowded, int(self.crowded[0])
-        return self._seen_crowded > seen
+        seen, self._seen_overflowed = self._seen_overflowed, int(self.overflowed[0])
+        return self._seen_overflowed > seen
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
@@ -277,15 +277,15 @@ class KernelBackend(ABC):
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
-        self.crowded = np.zeros(1, np.int32)
+        self.overflowed = np.zeros(1, np.int32)
         self.health_value = np.zeros(self.num_worlds)
-        for name in ("control", "health", "health_value", "failed", "active", "crowded"):
+        for name in ("control", "health", "health_value", "failed", "active", "overflowed"):
             a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 
     def _setting(self, name: str) -> int:
         special = {
-            "papers": self.config.scheme == "semi_implicit",
+            "semi_implicit": self.config.scheme == "semi_implicit",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "semi_implicit",
             "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),
         }
@@ -371,17 +371,17 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
-        """Host view or copy of a slab array after stage sense, (num_worlds, ...)."""
+        """Host view or copy of a slab array after stage forward, (num_worlds, ...)."""
 
-    def sensed_contacts(self) -> Trial | None:
+    def forward_contacts(self) -> ForwardContacts | None:
         """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
         if not self.sizes["pairs"]:
             return None
-        arrays = {field.name: self.slab_array(field.name) for field in fields(Trial)}
-        return Trial(**arrays | {"manifold": by_place(arrays["manifold"], self.sizes["lanes"])})
+        arrays = {field.name: self.slab_array(field.name) for field in fields(ForwardContacts)}
+        return ForwardContacts(**arrays | {"manifold": by_place(arrays["manifold"], self.sizes["lanes"])})
 
     def fill_work(self, h: float) -> Work:
-        """The work arrays that signals read, from the slabs after stage sense."""
+        """The work arrays that signals read, from the slabs after stage forward."""
         w, t, slab = self.work, self.model.topology, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)
@@ -397,13 +397,13 @@ class KernelBackend(ABC):
         return w
 
     def _fill_actuators(self, w: Work) -> None:
-        force, first = self.slab_array("share_force"), 0
-        w.shares = {}
+        force, first = self.slab_array("actuator_term_force"), 0
+        w.term_forces = {}
         groups = self._groups()
         for kind in self.kinds:
             if kind.name not in groups:
                 continue
             count = len(groups[kind.name].specs)
             if "contribute" in kind.kernel:
-                w.shares[kind.name] = force[:, first : first + count]
+                w.term_forces[kind.name] = force[:, first : first + count]
                 first += count

@@ -89,7 +89,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 def _check_functions(kind: ActuatorType) -> None:
     """What the class does in Python it declares for kernels, and what it declares is in its text."""
-    done = [f for f in ("push", "contribute", "commit") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
+    done = [f for f in ("push", "contribute", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     missing = [f for f in (*done, *(["refresh"] if kind.curved else [])) if f not in kind.kernel]
     if missing:
         rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"

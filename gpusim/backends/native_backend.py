@@ -13,7 +13,7 @@ import numpy as np
 
 from gpusim.backends.compile import build_native
 from gpusim.backends.compile_native import vector_bytes
-from gpusim.backends.header import POSE, SENSE
+from gpusim.backends.header import FORWARD, POSE
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.variants import Variant, model_variant
 from gpusim.model import validate
@@ -156,14 +156,14 @@ class NativeBackend(KernelBackend):
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
-    def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense)."""
+    def run_forward(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage forward)."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(h)
             execute(self.plan.trial, run, self._any_active(run))
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(h), SENSE, self._team)
+            self._library.run_worlds(self._address, ctypes.c_double(h), FORWARD, self._team)
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int) -> tuple[Array, Callable[[], None]]:

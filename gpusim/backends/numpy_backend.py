@@ -21,17 +21,17 @@ from gpusim.reference import (
     contact_solve,
     direct_solve,
     drift,
+    forward,
     kick,
     positions,
     prepare,
-    sense,
-    settle,
+    relax,
 )
-from gpusim.reference.contact_report import Trial
+from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.rotations import matrix_from_quaternion
-from gpusim.solver.step import sense as sense_stage
+from gpusim.solver.step import forward as forward_stage
 from gpusim.solver.step import step
 from gpusim.typing import Array
 
@@ -49,8 +49,8 @@ class NumpyBackend:
         self._direct = config.joint_solver == "direct"
         self._rows = model.topology.num_constraints > 0
         self._displacement: Array | None = None
-        self._trial: Trial | None = None
-        self._crowded = 0
+        self._trial: ForwardContacts | None = None
+        self._overflowed = 0
         self.h = 0.0
         self._check: Callable[[], None] = lambda: None
 
@@ -100,23 +100,23 @@ class NumpyBackend:
         """An array as :meth:`Simulation.read` returns it."""
         return array
 
-    def sensed(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage sense)."""
+    def run_forward(self, h: float) -> Work:
+        """Velocities and forces at the current time (stage forward)."""
         kept = self._contact_state()
-        self._set_trial(1)
+        self._set_forward(1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            sense_stage(self, self.work.config, h)
-        self._set_trial(0)
-        self._keep_trial()
+            forward_stage(self, self.work.config, h)
+        self._set_forward(0)
+        self._keep_forward()
         for name, array in kept.items():
             self.state.arrays[name][:] = array
         return self.work
 
-    def _set_trial(self, trial: int) -> None:
+    def _set_forward(self, trial: int) -> None:
         if self.work.contacts is not None:
             self.work.contacts.trial[:] = trial
 
-    def _keep_trial(self) -> None:
+    def _keep_forward(self) -> None:
         """The contacts that the trial has found, before the state gets back its own."""
         if self.work.contacts is not None:
             found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
@@ -124,16 +124,19 @@ class NumpyBackend:
             own = {
                 name: getattr(c, name).copy() for name in ("manifold", "record_place", "sweep_change", "sweep_count")
             }
-            self._trial = Trial(**own, **found)
+            self._trial = ForwardContacts(**own, **found)
 
-    def sensed_contacts(self) -> Trial | None:
+    def forward_contacts(self) -> ForwardContacts | None:
         """Contacts of the last trial; None where the model has no places for pairs."""
         return self._trial
 
-    def newly_crowded(self) -> bool:
+    def newly_overflowed(self) -> bool:
         """Whether worlds had more close pairs of shapes than places since the last call."""
-        seen, self._crowded = self._crowded, self.work.contacts.crowded if self.work.contacts is not None else 0
-        return self._crowded > seen
+        seen, self._overflowed = (
+            self._overflowed,
+            self.work.contacts.overflowed if self.work.contacts is not None else 0,
+        )
+        return self._overflowed > seen
 
     def _contact_state(self) -> dict[str, Array]:
         """Copies of the contacts of the last step, which a trial finds anew."""
@@ -184,7 +187,7 @@ class NumpyBackend:
         if self.work.contacts is not None:
             from gpusim.reference import narrow_phase
 
-            narrow_phase.meet_pairs(self.work)
+            narrow_phase.find_manifolds(self.work)
 
     def color_contacts(self) -> None:
         """Which manifolds are solved side by side."""
@@ -232,11 +235,11 @@ class NumpyBackend:
         """A displacement that takes back position errors, of the papers' scheme."""
         if self._rows:
             stage = positions if self._direct else colored_solve
-            self._displacement = stage.papers_pseudo_velocity(self.work)
+            self._displacement = stage.split_impulse_velocity(self.work)
 
     def advance_actuators(self) -> None:
         """Actuators' variables after the solve."""
-        actuate.commit(self.work)
+        actuate.advance(self.work)
         kept = self.state.arrays["impulse"].dtype
         for group in self.state.groups:
             group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
@@ -260,7 +263,7 @@ class NumpyBackend:
 
     def relax(self) -> None:
         """Velocities after the drift took overlaps back, and after impacts."""
-        settle.settle(self.work)
+        relax.relax(self.work)
 
     def store_contacts(self) -> None:
         """Nothing: stage relax leaves impulses in the state, substep by substep."""
@@ -269,6 +272,6 @@ class NumpyBackend:
         """Worlds that failed are put back to their last good state."""
         self._check()
 
-    def sense(self) -> None:
+    def forward(self) -> None:
         """Velocities at t_n."""
-        sense.sense(self.work)
+        forward.forward(self.work)

@@ -23,7 +23,7 @@ from gpusim.solver.nodes import (
     walk,
 )
 
-_ALL: tuple[Node, ...] = (*schedule.STEP, schedule.SENSE, schedule.POSE)
+_ALL: tuple[Node, ...] = (*schedule.STEP, schedule.FORWARD, schedule.POSE)
 
 
 def order_header(build: Build) -> str:
@@ -103,7 +103,7 @@ def entries_header(build: Build) -> str:
             out.append(f"    if (condition & {1 << number} && !({flag.text})) return false;")
     out += ["    (void)w;", "    return true;", "}"]
     found: dict[str, str] = {}
-    own = Run(schedule.PHASES["set_trial"], by_level=True), *schedule.run("tell_active")
+    own = Run(schedule.PHASES["set_forward"], by_level=True), *schedule.run("tell_active")
     for node in (*_ALL, STORE, *own):
         for phase, kind in phases(node, build):
             macro = {"item": "PER", "level": "PER_LEVEL", "list": "PER_LIST"}[kind]

@@ -34,7 +34,7 @@ _INDICES = (
     "level_target", "target_block", "update_start", "update_left", "update_right",
     "level_forward", "forward_target", "forward_start", "forward_edge",
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
-    "constraint_axis", "axis_share_start", "axis_share", "axis_clamp_start", "axis_clamp", "share_axis",
+    "constraint_axis", "axis_term_start", "axis_term", "axis_clamp_start", "axis_clamp", "actuator_term_axis",
     "body_push_start", "body_push",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
@@ -53,7 +53,7 @@ TABLE_TYPES: dict[str, str] = {
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
-    "angles", "couplings", "axes", "controls", "shares", "clamps", "blocks", "edges",
+    "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
     "levels", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
@@ -95,7 +95,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "couplings": t.coupling.row.size,
         "axes": t.axis_row.size,
         "controls": len(model.controls),
-        "shares": int(typed["share_axis"].size),
+        "actuator_terms": int(typed["actuator_term_axis"].size),
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
@@ -107,7 +107,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "actuators": sum(len(g.specs) for g in model.groups),
         "max_colors": config.max_colors,
         **(contacts := model.contact.sizes(config, t.dynamic)),
-        "course_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+        "direction_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
     }
 
 
@@ -245,27 +245,27 @@ def _axis_tables(model: Model) -> dict[str, Array]:
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
     clamps: list[list[int]] = [[] for _ in axes]
     bodies: list[list[int]] = [[] for _ in range(t.num_bodies + 1)]
-    share_axis: list[int] = []
+    actuator_term_axis: list[int] = []
     number = 0
     for group in sorted(model.groups, key=lambda g: g.type.name):
         for target in group.axis.tolist():
             if "contribute" in group.type.kernel:
-                axes[target].append(len(share_axis))
+                axes[target].append(len(actuator_term_axis))
                 if group.type.clamped:
-                    clamps[target].append(len(share_axis))
-                share_axis.append(target)
+                    clamps[target].append(len(actuator_term_axis))
+                actuator_term_axis.append(target)
             if "push" in group.type.kernel:
                 bodies[target].append(number)
             number += 1
-    axis_start, axis_share = packed(axes)
+    axis_start, axis_term = packed(axes)
     clamp_start, axis_clamp = packed(clamps)
     push_start, push = packed(bodies)
     return {
-        "axis_share_start": axis_start,
-        "axis_share": axis_share,
+        "axis_term_start": axis_start,
+        "axis_term": axis_term,
         "axis_clamp_start": clamp_start,
         "axis_clamp": axis_clamp,
-        "share_axis": np.array(share_axis),
+        "actuator_term_axis": np.array(actuator_term_axis),
         "body_push_start": push_start,
         "body_push": push,
     }

@@ -65,7 +65,7 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _pairs(sim: Simulation) -> str:
-    most = int(np.max(sim.read("sim.pairs_most", numpy=True)))
+    most = int(np.max(sim.read("sim.pair_peak", numpy=True)))
     return f"at most {most}, of {sim.capacity.places} places"
 
 
@@ -75,9 +75,9 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if outcome.drift > DRIFT_TOO_FAR:
         return f"bad: joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
-    crowded = sim.capacity.report()
-    if crowded:
-        return f"bad: {crowded[0]}"
+    overflowed = sim.capacity.report()
+    if overflowed:
+        return f"bad: {overflowed[0]}"
     if good == sim.num_worlds:
         return "good" if good == 1 else f"good in all {good} worlds"
     return f"{good} of {sim.num_worlds} worlds good"

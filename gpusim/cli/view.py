@@ -24,9 +24,9 @@ from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import GlfwGamepad, Operator
-from gpusim.viewer.panel import Desk
-from gpusim.viewer.panel.desk import words
-from gpusim.viewer.panel.guest import add_operator
+from gpusim.viewer.panel import PanelState
+from gpusim.viewer.panel.client import add_operator
+from gpusim.viewer.panel.panel_state import words
 from gpusim.viewer.window.screen import require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
 
@@ -95,7 +95,7 @@ def _play(options: ViewOptions) -> None:
     options.picture.check_body(player.model)
     worlds = options.picture.drawn_worlds(motion.header.worlds)
     session = Session(Played(player), speed=options.speed, paused=options.paused)
-    _show(options, scene, session, Desk(session), worlds)
+    _show(options, scene, session, PanelState(session), worlds)
 
 
 def _run(options: ViewOptions) -> None:
@@ -126,7 +126,7 @@ def _run(options: ViewOptions) -> None:
         stack.enter_context(notes_instead_of_warnings())
         known = () if run.is_file() else scene_parameters(run.target)
         values = {name: words(value) for name, value in maker.parameters.items()}
-        _show(options, live.scene, session, Desk(session, operator, known, values), worlds)
+        _show(options, live.scene, session, PanelState(session, operator, known, values), worlds)
     raise_failure(maker.live.sim, Outcome(simulated=session.time))
 
 
@@ -175,7 +175,7 @@ def _end_recording(recorder: MotionRecorder, live: Live) -> None:
     recorder.close()
 
 
-def _show(options: ViewOptions, scene: Scene, session: Session, desk: Desk, worlds: Sequence[int]) -> None:
+def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: PanelState, worlds: Sequence[int]) -> None:
     from gpusim.viewer.window.window import Window
 
     picture = options.picture
@@ -192,7 +192,7 @@ def _show(options: ViewOptions, scene: Scene, session: Session, desk: Desk, worl
         visuals=picture.visuals,
     ) as window:
         try:
-            add_operator(window, desk, panel=options.panel)
+            add_operator(window, panel_state, panel=options.panel)
         except ViewerError as error:  # everything else works without imgui
             note(str(error))
         if picture.follow is not None:  # only now: the panel has given the scene its place

@@ -10,7 +10,7 @@ FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point; a sticking one rolls where surfaces are round."""
 MODES = ("flight", "sliding", "sticking")
 # What stands for a color where a manifold has none.
-OVERFLOW, NO_CONTACT, JOINTED = -1, -2, -3
+OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 
 # Share of a sticking point's slip that is taken back in each substep.
 SLIP_SHARE = 0.2
@@ -39,7 +39,7 @@ CODES = {
     "CONTACT_STICKING": STICKING,
     "OVERFLOW": OVERFLOW,
     "NO_CONTACT": NO_CONTACT,
-    "JOINTED": JOINTED,
+    "ARTICULATED": ARTICULATED,
     "LAW_HERTZ": NORMAL["hertz"].number,
     "LAW_LINEAR": DAMPING["linear"].number,
     "LAW_HUNT_CROSSLEY": DAMPING["hunt_crossley"].number,

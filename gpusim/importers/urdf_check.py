@@ -249,9 +249,9 @@ def _check_mimic(document: Document, joint: Element, joints: dict[str, Element])
             raise _mimic_error(document, joint, element)
 
 
-def _mimic_error(document: Document, joint: Element, culprit: Element) -> ModelError:
+def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelError:
     return document.source.error(
-        f"{title(joint)}: <mimic> couples joints with one axis, but {title(culprit)} is {culprit.get('type')}; drop it",
+        f"{title(joint)}: <mimic> couples joints with one axis, but {title(cause)} is {cause.get('type')}; drop it",
         joint,
     )
 

@@ -105,7 +105,7 @@ class Work(Protocol):
     axis_velocity_next: Array
     force: Array
     torque: Array
-    shares: dict[str, Array]
+    term_forces: dict[str, Array]
     scratch: dict[str, Array]
     """Whatever a kind keeps within the substep."""
     circuit: Any
@@ -138,7 +138,7 @@ class Work(Protocol):
 class Now(Protocol):
     """What readings see of the state at t (reference/now.py); arrays (num_worlds, ...)."""
 
-    papers: bool
+    semi_implicit: bool
 
     @property
     def control(self) -> Array:
@@ -223,7 +223,7 @@ class ActuatorType:
     kernel_source: ClassVar[str] = ""
     """The same of a kind outside the package: their text, or the name of a .cuh file beside that of the class."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Which functions it holds: "contribute", "refresh", "commit", "push"."""
+    """Which functions it holds: "contribute", "refresh", "advance", "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
@@ -275,7 +275,7 @@ class ActuatorType:
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """Add to the law of the axis rows; ``velocity`` is the last guess of the row velocity after the step."""
 
-    def commit(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: Work) -> None:
         """Update the state variables after the solve."""
 
 

@@ -19,10 +19,10 @@ WIDER = 0.04
 FRAME, ARM, RESPONSE = 0, 9, 15
 FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
 TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW, SOFT, ROLLS = 57, 60, 62, 64, 65, 66, 67, 68
-BEND, MOBILITY, MOVED = 70, 73, 87
+BEND, INERTIA_INVERSE, MOVED = 70, 73, 87
 FIRST_POINT, POINT = 89, 38
 # Within the record of a point.
-PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, COURSE, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
+PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, DIRECTION, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
 SLIP, BEFORE, AGE = 28, 31, 37
 RECORD = FIRST_POINT + POINTS * POINT
 # Double-precision numbers of a record: points on A and B, then the normal.
@@ -31,12 +31,12 @@ RECORD_LAYOUT = {
     "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
     "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
     "AT_SHEAR": SHEAR, "AT_BODIES": BODIES, "AT_COUNT": COUNT, "AT_PASSES": PASSES, "AT_LAW": LAW,
-    "AT_SOFT": SOFT, "AT_ROLLS": ROLLS, "AT_BEND": BEND, "AT_MOBILITY": MOBILITY,
+    "AT_SOFT": SOFT, "AT_ROLLS": ROLLS, "AT_BEND": BEND, "AT_INERTIA_INVERSE": INERTIA_INVERSE,
     "AT_MOVED": MOVED,
-    "FIRST_POINT": FIRST_POINT, "POINT_NUMBERS": POINT, "AT_PLACE": PLACE, "AT_MASS": MASS, "AT_BIAS": BIAS,
+    "FIRST_POINT": FIRST_POINT, "POINT_SIZE": POINT, "AT_OFFSET": PLACE, "AT_MASS": MASS, "AT_BIAS": BIAS,
     "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH,
-    "AT_COURSE": COURSE, "AT_STEP": STEP, "AT_SOLVE": SOLVE, "AT_SLIP": SLIP, "AT_BEFORE": BEFORE,
-    "AT_AGE": AGE, "RECORD_NUMBERS": RECORD, "ANCHOR_NUMBERS": ANCHOR,
+    "AT_DIRECTION": DIRECTION, "AT_DELTA": STEP, "AT_INVERSE_MASS": SOLVE, "AT_SLIP": SLIP, "AT_ARM_BEFORE": BEFORE,
+    "AT_AGE": AGE, "RECORD_SIZE": RECORD, "ANCHOR_SIZE": ANCHOR,
 }  # fmt: skip
 """Names and values of the same constants in the kernels."""
 
@@ -57,22 +57,22 @@ KEPT_FIELDS: tuple[Field, ...] = (
 CONTACT_STATE_FIELDS: tuple[Field, ...] = (
     *KEPT_FIELDS,
     Field("pair_count", ("worlds",), "int", "-", "pairs whose boxes overlap"),
-    Field("pairs_most", ("worlds",), "int", "-", "most pairs so far, those without a place counted"),
-    Field("pairs_lost", ("worlds",), "int", "-", "pairs without a place so far, summed over steps"),
+    Field("pair_peak", ("worlds",), "int", "-", "most pairs so far, those without a place counted"),
+    Field("pair_overflow", ("worlds",), "int", "-", "pairs without a place so far, summed over steps"),
     Field("contact_mode", ("worlds", "pairs", 4), "int", "-", "flight, sliding or sticking"),
     Field("contact_anchor", ("worlds", "pairs", 4, 6), "pose", "m", "points on A and B from their centers of mass"),
 )
 CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("shape_position", ("shapes", 3), "pose", "m", "origin of the shape's frame in the world"),
     Field("shape_rotation", ("shapes", 9), "pose", "-", "rotation matrix, shape to world"),
-    Field("shape_reach", ("shapes",), "pose", "m", "how far a shape's box is widened"),
+    Field("shape_margin", ("shapes",), "pose", "m", "how far a shape's box is widened"),
     Field("shape_lower", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_upper", ("shapes", 3), "pose", "m", "widened box in the world"),
     Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
-    Field("near_lower", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
-    Field("near_upper", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
-    Field("near_shape", ("grid_shapes", PARTNERS), "int", "-", "later shapes whose wide boxes overlap, rising"),
-    Field("near_count", ("grid_shapes",), "int", "-", "number of those, also above their places"),
+    Field("fat_lower", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("fat_upper", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("neighbor_shape", ("grid_shapes", PARTNERS), "int", "-", "later shapes whose wide boxes overlap, rising"),
+    Field("neighbor_count", ("grid_shapes",), "int", "-", "number of those, also above their places"),
     Field("search_owner", (), "int", "-", "whose wide boxes they are: 1 + the world's number"),
     Field("searching", (), "int", "-", "1: a shape has left its wide box, so the grid is searched again"),
     Field("pair_start", ("places",), "int", "-", "first pair of every shape as A, and their number"),
@@ -83,14 +83,16 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("manifold", ("record_places", RECORD), "real", "-", "records of the manifolds (contact_record.cuh)"),
     Field("record_anchor", ("anchor_places", ANCHOR), "pose", "m", "anchors and normals of the records"),
     Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
-    Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on a jointed body"),
-    Field("color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then jointed"),
+    Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on an articulated body"),
+    Field(
+        "color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then articulated"
+    ),
     Field("color_size", ("color_places",), "int", "-", "manifolds of every list"),
     Field("color_member", ("record_places",), "int", "-", "manifolds by color; -1 fills a list up to whole lanes"),
     Field("record_place", ("pairs",), "int", "-", "place of a manifold's record: records stand by color"),
-    Field("meeting_start", ("meeting_places",), "int", "-", "first of the manifolds on each body"),
-    Field("meeting_cursor", ("meeting_places",), "int", "-", "manifolds that a body's list has so far"),
-    Field("meeting", ("meetings",), "int", "-", "manifolds by body"),
+    Field("incident_start", ("incident_places",), "int", "-", "first of the manifolds on each body"),
+    Field("incident_cursor", ("incident_places",), "int", "-", "manifolds that a body's list has so far"),
+    Field("incident", ("incidents",), "int", "-", "manifolds by body"),
     Field("color_ready", ("ready_pairs",), "int", "-", "1: takes its color in this round"),
     Field("color_count", ("color_parts",), "int", "-", "manifolds of each list in each part of the pairs"),
     Field("body_colors", ("bodies", 2), "int", "-", "bit mask of the colors that a body has"),
@@ -99,21 +101,21 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("part_side", ("pair_sides",), "int", "-", "overflow sides (manifold * 2 + side) by body"),
     Field("part_change", ("pair_sides", 6), "real", "m/s", "velocity changes by overflow sides"),
     Field("side_motion", (2, 6), "real", "m/s", "motions of both sides, for the joints to answer"),
-    Field("answering", (), "int", "-", "1: the joints have to answer"),
+    Field("joints_respond", (), "int", "-", "1: the joints have to answer"),
     Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
     Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
     Field("square_before", (), "pose", "J", "size of what the last sweep changed"),
-    Field("course_share", (), "real", "-", "how much of the course so far is gone again"),
+    Field("beta", (), "real", "-", "how much of the course so far is gone again"),
     Field("twist_sweep", ("contact_bodies", 6), "real", "m/s", "velocities before a sweep"),
-    Field("twist_course", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
-    Field("row_sweep", ("course_rows",), "real", "N s", "joint impulses before a sweep"),
-    Field("row_course", ("course_rows",), "real", "N s", "course of the joint impulses"),
+    Field("twist_direction", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
+    Field("row_sweep", ("direction_rows",), "real", "N s", "joint impulses before a sweep"),
+    Field("row_direction", ("direction_rows",), "real", "N s", "course of the joint impulses"),
     Field("sweep_change", ("contact_sweeps",), "real", "N s", "greatest change of an impulse in each sweep"),
     Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
-    Field("trial", (), "int", "-", "1: stage sense, whose velocities are not kept"),
+    Field("forward_only", (), "int", "-", "1: stage forward, whose velocities are not kept"),
     Field("substep", (), "int", "-", "substeps since contacts were searched for"),
     Field("touching", (), "int", "-", "manifolds with points"),
-    Field("settling", (), "int", "-", "1: velocities change after the drift"),
+    Field("relaxing", (), "int", "-", "1: velocities change after the drift"),
     Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),
 )

@@ -61,19 +61,19 @@ class ContactTopology:
     vertex_start: Array
     face_vertex: Array
     face_normal: Array
-    skips: list[list[int]]
+    excluded: list[list[int]]
     """Shapes with a higher number that a shape does not touch although groups would let it."""
-    takes: list[list[int]]
+    included: list[list[int]]
     """Shapes with a higher number that it touches whatever groups say."""
-    take_material: list[list[int]]
-    """Row of ``materials`` for each of ``takes``; -1: the shapes' own."""
+    include_material: list[list[int]]
+    """Row of ``materials`` for each of ``included``; -1: the shapes' own."""
     materials: Array
     """(n, 6): friction, rolling, spinning, restitution, E*, law of pairs with a material of their own."""
     candidates: list[list[int]] | None
     """For every shape those with a higher number that it may touch; None: too many to list, a grid finds them."""
     cell: float
     """Edge of the grid's cells, m."""
-    jointed: Array
+    articulated: Array
     """(bodies,) True where a joint or coupling acts on a body."""
 
     @property
@@ -127,8 +127,8 @@ class ContactTopology:
             "record_places": pairs,
             "anchor_places": 0,
             "contact_sweeps": config.iterations if pairs else 0,
-            "meeting_places": dynamic.size + 1 if side_by_side else 0,
-            "meetings": 2 * pairs if side_by_side else 0,
+            "incident_places": dynamic.size + 1 if side_by_side else 0,
+            "incidents": 2 * pairs if side_by_side else 0,
             "ready_pairs": pairs if side_by_side else 0,
             "color_parts": PARTS * (config.max_colors + 2) if side_by_side else 0,
             "kept_pairs": pairs if config.joint_solver == "direct" else 0,
@@ -141,7 +141,7 @@ def contact_topology(
     bodies: Sequence[BodySpec],
     joints: Sequence[JointSpec],
     dynamic: Array,
-    jointed: Array,
+    articulated: Array,
 ) -> ContactTopology:
     """Arrays of all shapes; ``dynamic`` (bodies,) tells which bodies impulses move."""
     world = len(bodies)
@@ -153,8 +153,8 @@ def contact_topology(
     radius = np.array([t.radius(s.params) for s, t in zip(shapes, types, strict=True)])
     group = np.array([s.group for s in shapes], dtype=np.int64)
     mask = np.array([s.mask for s in shapes], dtype=np.int64)
-    takes, take_material, materials = _takes(shapes, pairs, laws)
-    may = _Filter(body, dynamic, group, mask, _skips(shapes, pairs, joints), takes)
+    included, include_material, materials = _included(shapes, pairs, laws)
+    may = _Filter(body, dynamic, group, mask, _excluded(shapes, pairs, joints), included)
     return ContactTopology(
         labels=[s.label for s in shapes],
         kind=np.array([t.number for t in types], dtype=np.int64),
@@ -177,13 +177,13 @@ def contact_topology(
         vertex_start=_starts([len(f.vertex) for f in faces]),
         face_vertex=np.concatenate([np.zeros(0), *(f.vertex for f in faces)]),
         face_normal=np.concatenate([np.zeros((0, 3)), *(f.normal for f in faces)]),
-        skips=may.skips,
-        takes=takes,
-        take_material=take_material,
+        excluded=may.excluded,
+        included=included,
+        include_material=include_material,
         materials=materials,
         candidates=_candidates(may) if len(shapes) <= MOST_LISTED else None,
         cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
-        jointed=jointed,
+        articulated=articulated,
     )
 
 
@@ -204,11 +204,11 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
     return laws, np.array([0 if s.material.law is None else laws.index(s.material.law) for s in shapes], dtype=np.int64)
 
 
-def _takes(
+def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
     """Pairs that touch whatever groups say, and their materials."""
-    takes: list[dict[int, int]] = [{} for _ in shapes]
+    included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
         if not pair.collide:
@@ -218,9 +218,9 @@ def _takes(
         if pair.material is not None:
             number = len(materials)
             materials.append(_material_row(pair.material, laws))
-        takes[low][high] = number
-    order = [sorted(t) for t in takes]
-    numbers = [[t[k] for k in o] for t, o in zip(takes, order, strict=True)]
+        included[low][high] = number
+    order = [sorted(t) for t in included]
+    numbers = [[t[k] for k in o] for t, o in zip(included, order, strict=True)]
     return order, numbers, np.array(materials, dtype=np.float64).reshape(-1, MATERIAL_NUMBERS)
 
 
@@ -229,13 +229,13 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
     return [m.friction, m.rolling_friction, m.spinning_friction, m.restitution, contact_modulus(m, m), float(law)]
 
 
-def _skips(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
+def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
     """Pairs that do not touch: excluded ones, and shapes of bodies that a joint connects."""
-    skips: list[set[int]] = [set() for _ in shapes]
+    excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
             low, high = sorted((pair.shape_a, pair.shape_b))
-            skips[low].add(high)
+            excluded[low].add(high)
     on: dict[int, list[int]] = {}
     for k, s in enumerate(shapes):
         on.setdefault(s.body, []).append(k)
@@ -244,29 +244,35 @@ def _skips(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Seque
             continue
         for a in on.get(joint.parent, []):
             for b in on.get(joint.child, []):
-                skips[min(a, b)].add(max(a, b))
-    return skips
+                excluded[min(a, b)].add(max(a, b))
+    return excluded
 
 
 class _Filter:
     """May two shapes touch?"""
 
     def __init__(
-        self, body: Array, dynamic: Array, group: Array, mask: Array, skips: list[set[int]], takes: list[list[int]]
+        self,
+        body: Array,
+        dynamic: Array,
+        group: Array,
+        mask: Array,
+        excluded: list[set[int]],
+        included: list[list[int]],
     ) -> None:
         self.body, self.dynamic, self.group, self.mask = body, dynamic, group, mask
-        self.takes = takes
-        self.skips = [sorted(s - set(t)) for s, t in zip(skips, takes, strict=True)]
+        self.included = included
+        self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
 
     def __call__(self, a: int, b: int) -> bool:
         """Shapes a < b."""
         if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
             return False
-        if b in self.takes[a]:
+        if b in self.included[a]:
             return True
         if not (self.group[a] & self.mask[b]) or not (self.group[b] & self.mask[a]):
             return False
-        return b not in self.skips[a]
+        return b not in self.excluded[a]
 
 
 def _candidates(may: _Filter) -> list[list[int]]:
@@ -306,8 +312,8 @@ def check_laws(
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
     if not special or topology.laws.shape[0] < 2:
         return
-    skips = [set(x) for x in topology.skips]
-    may = _Filter(topology.body, dynamic, topology.group, topology.mask, skips, topology.takes)
+    excluded = [set(x) for x in topology.excluded]
+    may = _Filter(topology.body, dynamic, topology.group, topology.mask, excluded, topology.included)
     for a in sorted(special):
         for b in range(len(shapes)):
             low, high = min(a, b), max(a, b)

@@ -52,10 +52,12 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
     collector.collect()
     controls = _controls(builder.actuators)
     topology = _topology(builder, collector)
-    jointed = np.zeros(topology.num_bodies + 1, dtype=bool)
-    jointed[topology.constraint_bodies] = True
-    jointed &= topology.dynamic
-    contact = contact_topology(builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, jointed)
+    articulated = np.zeros(topology.num_bodies + 1, dtype=bool)
+    articulated[topology.constraint_bodies] = True
+    articulated &= topology.dynamic
+    contact = contact_topology(
+        builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, articulated
+    )
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     _place_clamped(groups)

@@ -27,8 +27,8 @@ def refresh(w: Work, axis_velocity: object) -> None:
         w.law.sum(w)
 
 
-def commit(w: Work) -> None:
+def advance(w: Work) -> None:
     """Update the actuators' own variables after the solve."""
     for group in w.groups.values():
-        group.type.commit(group, w)
+        group.type.advance(group, w)
     w.state.arrays["command_before"][:] = w.control

@@ -1,4 +1,4 @@
-"""Stage collide, first part: which pairs of shapes are close, sorted by their numbers.
+"""Stage broad_phase: which pairs of shapes are close, sorted by their numbers.
 
 A pair is close where the boxes of its shapes overlap, each widened by half the margin and by what its body can move in
 the step. Up to 64 shapes go through a list of all pairs that may touch. More of them are sorted along the axis on which
@@ -37,9 +37,9 @@ def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
     """Poses of all shapes in the world and their widened boxes."""
     pose_shapes(w, c)
     all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
-    c.shape_reach[:] = shape_reach(w, step_time)
-    c.shape_lower[:] -= c.shape_reach[..., None]
-    c.shape_upper[:] += c.shape_reach[..., None]
+    c.shape_margin[:] = shape_margin(w, step_time)
+    c.shape_lower[:] -= c.shape_margin[..., None]
+    c.shape_upper[:] += c.shape_margin[..., None]
 
 
 def pose_shapes(w: Work, c: ContactWork) -> None:
@@ -50,7 +50,7 @@ def pose_shapes(w: Work, c: ContactWork) -> None:
     c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
 
 
-def shape_reach(w: Work, step_time: float) -> Array:
+def shape_margin(w: Work, step_time: float) -> Array:
     """By how much the box of each shape is widened, m: half the margin and what the body moves, gravity included.
 
     Turning by omega moves no point of a shape faster than |omega| (|center| + radius), about the center of mass.
@@ -101,7 +101,7 @@ class PairFilter:
     def __init__(self, shapes: ContactTopology, dynamic: Array) -> None:
         self._shapes = shapes
         self.moves = dynamic[shapes.body]
-        self._takes, self._skips = self._keys(shapes.takes), self._keys(shapes.skips)
+        self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
 
     def _keys(self, lists: list[list[int]]) -> Array:
         """Numbers a * shapes + b of listed pairs, rising."""
@@ -112,7 +112,7 @@ class PairFilter:
         s, key = self._shapes, a * self._shapes.num_shapes + b
         apart = (s.body[a] != s.body[b]) & (self.moves[a] | self.moves[b])
         grouped = ((s.group[a] & s.mask[b]) != 0) & ((s.group[b] & s.mask[a]) != 0)
-        may: Array = apart & (np.isin(key, self._takes) | (grouped & ~np.isin(key, self._skips)))
+        may: Array = apart & (np.isin(key, self._included) | (grouped & ~np.isin(key, self._excluded)))
         return may
 
 
@@ -163,6 +163,6 @@ def _store(w: Work, c: ContactWork, world: Array, found: Array) -> None:
     state["pair_shapes"][world[kept], place[kept]] = found[kept]
     count = c.pair_start[:, -1]
     np.minimum(count, c.num_pairs, out=state["pair_count"])
-    np.maximum(state["pairs_most"], count, out=state["pairs_most"])
-    state["pairs_lost"] += np.maximum(count - c.num_pairs, 0)
-    c.crowded += int(np.count_nonzero(count > c.num_pairs))
+    np.maximum(state["pair_peak"], count, out=state["pair_peak"])
+    state["pair_overflow"] += np.maximum(count - c.num_pairs, 0)
+    c.overflowed += int(np.count_nonzero(count > c.num_pairs))

@@ -22,7 +22,7 @@ from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
 from gpusim.reference.laws import solve_row
-from gpusim.reference.positions import PAPERS_SHARE, row_errors
+from gpusim.reference.positions import SPLIT_SHARE, row_errors
 from gpusim.reference.work import Work
 from gpusim.rotations import matvec
 from gpusim.typing import Array
@@ -285,13 +285,13 @@ def correct_positions(w: Work) -> None:
             move(w, shift[..., :3], shift[..., 3:])
 
 
-def papers_pseudo_velocity(w: Work) -> Array:
+def split_impulse_velocity(w: Work) -> Array:
     """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
     flat[:, t.coupling.row] = w.coupling_value
-    errors = (PAPERS_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
+    errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
     moved = np.zeros_like(w.twist)
     for _ in range(w.config.iterations):
         for batch in w.batches:

@@ -1,8 +1,8 @@
-"""Stage color: manifolds into colors, so that no two of a color share a body that moves.
+"""Stage color_contacts: manifolds into colors, so that no two of a color share a body that moves.
 
 Greedy, in an order that scatters neighbors: each manifold takes the lowest color that neither of its bodies has yet,
 with one bit mask of used colors for each body; what fits no color is the overflow, whose bodies' masses are split over
-its members. Manifolds on jointed bodies stand apart where the direct solver solves them in turn. As
+its members. Manifolds on articulated bodies stand apart where the direct solver solves them in turn. As
 cuda_kernels/contact_coloring.cuh.
 """
 
@@ -14,21 +14,21 @@ from gpusim.compiled import compiled
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-NO_CONTACT, OVERFLOW, JOINTED = -2, -1, -3
+NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: Work) -> None:
     """Fill manifold_color, touching, color_first and color_member, and the lists of the overflow by bodies."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
-    jointed = shapes.jointed & (w.config.joint_solver == "direct")
+    articulated = shapes.articulated & (w.config.joint_solver == "direct")
     bodies = shapes.body[state["pair_shapes"]]
     used = c.body_colors.view(np.uint32)
     c.body_colors[:] = 0
     c.body_parts[:] = 0
     for k, count in enumerate(state["pair_count"]):
         on, points, chosen = bodies[k, :count], state["pair_points"][k, :count], c.manifold_color[k, :count]
-        c.touching[k] = color_pairs(on, points, w.topology.dynamic, jointed, w.config.max_colors, used[k], chosen)
+        c.touching[k] = color_pairs(on, points, w.topology.dynamic, articulated, w.config.max_colors, used[k], chosen)
         list_colors(chosen, w.config.max_colors, c.color_first[k], c.color_member[k])
         c.record_place[k, c.color_member[k, : c.touching[k]]] = np.arange(c.touching[k])
         first, last = c.color_first[k, w.config.max_colors : w.config.max_colors + 2]
@@ -80,7 +80,7 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 
 @compiled
 def color_pairs(
-    bodies: Array, points: Array, dynamic: Array, jointed: Array, colors: int, used: Array, chosen: Array
+    bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
     """Color the manifolds of one world; returns how many have points.
 
@@ -88,7 +88,7 @@ def color_pairs(
         bodies: (n, 2) of each manifold.
         points: (n,) their numbers of points.
         dynamic: (bodies,) which bodies move.
-        jointed: (bodies,) whose manifolds stand apart.
+        articulated: (bodies,) whose manifolds stand apart.
         colors: how many there are.
         used: (bodies, 2) uint32, zeros; filled.
         chosen: filled at the first n.
@@ -104,13 +104,13 @@ def color_pairs(
             chosen[m] = NO_CONTACT
             continue
         touching += 1
-        chosen[m] = JOINTED if jointed[a] or jointed[b] else choose_color(a, b, dynamic, colors, used)
+        chosen[m] = ARTICULATED if articulated[a] or articulated[b] else choose_color(a, b, dynamic, colors, used)
     return touching
 
 
 @compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """Lists by color: colors first, then the overflow, then the jointed; rising within each list.
+    """Lists by color: colors first, then the overflow, then the articulated; rising within each list.
 
     Args:
         chosen: (n,) of color_pairs.
@@ -121,7 +121,7 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
     listed = 0
     first[0] = 0
     for c in range(colors + 2):
-        wanted = c if c < colors else (OVERFLOW if c == colors else JOINTED)
+        wanted = c if c < colors else (OVERFLOW if c == colors else ARTICULATED)
         for m in range(chosen.size):
             if chosen[m] == wanted:
                 member[listed] = m

@@ -1,7 +1,7 @@
 """Contacts of worlds with the direct joint solver, and sweeps over contacts alone.
 
-Each manifold on a jointed body feels it through all joints, by the factor of the joint rows: its response to a wrench
-f is
+Each manifold on an articulated body feels it through all joints, by the factor of the joint rows: its response to a
+wrench f is
 
     R f + S M^-1 J^T q,   q = -A^-1 J m(f)
 
@@ -17,14 +17,14 @@ import numpy as np
 
 from gpusim.contact.constants import CONVERGED
 from gpusim.reference import contact_rows, contact_solve
-from gpusim.reference.contact_course import Course
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.search_direction import SearchDirection
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
-def answer(w: Work, m: Manifolds, motion: Array) -> Array:
+def joint_response(w: Work, m: Manifolds, motion: Array) -> Array:
     """Impulses by which the joints take back the motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
@@ -33,11 +33,11 @@ def answer(w: Work, m: Manifolds, motion: Array) -> Array:
     return change
 
 
-def respond_jointed(w: Work, worlds: Array) -> None:
-    """Responses of the jointed manifolds of some worlds (bool, (num_worlds,)), which have just been factored."""
+def respond_articulated(w: Work, worlds: Array) -> None:
+    """Responses of the articulated manifolds of some worlds (bool, (num_worlds,)), which have just been factored."""
     if w.touch is None:
         return
-    for part in w.touch.jointed:
+    for part in w.touch.articulated:
         mask = worlds[part.world]
         if not mask.any():
             continue
@@ -53,7 +53,7 @@ def _respond_column(w: Work, m: Manifolds, j: int) -> None:
     wrench = np.zeros((m.world.size, 6), w.real)
     wrench[:, j] = 1.0
     motion = contact_rows.side_motions(m, wrench)
-    answered = w.apply_impulse(answer(w, m, motion))[m.world[:, None], m.body]
+    answered = w.apply_impulse(joint_response(w, m, motion))[m.world[:, None], m.body]
     m.response[:, :, j] = contact_rows.relative_motion(m, answered + motion)
 
 
@@ -63,24 +63,24 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
         return
     live = worlds & w.touch.touching
     w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
-    course, share = Course(w, live), w.real.type(CONVERGED[w.real])
+    course, share = SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     assert w.contacts is not None
     w.contacts.sweep_count[live] = 0
     for sweep in range(w.config.iterations):
         if not live.any():
             break
         if sweep:
-            course.go_on(w, live)
+            course.extend(w, live)
         change, load = contact_solve.sweep_lists(w, live)
-        for part in w.touch.jointed:
-            _sweep_jointed(w, part, live, change, load)
+        for part in w.touch.articulated:
+            _sweep_articulated(w, part, live, change, load)
         w.contacts.sweep_change[live, sweep] = change[live]
         w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon)))
     w.touch.keep(w)
 
 
-def _sweep_jointed(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
+def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
     mask = live[part.world]
     if not mask.any():
         return
@@ -91,7 +91,7 @@ def _sweep_jointed(w: Work, part: Manifolds, live: Array, change: Array, load: A
     load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))
     worlds = m.world[s.most > 0.0]
     if worlds.size:
-        answered = answer(w, m, contact_rows.side_motions(m, s.wrench))
+        answered = joint_response(w, m, contact_rows.side_motions(m, s.wrench))
         moved = w.apply_impulse(answered)
         w.impulse[worlds] += answered[worlds]
         w.twist[worlds] += moved[worlds]

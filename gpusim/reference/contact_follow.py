@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import broad_phase
-from gpusim.reference.collide.pairs import meet_all
+from gpusim.reference.collide.pairs import find_all_manifolds
 from gpusim.reference.narrow_phase import Met
 from gpusim.reference.work import Work
 
@@ -28,9 +28,9 @@ def follow(w: Work) -> None:
         return
     broad_phase.pose_shapes(w, c)
     pair, guess = state["pair_shapes"][world, place], state["pair_guess"][world, place]
-    margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
+    margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
     met = Met(world.size)
-    meet_all(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)

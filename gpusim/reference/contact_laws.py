@@ -11,7 +11,7 @@ slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean 
 which a sweep solves as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D; p >= 0 keeps it from pulling. c is a number
 for linear damping and c F for Hunt and Crossley.
 
-Impacts (``impact_speed``; design section 8, which makes eq. 19 of the papers exact): the speed at t_n is
+Impacts (``impact_speed``; which makes eq. 19 of the papers exact): the speed at t_n is
 u_s = u- + a h_prev/2 with the row's acceleration a from the kick, so the gap closes with
 u_i = -sqrt(u_s^2 - 2 a gap), and the point leaves with ``-e u_i - a h/2`` half a step later. Below 2 |a| h a contact
 rests, and e is 0.

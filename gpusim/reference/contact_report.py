@@ -1,6 +1,6 @@
 """Contacts as users see them: points, forces and modes at the current time, and their sums over bodies and shapes.
 
-They come from the trial kick of stage sense: impulses over the time of the kick are the forces at t_n.
+They come from the trial kick of stage forward: impulses over the time of the kick are the forces at t_n.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What stage sense left of the contacts; leading axis worlds, then places for pairs (model/contact_fields.py)."""
+class ForwardContacts:
+    """What stage forward left of the contacts; leading axis worlds, then places for pairs (model/contact_fields.py)."""
 
     pair_count: Array
     pair_shapes: Array
@@ -108,15 +108,15 @@ class Contacts:
         return [MODES[m] for m in self.mode]
 
 
-def find_contacts(w: Work, trial: Trial | None) -> Contacts:
-    """All contact points after stage sense.
+def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
+    """All contact points after stage forward.
 
     Args:
-        w: the work arrays of the sense.
+        w: the work arrays after stage forward.
         trial: its contacts; None for a model without places for pairs.
     """
     if trial is None:
-        trial = _no_trial(w.num_worlds)
+        trial = _no_forward(w.num_worlds)
     places = np.arange(trial.pair_points.shape[1])
     world, pair = np.nonzero((trial.pair_points > 0) & (places < trial.pair_count[:, None]))
     points, shape = trial.pair_points[world, pair], trial.pair_shapes[world, pair]
@@ -152,17 +152,17 @@ def find_contacts(w: Work, trial: Trial | None) -> Contacts:
     )
 
 
-def _no_trial(worlds: int) -> Trial:
+def _no_forward(worlds: int) -> ForwardContacts:
     none = np.zeros((worlds, 0), np.int32)
     count = np.zeros(worlds, np.int32)
     records, pairs = np.zeros((worlds, 0, at.RECORD)), none.reshape(worlds, 0, 2)
-    return Trial(count, pairs, none, records, none.astype(np.float64), count, none)
+    return ForwardContacts(count, pairs, none, records, none.astype(np.float64), count, none)
 
 
-def sweep_residuals(num_worlds: int, trial: Trial | None) -> Array:
+def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
     """Greatest change of an impulse in each sweep over contacts, N s, (num_worlds, sweeps); NaN after the last one."""
     if trial is None:
-        trial = _no_trial(num_worlds)
+        trial = _no_forward(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
     return np.where(done, trial.sweep_change, np.nan).astype(np.float64)
 

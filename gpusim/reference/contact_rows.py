@@ -14,7 +14,7 @@ Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so
 not before. Overlaps beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h,
 push_speed), and points in touch give way a little in proportion to their impulse as long as it lasts: gamma is a share
 of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage
-settle then takes both out of the velocities again. Along the tangents: a sticking point remembers how far it has
+relax then takes both out of the velocities again. Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
 """
@@ -170,7 +170,7 @@ def side_motions(m: Manifolds, wrench: Array) -> Array:
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
     out = np.empty((*wrench.shape[:-1], 2, 6), wrench.dtype)
     out[..., :3] = sign * force * m.inverse_mass.reshape(-1, *more, 2, 1)
-    out[..., 3:] = matvec(m.mobility.reshape(-1, *more, 2, 3, 3), sign * (cross(arm, force) + torque))
+    out[..., 3:] = matvec(m.inertia_inverse_effective.reshape(-1, *more, 2, 3, 3), sign * (cross(arm, force) + torque))
     return out
 
 
@@ -207,7 +207,7 @@ def point_masses(m: Manifolds) -> None:
         m.point[..., at.MASS + k] = mass[..., i, j]
 
 
-def aim(w: Work) -> None:
+def set_bias(w: Work) -> None:
     """After the kick: biases of all points, soft rows, impacts, and the numbers of the friction laws."""
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
@@ -216,7 +216,7 @@ def aim(w: Work) -> None:
     m.record[:, at.PATCH] = contact_laws.patch_radius(m.law, radius, m.point[..., at.GAP], m.points)
     before, kicked = relative_twist(m, w.twist_before), relative_twist(m, w.twist_kicked)
     for k in range(int(m.points.max())):
-        _aim_points(w, m, k, before, kicked)
+        _set_bias_points(w, m, k, before, kicked)
     soft = np.flatnonzero(m.soft)
     if soft.size:
         _soften(w, m, soft, radius[soft], before[soft])
@@ -235,7 +235,7 @@ def _middle_bend(w: Work, m: Manifolds, place: Array) -> Array:
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
-def _aim_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
+def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
     """Rows of the k-th points, from the relative twists before and after the kick."""
     assert w.contacts is not None
     p, real, h = m.point[:, k], w.real.type, w.real.type(w.h)
@@ -328,7 +328,7 @@ def slip(w: Work) -> None:
 
 
 def store(w: Work) -> None:
-    """Stage settle: impulses live on; what bounced starts its next contact from nothing."""
+    """Stage relax: impulses live on; what bounced starts its next contact from nothing."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays

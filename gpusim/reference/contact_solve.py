@@ -7,7 +7,7 @@ bodies.
 
 Manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving body.
 In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and the
-bodies take the mean (colored_solve.py). The same sweeps serve the stages solve and settle.
+bodies take the mean (colored_solve.py). The same sweeps serve the stages solve and relax.
 
 A world that has converged keeps its bits while others go on: nothing of it is solved or written.
 """
@@ -274,13 +274,13 @@ def warm_wrench(m: Manifolds) -> Array:
 
 
 def start_contacts(w: Work) -> None:
-    """Aim all rows, and start from the impulses of the last kick."""
+    """Set the biases of all rows, and start from the impulses of the last kick."""
     if w.touch is None:
         return
-    contact_rows.aim(w)
+    contact_rows.set_bias(w)
     # A list is read as a whole before it moves anything, so the twist changes in place.
     w.twist = w.twist.copy()
     for k, m in enumerate(w.touch.lists):
         move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
-    for m in w.touch.jointed:
+    for m in w.touch.articulated:
         move_sides(m, warm_wrench(m), w.twist, False)

@@ -1,4 +1,4 @@
-"""ContactWork: the work arrays of contacts, which the stages collide, color and those of contact rows fill in turn."""
+"""ContactWork: the work arrays of contacts, which the stages of contacts fill in turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ContactWork:
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: for the narrow phase.
-        crowded: how often, over worlds and steps, there were more close pairs than places.
+        overflowed: how often, over worlds and steps, there were more close pairs than places.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:
@@ -41,12 +41,12 @@ class ContactWork:
         self.sizes = {
             "worlds": num_worlds,
             "bodies": t.num_bodies + 1,
-            "course_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+            "direction_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
             **contacts,
         }
         self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)
-        self.crowded = 0
+        self.overflowed = 0
         for name, array in self.arrays.items():
             setattr(self, name, array)
 

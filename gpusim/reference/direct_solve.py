@@ -10,7 +10,7 @@ Near a singular pose (four bars in one line) the Jacobian of some direction chan
 a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
 back, and the position correction of that step is left to a later, better conditioned one.
 
-Contacts are swept around the joints: after each correction for the velocities that it leaves, with those on jointed
+Contacts are swept around the joints: after each correction for the velocities that it leaves, with those on articulated
 bodies answered by the joints (contact_direct.py).
 """
 
@@ -150,7 +150,7 @@ class System:
     own: Array
     rows: Rows
     mode: Array
-    factored: Array
+    factored_gamma: Array
     """Compliances at the last factorization."""
     passes: Passes
 
@@ -168,7 +168,7 @@ def solve(w: Work) -> None:
     w.impulse = np.zeros_like(w.impulse)
     w.unconverged = np.zeros(w.num_worlds, bool)
     if w.touch is not None:
-        contact_direct.respond_jointed(w, np.ones(w.num_worlds, bool))
+        contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         curvature(w)
         contact_solve.start_contacts(w)
@@ -199,13 +199,13 @@ def _run_passes(w: Work, system: System) -> None:
         _correct(w, w.factor, residual, passes)
         contact_direct.sweep_contacts(w, w.active[:, 0])
         if t.axis_row.size:
-            again = _refit(w, rows, system.mode, system.factored, passes)
+            again = _refit(w, rows, system.mode, system.factored_gamma, passes)
             if again.size:
                 passes.restart(again)
                 gamma = rows.gamma[again]
                 w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again]), again)
-                system.factored[again] = gamma
-                contact_direct.respond_jointed(w, np.isin(np.arange(w.num_worlds), again))
+                system.factored_gamma[again] = gamma
+                contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
         passes.plan_bias()
 
 
@@ -233,7 +233,7 @@ def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     passes.since += active
 
 
-def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) -> Array:
+def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
     """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
     _axis_velocity_next(w)
     actuate.refresh(w, w.axis_velocity_next)
@@ -243,7 +243,7 @@ def _refit(w: Work, rows: Rows, mode: Array, factored: Array, passes: Passes) ->
     if not (changed.any() or w.curved):
         return np.flatnonzero(changed)
     rows.fill(w, mode)
-    stale = (np.abs(rows.gamma - factored) > STALE * factored).any(axis=(1, 2))
+    stale = (np.abs(rows.gamma - factored_gamma) > STALE * factored_gamma).any(axis=(1, 2))
     again = w.active[:, 0] & (changed | stale) & may
     return np.flatnonzero(again)
 

@@ -20,11 +20,11 @@ from gpusim.typing import Array
 FACTOR, THRESHOLD = 1.05, 0.3
 
 
-def stiffened(w: Work, mobility: Array) -> Array:
+def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
     """The inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     if not w.layout.num_sides or not (kick > 0.0).any() or _surely_soft(w, kick):
-        return mobility
+        return inertia_inverse_effective
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     outer = arm[..., :, None] * force[..., None, :]
@@ -40,13 +40,13 @@ def stiffened(w: Work, mobility: Array) -> Array:
     growth = 0.5 * quarter * np.trace(total, axis1=-2, axis2=-1)
     needed = (growth > THRESHOLD * w.inertia_largest) & (sums[..., 9] > 1.5) & w.topology.dynamic
     if not needed.any():
-        return mobility
+        return inertia_inverse_effective
     pick = needed[..., None, None]
     total = _positive(np.where(pick, total, np.eye(3, dtype=w.real)))
     turned = np.matmul(w.rotation_real, w.inertia)
     inertia = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
     stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
-    changed: Array = np.where(pick, stiff, mobility)
+    changed: Array = np.where(pick, stiff, inertia_inverse_effective)
     return changed
 
 

@@ -48,7 +48,7 @@ class AxisLaw:
     def __init__(self, w: Work) -> None:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
-        self.shares: dict[str, tuple[Group, Array, Array]] = {}
+        self.terms: dict[str, tuple[Group, Array, Array]] = {}
         # Of each group with limits of its own: the numbers of its terms, and their P, D and S.
         self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
         damping = w.broadcast(p["damping"])
@@ -64,13 +64,13 @@ class AxisLaw:
         """Totals of all shares, P and D, and the clamped terms."""
         self.impulse = self.own_impulse.astype(w.real)
         self.slope = self.own_slope.astype(w.real)
-        for group, impulse, slope in self.shares.values():
+        for group, impulse, slope in self.terms.values():
             _add(self.impulse, group, impulse)
             _add(self.slope, group, slope)
         count = max((int(places.max(initial=-1)) + 1 for _, places, _ in self.clamped.values()), default=0)
-        self.terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
+        self.clamped_terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
         for group, places, values in self.clamped.values():
-            for number, term in enumerate(self.terms):
+            for number, term in enumerate(self.clamped_terms):
                 pick = np.flatnonzero(places == number)
                 for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
                     target[:, group.axis[pick]] = value[:, pick]
@@ -86,8 +86,8 @@ class AxisLaw:
     def total(self, mode: Array) -> tuple[Array, Array]:
         """P and D of the linear part in the given modes, friction included."""
         impulse, slope = self.impulse, self.slope
-        if self.terms:
-            clamped_impulse, clamped_slope = clamped_part(self.terms, mode)
+        if self.clamped_terms:
+            clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
             impulse, slope = impulse + clamped_impulse, slope + clamped_slope
         if self.rubs:
             contact = mode & CONTACT_BITS
@@ -146,7 +146,7 @@ def solve_row(
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
-    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.most[:, at]) for t in law.terms]
+    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.most[:, at]) for t in law.clamped_terms]
     clamp = np.zeros(impulse.shape, np.int64)
     for _ in range(len(terms) + 1):
         clamped_impulse, clamped_slope = clamped_part(terms, clamp)

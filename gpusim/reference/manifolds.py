@@ -1,7 +1,7 @@
 """Manifolds of a substep as flat lists over all worlds, in the order in which sweeps take them.
 
-A *list* is what one sweep solves at once: the overflow of all worlds, then one color after another. The jointed ones
-of the direct solver follow one by one, the n-th of every world together.
+A *list* is what one sweep solves at once: the overflow of all worlds, then one color after another. The articulated
+ones of the direct solver follow one by one, the n-th of every world together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from gpusim.contact.constants import JOINTED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
+from gpusim.contact.constants import ARTICULATED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
 from gpusim.model import contact_fields as at
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -35,7 +35,7 @@ class Manifolds:
     moves: Array
     """(n, 2) True for bodies that impulses move."""
     inverse_mass: Array
-    mobility: Array
+    inertia_inverse_effective: Array
     """(n, 2, 3, 3) inverse inertias, world frame."""
     points: Array
     """(n,) 1 to 4."""
@@ -105,7 +105,7 @@ class ContactRows:
 
     all: Manifolds
     lists: list[Manifolds]
-    jointed: list[Manifolds]
+    articulated: list[Manifolds]
     overflow: bool
     """The first list is the overflow, whose changes are summed over each body."""
     touching: Array
@@ -143,7 +143,7 @@ def gather(w: Work) -> ContactRows | None:
         body=body,
         moves=w.topology.dynamic[body],
         inverse_mass=inverse_mass,
-        mobility=w.mobility[who, body],
+        inertia_inverse_effective=w.inertia_inverse_effective[who, body],
         points=points,
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
@@ -160,9 +160,9 @@ def gather(w: Work) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """When manifolds (sorted by world) have their turn: -1 for the overflow, colors, then jointed ones by number."""
+    """When manifolds (sorted by world) have their turn: -1 the overflow, colors, then articulated ones by number."""
     turn = color.astype(np.int64)
-    jointed = np.flatnonzero(color == JOINTED)
-    number = np.arange(jointed.size) - np.searchsorted(world[jointed], world[jointed])
-    turn[jointed] = max_colors + number
+    articulated = np.flatnonzero(color == ARTICULATED)
+    number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])
+    turn[articulated] = max_colors + number
     return turn

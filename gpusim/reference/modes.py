@@ -48,7 +48,7 @@ def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, r
     contact, clamps = mode & CONTACT_BITS, mode & ~CONTACT_BITS
     linear = law.impulse - law.slope * velocity
     given: Array | float = 0.0
-    for number, term in enumerate(law.terms):
+    for number, term in enumerate(law.clamped_terms):
         clamp, effort = clamp_of(mode, number), term.impulse - term.slope * velocity
         given = given + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, term.most, -term.most))
         clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)

@@ -1,4 +1,4 @@
-"""Stage collide, second part: the points where close pairs touch, matched with those of the step before.
+"""Stage narrow_phase: the points where close pairs touch, matched with those of the step before.
 
 A point of the step before is the same one where pair and feature are the same; it hands on its impulse, its slip and
 its arms, so that solves start warm and resting contact does not creep.
@@ -11,7 +11,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.contact.constants import FLIGHT
 from gpusim.model.contact_fields import POINTS
-from gpusim.reference.collide.pairs import meet_all
+from gpusim.reference.collide.pairs import find_all_manifolds
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -33,7 +33,7 @@ _OF_POINTS = (
 )  # fmt: skip
 
 
-def meet_pairs(w: Work) -> None:
+def find_manifolds(w: Work) -> None:
     """Contact points of every pair: pair_points, contact_feature, contact_anchor, pair_normal, and what is matched."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
@@ -44,9 +44,9 @@ def meet_pairs(w: Work) -> None:
     pair = state["pair_shapes"][world, place]
     old = pairs_before(c, w.model.contact.num_shapes, world, pair)
     guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
-    margin = c.shape_reach[world, pair[:, 0]] + c.shape_reach[world, pair[:, 1]]
+    margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
     met = Met(world.size)
-    meet_all(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     state["pair_guess"][world, place] = guess
     state["pair_points"][world, place] = met.count
     for side in (0, 1):

@@ -32,11 +32,11 @@ SMALL = 0.02
 """Share of the velocity below which a change is carried anyway."""
 
 
-def carried_velocities(state: dict[str, Array], papers: bool, bodies: Any) -> Array:
+def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
     """Linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
-    if papers:
+    if semi_implicit:
         return v1
     shape = (*v1.shape[:2], 2, 3)
     v1, v2, v3 = (
@@ -66,7 +66,7 @@ class Now:
 
     Args:
         model, coordinates: of the simulation.
-        papers: velocities are at t already.
+        semi_implicit: velocities are at t already.
         state: gives the state to be read.
         parameters: arrays of fields.PARAMETER_FIELDS.
         control: gives the commands, (num_worlds, controls).
@@ -76,12 +76,17 @@ class Now:
         self,
         model: Model,
         coordinates: Coordinates,
-        papers: bool,
+        semi_implicit: bool,
         state: Callable[[], State],
         parameters: dict[str, Array],
         control: Callable[[], Array],
     ) -> None:
-        self.model, self.coordinates, self.papers, self.parameters = model, coordinates, papers, parameters
+        self.model, self.coordinates, self.semi_implicit, self.parameters = (
+            model,
+            coordinates,
+            semi_implicit,
+            parameters,
+        )
         self._state, self._control = state, control
 
     @property
@@ -111,7 +116,7 @@ class Now:
 
     def velocity(self, bodies: Any = slice(None)) -> Array:
         """Linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
-        return carried_velocities(self.state, self.papers, bodies)
+        return carried_velocities(self.state, self.semi_implicit, bodies)
 
     def twist(self, bodies: Any = slice(None)) -> Array:
         """Linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""

@@ -16,7 +16,7 @@ class PairTables:
 
     def __init__(self, t: ContactTopology) -> None:
         self.t = t
-        rows = zip(t.takes, t.take_material, strict=True)
+        rows = zip(t.included, t.include_material, strict=True)
         taken = [(a * t.num_shapes + b, m) for a, row in enumerate(rows) for b, m in zip(*row, strict=True)]
         own = sorted(x for x in taken if x[1] >= 0)
         self._key = np.array([key for key, _ in own], dtype=np.int64)

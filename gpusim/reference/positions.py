@@ -14,7 +14,7 @@ from gpusim.reference.drift import move
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-PAPERS_SHARE = 0.2
+SPLIT_SHARE = 0.2
 
 
 def correct_direct(w: Work) -> None:
@@ -39,11 +39,11 @@ def row_errors(w: Work) -> Array:
     return errors.reshape(w.num_worlds, t.num_constraints, t.block)
 
 
-def papers_pseudo_velocity(w: Work) -> Array:
+def split_impulse_velocity(w: Work) -> Array:
     """The papers' split impulses, direct form: displacement that takes back a share of the errors, before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
     errors[:, t.coupling.row] = w.coupling_value
     shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
-    return w.apply_impulse(w.factor.solve(-w.real.type(PAPERS_SHARE) * shaped))
+    return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_SHARE) * shaped))

@@ -20,10 +20,10 @@ def prepare(w: Work, h: float) -> None:
     _rows(w)
     w.coupling_value = coupling_values(w)
     _twist_before(w)
-    w.mobility = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
+    w.inertia_inverse_effective = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
     if w.config.geometric_stiffness and w.scheme != "semi_implicit":
-        w.mobility = geometric_stiffness.stiffened(w, w.mobility)
-    w.mass_jacobian = _mass_jacobian(w, w.mobility)
+        w.inertia_inverse_effective = geometric_stiffness.stiffened(w, w.inertia_inverse_effective)
+    w.mass_jacobian = _mass_jacobian(w, w.inertia_inverse_effective)
     _axis_velocities(w)
 
 
@@ -72,12 +72,12 @@ def _twist_before(w: Work) -> None:
     )
 
 
-def _mass_jacobian(w: Work, mobility: Array) -> Array:
+def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
     side_body = w.layout.side_body
     product = np.empty_like(w.jacobian)
     inverse_mass = w.inverse_mass[:, side_body, None, None]
     np.multiply(w.jacobian[..., :3], inverse_mass, out=product[..., :3])
-    np.matmul(w.jacobian[..., 3:], mobility[:, side_body], out=product[..., 3:])
+    np.matmul(w.jacobian[..., 3:], inertia_inverse_effective[:, side_body], out=product[..., 3:])
     return product
 
 

@@ -58,8 +58,8 @@ SIM = (
         "*out = *w.pair_count();",
     ),
     Quantity(
-        "pairs_most", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
-        _state("pairs_most"), "*out = *w.pairs_most();",
+        "pair_peak", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
+        _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
 """Of a whole world; the index is not used."""

@@ -23,7 +23,7 @@ from gpusim.typing import Array
 class Work:
     """Arrays of one substep over all worlds; shapes (num_worlds, ...).
 
-    ``kick_time`` is the time that the kick covers (H of the design page), ``h`` the step of the drift. Axis
+    ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift. Axis
     velocities: ``axis_velocity`` before the kick (u-), ``axis_velocity_old`` one half step earlier (u--),
     ``axis_velocity_next`` after the solve (u+).
     """
@@ -39,7 +39,7 @@ class Work:
         self.scheme = config.scheme
         self.groups = {g.type.name: g for g in state.groups}
         self.scratch: dict[str, Array] = {}
-        self.shares: dict[str, Array] = {}
+        self.term_forces: dict[str, Array] = {}
         self.control = np.zeros((self.num_worlds, len(model.controls)))
         self.h = 0.0
         worlds, t = self.num_worlds, self.topology
@@ -71,7 +71,7 @@ class Work:
     rotation: Array
     rotation_real: Array
     inertia_inverse: Array
-    mobility: Array
+    inertia_inverse_effective: Array
     angle: Array
     axis_position: Array
     axis_velocity: Array
@@ -148,7 +148,7 @@ class Work:
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
         """Share ``P - D u`` of a group; replaces what the group gave before in this substep."""
-        self.law.shares[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
+        self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
         """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit.

@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: Work) -> Array:
-    """Bodies, rotors and pistons, J, (num_worlds,), after stage sense.
+    """Bodies, rotors and pistons, J, (num_worlds,), after stage forward.
 
     An audit of energy asks for more than a signal of velocity: where accelerations double from step to step, the mean
     of the velocities before and after the tried kick is three times as exact as what the state alone tells.

@@ -110,17 +110,17 @@ class JointSignals:
 
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""
-        w = self.sim.sensed()
+        w = self.sim.forward()
         total = np.zeros((self.sim.num_worlds, self.count))
         for k, axis in self.axes.items():
             for name, group in w.groups.items():
-                if k < self.count and name in w.shares:
-                    total[:, k] += np.sum(w.shares[name][:, group.axis == axis], axis=1)
+                if k < self.count and name in w.term_forces:
+                    total[:, k] += np.sum(w.term_forces[name][:, group.axis == axis], axis=1)
         return total[:, 0] if self.count == 1 else total
 
     def reaction(self) -> Array:
         """Wrench of the last kick's impulses, drives and limits of this joint included."""
-        w, t = self.sim.sensed(), self.model.topology
+        w, t = self.sim.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.sim.num_worlds, 6))
         side = self.constraint * t.slots

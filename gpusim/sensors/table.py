@@ -35,7 +35,7 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
         table.observe(f"sim.{quantity.name}", quantity, (0,))
     now = sim.now
     table.add(
-        "sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.sensed()),
+        "sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(sim.forward()),
         forward=True,
     )  # fmt: skip
     table.add(

@@ -11,29 +11,29 @@ CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),
     Phase(
         "place_shape", "touchable",
-        reads="angular_momentum linear_velocity near_lower near_upper position rotation",
-        writes="searching shape_lower shape_position shape_reach shape_rotation shape_upper",
+        reads="angular_momentum fat_lower fat_upper linear_velocity position rotation",
+        writes="searching shape_lower shape_margin shape_position shape_rotation shape_upper",
     ),
-    Phase("widen_shape", "touchable", reads="shape_lower shape_upper", writes="near_lower near_upper shape_cell"),
+    Phase("widen_shape", "touchable", reads="shape_lower shape_upper", writes="fat_lower fat_upper shape_cell"),
     Phase("clear_bucket", "bucket_places", writes="bucket_cursor bucket_start"),
-    Phase("count_member", "touchable", reads="near_lower near_upper shape_cell", writes="bucket_start"),
+    Phase("count_member", "touchable", reads="fat_lower fat_upper shape_cell", writes="bucket_start"),
     Phase("scan_bucket_part", "PARTS", reads="bucket_start", writes="scan_sum"),
     Phase("scan_sums", writes="scan_sum"),
     Phase("scan_bucket_rest", "PARTS", reads="scan_sum", writes="bucket_start"),
     Phase(
         "enter_bucket", "touchable",
-        reads="bucket_start near_lower near_upper shape_cell",
+        reads="bucket_start fat_lower fat_upper shape_cell",
         writes="bucket_cursor bucket_shape",
     ),
     Phase("sort_bucket", "w.buckets() + 1", reads="bucket_start", writes="bucket_shape"),
     Phase(
-        "find_near", "touchable",
-        reads="bucket_shape bucket_start near_lower near_upper shape_cell",
-        writes="near_count near_shape",
+        "find_neighbors", "touchable",
+        reads="bucket_shape bucket_start fat_lower fat_upper shape_cell",
+        writes="neighbor_count neighbor_shape",
     ),
     Phase(
         "count_pairs", "places",
-        reads="bucket_shape bucket_start near_count near_lower near_shape near_upper pair_shapes shape_cell "
+        reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape pair_shapes shape_cell "
         "shape_lower shape_upper",
         writes="pair_start",
     ),
@@ -41,36 +41,36 @@ CONTACT_PHASES = (
     Phase("scan_pair_rest", "PARTS", reads="scan_sum", writes="pair_start"),
     Phase(
         "list_pairs", "touchable",
-        reads="bucket_shape bucket_start near_count near_lower near_shape near_upper pair_start shape_cell "
+        reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape pair_start shape_cell "
         "shape_lower shape_upper",
         writes="pair_shapes",
     ),
-    Phase("count_close", reads="pair_start", writes="pair_count pairs_lost pairs_most search_owner substep"),
+    Phase("count_close", reads="pair_start", writes="pair_count pair_overflow pair_peak search_owner substep"),
     Phase(
-        "meet_pair", "pairs",
-        reads="pair_count pair_shapes position rotation shape_position shape_reach shape_rotation",
+        "find_manifold", "pairs",
+        reads="pair_count pair_shapes position rotation shape_margin shape_position shape_rotation",
         writes="contact_age contact_anchor contact_arm contact_feature contact_impulse contact_mode contact_slip "
         "pair_bend pair_force pair_guess pair_normal pair_points pair_torque",
     ),
     Phase("clear_colors", "bodies", writes="body_colors body_parts"),
     Phase("color_pairs", reads="pair_count pair_shapes", writes="body_colors manifold_color pair_points touching"),
     Phase("list_colors", reads="pair_count", writes="color_first color_member color_size manifold_color record_place"),
-    Phase("clear_meetings", "meeting_places", writes="meeting_cursor meeting_start touching"),
+    Phase("clear_incidents", "incident_places", writes="incident_cursor incident_start touching"),
     Phase(
-        "count_meetings", "pairs",
+        "count_incidents", "pairs",
         reads="pair_count pair_points pair_shapes",
-        writes="color_ready manifold_color meeting_start touching",
+        writes="color_ready incident_start manifold_color touching",
     ),
-    Phase("scan_meeting_part", "PARTS", reads="meeting_start", writes="scan_sum"),
-    Phase("scan_meeting_rest", "PARTS", reads="scan_sum", writes="meeting_start"),
+    Phase("scan_incident_part", "PARTS", reads="incident_start", writes="scan_sum"),
+    Phase("scan_incident_rest", "PARTS", reads="scan_sum", writes="incident_start"),
     Phase(
-        "enter_meetings", "pairs",
-        reads="meeting_start pair_count pair_points pair_shapes",
-        writes="meeting meeting_cursor",
+        "enter_incidents", "pairs",
+        reads="incident_start pair_count pair_points pair_shapes",
+        writes="incident incident_cursor",
     ),
     Phase(
         "find_ready", "pairs",
-        reads="body_colors manifold_color meeting meeting_start pair_count pair_shapes",
+        reads="body_colors incident incident_start manifold_color pair_count pair_shapes",
         writes="color_ready",
     ),
     Phase("color_ready_pair", "pairs", reads="pair_shapes", writes="body_colors color_ready manifold_color"),
@@ -85,8 +85,8 @@ CONTACT_PHASES = (
     ),
     Phase(
         "load_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member contact_age contact_anchor contact_arm contact_impulse contact_slip "
-        "pair_bend pair_force pair_normal pair_points pair_shapes pair_torque",
+        reads="color_first color_member contact_age contact_anchor contact_arm contact_impulse contact_slip pair_bend "
+        "pair_force pair_normal pair_points pair_shapes pair_torque",
         writes="manifold record_anchor",
     ),
     Phase(
@@ -98,13 +98,14 @@ CONTACT_PHASES = (
     Phase("follow_shape", "touchable", reads="position rotation substep", writes="shape_position shape_rotation"),
     Phase(
         "follow_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member contact_feature pair_points pair_shapes position rotation shape_position "
-        "shape_reach shape_rotation substep",
+        reads="color_first color_member contact_feature pair_points pair_shapes position rotation shape_margin "
+        "shape_position shape_rotation substep",
         writes="manifold pair_guess record_anchor",
     ),
     Phase(
         "prepare_pair", RECORDS, room=RECORD_ROOM,
-        reads="body_parts color_first color_member kick_before mobility position record_anchor rotation step_last",
+        reads="body_parts color_first color_member inertia_inverse_effective kick_before position record_anchor "
+        "rotation step_last",
         writes="manifold",
     ),
     Phase(
@@ -115,8 +116,8 @@ CONTACT_PHASES = (
     Phase("start_contact_sweeps", writes="done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist", writes="midpoint"),
     Phase(
-        "aim_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member midpoint pair_points pair_shapes step_last touching trial twist "
+        "set_bias_pair", RECORDS, room=RECORD_ROOM,
+        reads="color_first color_member forward_only midpoint pair_points pair_shapes step_last touching twist "
         "twist_before twist_kicked",
         writes="manifold",
     ),
@@ -127,16 +128,16 @@ CONTACT_PHASES = (
         writes="largest_change largest_load manifold part_change sweep_square twist",
     ),
     Phase("add_contact_parts", "bodies", reads="color_size part_change part_side part_start", writes="twist"),
-    Phase("start_course_sum", writes="done square_before sweep_count"),
-    Phase("start_course_body", "bodies * 6", reads="twist", writes="twist_course twist_sweep"),
-    Phase("start_course_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
-    Phase("start_course_row", "rows", reads="solved", writes="row_course row_sweep"),
+    Phase("start_direction_sum", writes="done square_before sweep_count"),
+    Phase("start_direction_body", "bodies * 6", reads="twist", writes="twist_direction twist_sweep"),
+    Phase("start_direction_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
+    Phase("start_direction_row", "rows", reads="solved", writes="row_direction row_sweep"),
     Phase("sum_squares", "PARTS", reads="pair_count pair_points sweep_square", writes="square_sum"),
-    Phase("choose_share", reads="square_sum", writes="course_share square_before"),
-    Phase("go_on_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member course_share", writes="manifold"),
-    Phase("go_on_body", "bodies * 6", reads="course_share", writes="twist twist_course twist_sweep"),
-    Phase("go_on_row", "rows", reads="course_share", writes="row_course row_sweep solved"),
+    Phase("choose_beta", reads="square_sum", writes="beta square_before"),
+    Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
+    Phase("extend_body", "bodies * 6", reads="beta", writes="twist twist_direction twist_sweep"),
+    Phase("extend_row", "rows", reads="beta", writes="row_direction row_sweep solved"),
     Phase("end_contact_sweep", writes="done largest_change largest_load sweep_change sweep_count"),
     Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
-    Phase("settle_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold settling"),
+    Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),
 )

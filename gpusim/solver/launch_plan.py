@@ -44,12 +44,12 @@ class LaunchPlan:
     """The plans of a model: a step in three parts, a trial, and every stage alone.
 
     Args:
-        sizes: as tables.model_tables gives them, with the settings of the run ("papers", "iterations", "direct", ...).
+        sizes: as tables.model_tables gives them, with the settings of the run ("semi_implicit", "direct", ...).
     """
 
     def __init__(self, sizes: Sizes) -> None:
         self.sizes = sizes
-        step, trial = (Launch("set_trial", level=number, stage="start") for number in (0, 1))
+        step, trial = (Launch("set_forward", level=number, stage="start") for number in (0, 1))
         self.begin = self.plan(LOAD, step, *schedule.CONTACTS)
         self.substep = self.plan(*schedule.SUBSTEP)
         self.end = self.plan(schedule.STORE_CONTACTS, schedule.CHECK, STORE)

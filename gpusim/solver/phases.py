@@ -11,12 +11,12 @@ from gpusim.solver.contact_phases import CONTACT_PHASES
 from gpusim.solver.nodes import Phase
 
 _TABLE = (
-    Phase("set_trial", writes="trial"),
+    Phase("set_forward", writes="forward_only"),
     Phase("set_times", reads="step_before", writes="step_last"),
     Phase(
         "rotate_body", "bodies",
         reads="angular_momentum linear_velocity orientation",
-        writes="inertia_inverse mobility rotation twist_before",
+        writes="inertia_inverse inertia_inverse_effective rotation twist_before",
     ),
     Phase("track_angle", "angles", reads="rotation", writes="angle"),
     Phase(
@@ -29,8 +29,8 @@ _TABLE = (
         reads="angle element_value orientation position rotation",
         writes="coupling_offset coupling_value jacobian",
     ),
-    Phase("stiffen_body", "bodies", reads="impulse jacobian kick_before rotation", writes="mobility"),
-    Phase("mass_row", "sides * block", reads="jacobian mobility", writes="mass_jacobian"),
+    Phase("stiffen_body", "bodies", reads="impulse jacobian kick_before rotation", writes="inertia_inverse_effective"),
+    Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
     Phase(
         "axis_rates", "axes",
         reads="axis_velocity axis_velocity_before element_value jacobian step_last twist_before",
@@ -38,18 +38,18 @@ _TABLE = (
     ),
     Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),
     Phase(
-        "contribute", "shares",
+        "contribute", "actuator_terms",
         reads="actuator_state axis_position command_before rate rate_old step_last",
-        writes="actuator_scratch share",
+        writes="actuator_scratch actuator_term",
     ),
     Phase(
         "sum_law", "axes",
-        reads="rate rate_old share step_last",
-        writes="law_impulse law_slope servo_impulse servo_most servo_slope",
+        reads="actuator_term rate rate_old step_last",
+        writes="clamped_bound clamped_impulse clamped_slope law_impulse law_slope",
     ),
     Phase(
         "bound_law", "axes",
-        reads="axis_position share step_last",
+        reads="actuator_term axis_position step_last",
         writes="law_friction velocity_lower velocity_upper",
     ),
     Phase(
@@ -65,58 +65,66 @@ _TABLE = (
     ),
     Phase("bend_coupling", "couplings", reads="element_bias", writes="bias"),
     Phase("next_rate", "axes", reads="bias jacobian twist", writes="rate_next"),
-    Phase("refresh", "shares", reads="actuator_state rate rate_next step_last", writes="actuator_scratch share"),
+    Phase(
+        "refresh", "actuator_terms",
+        reads="actuator_state rate rate_next step_last",
+        writes="actuator_scratch actuator_term",
+    ),
     Phase(
         "product_entry", "block_items(w, w.blocks())",
         reads="jacobian mass_jacobian",
         writes="mass_blocks",
     ),
-    Phase("start_row", "rows", reads="mass_blocks", writes="gamma own solved target"),
+    Phase("start_row", "rows", reads="mass_blocks", writes="gamma diagonal solved target"),
     Phase(
         "start_axis", "axes",
-        reads="axis_mode law_friction law_impulse law_slope own rate servo_impulse servo_most servo_slope step_last "
-        "velocity_lower velocity_upper",
+        reads="axis_mode clamped_bound clamped_impulse clamped_slope diagonal law_friction law_impulse law_slope rate "
+        "step_last velocity_lower velocity_upper",
         writes="gamma mode response target",
     ),
     Phase(
         "start_passes",
-        writes="again changed first_axis first_error guard_action hold left refreshes since stale stuck switches "
-        "unconverged worst",
+        writes="changed first_axis first_error guard_action hold_bias passes_left refactor refreshes since_factor "
+        "stale stalled switches unconverged worst",
     ),
-    Phase("scale_row", "rows", reads="gamma own", writes="factored scale shown"),
-    Phase("scale_entry", "block_items(w, w.blocks())", reads="mass_blocks scale shown", writes="factor_blocks"),
+    Phase("scale_row", "rows", reads="gamma diagonal", writes="factored_gamma scale scaled_diagonal"),
+    Phase(
+        "scale_entry", "block_items(w, w.blocks())",
+        reads="mass_blocks scale scaled_diagonal",
+        writes="factor_blocks",
+    ),
     Phase("invert_pivot", "level_pivots(w, level)", writes="factor_blocks inverse"),
     Phase("divide_entry", "block_items(w, level_edges(w, level))", reads="factor_blocks inverse", writes="lower"),
     Phase("update_entry", "block_items(w, level_targets(w, level))", reads="lower", writes="factor_blocks"),
-    Phase("residual_row", "rows", reads="bias gamma jacobian own solved target twist", writes="right worst"),
-    Phase("guard", reads="since", writes="correcting first_error guard_action left stuck worst"),
+    Phase("residual_row", "rows", reads="bias gamma jacobian diagonal solved target twist", writes="rhs worst"),
+    Phase("guard", reads="since_factor", writes="correcting first_error guard_action passes_left stalled worst"),
     Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
-    Phase("guard_row", "rows", reads="guard_action", writes="kept_solved solved"),
-    Phase("scale_right", "rows", reads="scale", writes="right"),
-    Phase("forward_row", "level_rows(w, level) * w.block()", reads="lower", writes="right"),
-    Phase("divide_row", "rows", reads="inverse right", writes="change"),
-    Phase("backward_row", "level_pivots(w, level) * w.block()", reads="lower", writes="change"),
-    Phase("scale_change", "rows", reads="scale", writes="change"),
-    Phase("correct_row", "rows", reads="change", writes="solved"),
-    Phase("correct_body", "bodies", reads="change mass_jacobian", writes="twist"),
-    Phase("count_pass", writes="again left since"),
+    Phase("guard_row", "rows", reads="guard_action", writes="kept_impulse solved"),
+    Phase("scale_right", "rows", reads="scale", writes="rhs"),
+    Phase("substitute_forward_row", "level_rows(w, level) * w.block()", reads="lower", writes="rhs"),
+    Phase("divide_row", "rows", reads="inverse rhs", writes="delta"),
+    Phase("substitute_backward_row", "level_pivots(w, level) * w.block()", reads="lower", writes="delta"),
+    Phase("scale_change", "rows", reads="scale", writes="delta"),
+    Phase("correct_row", "rows", reads="delta", writes="solved"),
+    Phase("correct_body", "bodies", reads="delta mass_jacobian", writes="twist"),
+    Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode", "axes",
-        reads="law_friction law_impulse law_slope mode rate_next response servo_impulse servo_most servo_slope "
+        reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode rate_next response "
         "solved switches velocity_lower velocity_upper",
-        writes="changed first_axis unconverged wanted",
+        writes="changed first_axis unconverged wanted_mode",
     ),
     Phase(
         "switch_mode", "axes",
-        reads="changed factored first_axis law_friction law_impulse law_slope response servo_impulse servo_most "
-        "servo_slope switches velocity_lower velocity_upper wanted",
+        reads="changed clamped_bound clamped_impulse clamped_slope factored_gamma first_axis law_friction law_impulse "
+        "law_slope response switches velocity_lower velocity_upper wanted_mode",
         writes="gamma mode stale target",
     ),
-    Phase("end_refit", writes="again changed first_axis left since stale switches"),
-    Phase("plan_bias", reads="since", writes="hold refreshes"),
-    Phase("keep_factor", writes="again"),
-    Phase("hold_bias", writes="hold"),
-    Phase("end_solve", writes="residual_next worst"),
+    Phase("end_refit", writes="refactor changed first_axis passes_left since_factor stale switches"),
+    Phase("plan_bias", reads="since_factor", writes="hold_bias refreshes"),
+    Phase("keep_factor", writes="refactor"),
+    Phase("hold_bias", writes="hold_bias"),
+    Phase("end_solve", writes="residual_now worst"),
     Phase(
         "prepare_constraint", "constraints",
         reads="jacobian mass_jacobian",
@@ -127,22 +135,22 @@ _TABLE = (
     Phase("start_sweeps", writes="done largest_change sweeps unconverged worst"),
     Phase(
         "sweep_overflow", "overflow_constraints",
-        reads="axis_motion axis_reaction bias inverse jacobian law_friction law_impulse law_slope mass_jacobian "
-        "response servo_impulse servo_most servo_slope twist velocity_lower velocity_upper",
+        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
+        "law_friction law_impulse law_slope mass_jacobian response twist velocity_lower velocity_upper",
         writes="largest_change mode overflow_change solved",
     ),
     Phase("add_overflow", "bodies", reads="overflow_change", writes="twist"),
     Phase(
         "sweep_color", "color_size(w, level)",
-        reads="axis_motion axis_reaction bias inverse jacobian law_friction law_impulse law_slope mass_jacobian "
-        "response servo_impulse servo_most servo_slope velocity_lower velocity_upper",
+        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
+        "law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
         writes="largest_change mode overflow_change solved twist",
     ),
     Phase("end_sweep", writes="done largest_change last_change sweeps unconverged"),
     Phase("left_row", "rows", reads="bias jacobian twist", writes="worst"),
-    Phase("skip_solve", writes="residual_next unconverged worst"),
-    Phase("split_row", "rows", reads="coupling_value element_value", writes="right"),
-    Phase("split_body", "bodies", reads="change mass_jacobian", writes="displacement"),
+    Phase("skip_solve", writes="residual_now unconverged worst"),
+    Phase("split_row", "rows", reads="coupling_value element_value", writes="rhs"),
+    Phase("split_body", "bodies", reads="delta mass_jacobian", writes="displacement"),
     Phase("clear_displacement", "bodies * 6", writes="displacement"),
     Phase(
         "split_overflow", "overflow_constraints",
@@ -155,8 +163,8 @@ _TABLE = (
         reads="coupling_value element_value inverse jacobian mass_jacobian",
         writes="displacement overflow_change",
     ),
-    Phase("commit_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
-    Phase("commit_control", "controls", writes="command_before"),
+    Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
+    Phase("store_control", "controls", writes="command_before"),
     Phase(
         "drift_body", "bodies",
         reads="kick_before kick_before_last momentum_kicked rotation twist twist_kicked",
@@ -167,23 +175,23 @@ _TABLE = (
     Phase("store_axis", "axes", reads="mode rate rate_next", writes="axis_mode axis_velocity axis_velocity_before"),
     Phase(
         "store_times",
-        reads="residual_next step_last unconverged",
+        reads="residual_now step_last unconverged",
         writes="kick_before kick_before_last not_converged residual step_before time",
     ),
-    Phase("start_settle", writes="done settling"),
+    Phase("start_relax", writes="done relaxing"),
     Phase(
         "find_axis_impact", "axes",
         reads="jacobian mode rate rate_old step_last twist_kicked",
-        writes="settling velocity_lower velocity_upper",
+        writes="relaxing velocity_lower velocity_upper",
     ),
-    Phase("enter_settle", reads="settling", writes="done"),
+    Phase("enter_relax", reads="relaxing", writes="done"),
     Phase(
         "refill_axis", "axes",
-        reads="law_friction law_impulse law_slope mode response servo_impulse servo_most servo_slope velocity_lower "
-        "velocity_upper",
+        reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode response "
+        "velocity_lower velocity_upper",
         writes="gamma target",
     ),
-    Phase("resume_passes", writes="again changed first_axis hold left refreshes since stale"),
+    Phase("resume_passes", writes="refactor changed first_axis hold_bias passes_left refreshes since_factor stale"),
     Phase(
         "store_velocity", "bodies",
         reads="momentum_kicked rotation twist twist_kicked",
@@ -195,8 +203,8 @@ _TABLE = (
         writes="axis_velocity axis_velocity_before",
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
-    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stuck", writes="right"),
-    Phase("shift_body", "bodies", reads="change mass_jacobian", writes="orientation position"),
+    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stalled", writes="rhs"),
+    Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(
         "correct_overflow", "overflow_constraints",
         reads="angle coupling_offset inverse mass_jacobian orientation position rotation",
@@ -208,15 +216,15 @@ _TABLE = (
         reads="angle coupling_offset inverse mass_jacobian",
         writes="orientation overflow_change position rotation",
     ),
-    Phase("sense_share", "shares", reads="rate_next share step_last", writes="share_force"),
+    Phase("forward_term", "actuator_terms", reads="rate_next actuator_term step_last", writes="actuator_term_force"),
     Phase("keep_angle", "angles", reads="angle"),
     Phase("keep_offset", "couplings", reads="coupling_offset"),
-    Phase("start_check", writes="culprit"),
-    Phase("check_body", "bodies", reads="angular_momentum linear_velocity orientation position", writes="culprit"),
-    Phase("check_actuator", "actuators", reads="actuator_state", writes="culprit"),
-    Phase("check_start", "bodies", reads="twist_before", writes="culprit"),
-    Phase("conclude", reads="angular_momentum culprit linear_velocity orientation position twist_before"),
-    Phase("tell_active", reads="left"),
+    Phase("start_check", writes="cause"),
+    Phase("check_body", "bodies", reads="angular_momentum linear_velocity orientation position", writes="cause"),
+    Phase("check_actuator", "actuators", reads="actuator_state", writes="cause"),
+    Phase("check_start", "bodies", reads="twist_before", writes="cause"),
+    Phase("conclude", reads="angular_momentum cause linear_velocity orientation position twist_before"),
+    Phase("tell_active", reads="passes_left"),
     *CONTACT_PHASES,
 )
 PHASES = {phase.name: phase for phase in _TABLE}

@@ -35,8 +35,8 @@ COLOR_ROUNDS = 48
 # What host and build know.
 DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
 COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
-PAPERS = Condition("papers", "w.papers()", lambda s: bool(s["papers"]))
-SECOND_ORDER = Condition("second_order", "!w.papers()", lambda s: not s["papers"])
+SEMI_IMPLICIT = Condition("semi_implicit", "w.semi_implicit()", lambda s: bool(s["semi_implicit"]))
+SECOND_ORDER = Condition("second_order", "!w.semi_implicit()", lambda s: not s["semi_implicit"])
 STIFFENS = Condition("stiffens", "w.geometric_stiffness()", lambda s: bool(s["geometric_stiffness"]))
 BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
@@ -48,25 +48,27 @@ GRID = Condition("grid", "w.buckets()", lambda s: s["buckets"] > 0)
 MAY_RELAX = Condition("may_relax", "(w.pairs() || w.bounces())", lambda s: bool(s["pairs"] or s["bounces"]))
 MANY_SWEEPS = Condition("many_sweeps", "(w.iterations() > 1)", lambda s: s["iterations"] > 1)
 MIDDLE = Condition(
-    "middle", "finds_middle(w)", lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["papers"]
+    "middle", "finds_middle(w)", lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["semi_implicit"]
 )
 IN_ROUNDS = Condition("in_rounds", "true", lambda s: s["ready_pairs"] > 0, build=lambda b: None if b.staged else False)
 IN_TURN = Condition("in_turn", "true", lambda s: not s["ready_pairs"])
-JOINTED_CONTACTS = Condition("jointed_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"]))
+ARTICULATED_CONTACTS = Condition(
+    "articulated_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"])
+)
 DIRECT_JOINTS = Condition("direct_joints", "", lambda s: bool(s["direct"] and s["constraints"]))
 # What each world knows.
 SEARCHING = Condition("searching", "*w.searching() != 0", each_world=True)
 FOLLOWS = Condition("follows", "follows(w)", lambda s: s["rolling_shapes"] > 0 and s["substeps"] > 1, True)
 TOUCHING = Condition("touching", "touches(w)", PAIRS.host, True, PAIRS.build)
-JOINTED = Condition("jointed", "jointed_size(w) > 0", JOINTED_CONTACTS.host, True, PAIRS.build)
+ARTICULATED = Condition("articulated", "articulated_size(w) > 0", ARTICULATED_CONTACTS.host, True, PAIRS.build)
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
-PASSES_LEFT = Condition("passes_left", "*w.left() > 0", each_world=True)
-REFACTOR = Condition("refactor", "*w.again() != 0", each_world=True)
-FREE_BIAS = Condition("free_bias", "!*w.hold()", each_world=True)
+PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
+REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
+FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
-RELAXING = Condition("relaxing", "*w.settling() != 0", each_world=True)
+RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, JOINTED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
+    SEARCHING, FOLLOWS, TOUCHING, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -96,16 +98,16 @@ BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
     *run("turn_body start_search place_shape"),
     If(GRID, (If(SEARCHING, run(
         "widen_shape clear_bucket count_member scan_bucket_part scan_sums scan_bucket_rest enter_bucket sort_bucket"
-        " find_near"
+        " find_neighbors"
     )),)),
     *run("count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs count_close"),
 )),))  # fmt: skip
-NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("meet_pair")),))
+NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("find_manifold")),))
 COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     *run("clear_colors"),
     If(IN_TURN, run("color_pairs list_colors")),
     If(IN_ROUNDS, (
-        *run("clear_meetings count_meetings scan_meeting_part scan_sums scan_meeting_rest enter_meetings"),
+        *run("clear_incidents count_incidents scan_incident_part scan_sums scan_incident_rest enter_incidents"),
         Sweeps(COLOR_ROUNDS, run("find_ready color_ready_pair")),
         *run("color_rest count_colors start_colors place_colors"),
     )),
@@ -134,32 +136,32 @@ FACTORIZE = Routine("factorize", (
 ))  # fmt: skip
 SOLVE_FACTORED = Routine("solve_factored", (
     *run("scale_right"),
-    Levels("levels", by_level("forward_row")),
+    Levels("levels", by_level("substitute_forward_row")),
     *run("divide_row"),
-    Levels("levels", by_level("backward_row"), backward=True),
+    Levels("levels", by_level("substitute_backward_row"), backward=True),
     *run("scale_change"),
 ))  # fmt: skip
 # Contacts for the velocities that the joint rows have left, by conjugate gradients over the sweeps.
 SWEEP_CONTACTS = Routine("sweep_contacts", (
-    *run("start_course_sum"),
-    If(MANY_SWEEPS, run("start_course_body start_course_pair start_course_row")),
+    *run("start_direction_sum"),
+    If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
     Sweeps("iterations", (
-        Later(run("sum_squares choose_share go_on_pair go_on_body go_on_row")),
+        Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
         lists("sweep_contact"),
-        If(DIRECT, (If(JOINTED, (Whole("sweep_jointed_contacts"),)),)),
+        If(DIRECT, (If(ARTICULATED, (Whole("sweep_articulated_contacts"),)),)),
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
     If(MIDDLE, run("middle_body")),
-    *run("aim_pair"),
+    *run("set_bias_pair"),
     lists("warm_contact"),
-    If(DIRECT, (If(JOINTED, (Whole("warm_jointed_contacts"),)),)),
+    If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
 DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(PASSES_LEFT, (
-        If(REFACTOR, (FACTORIZE, If(JOINTED, (Whole("respond_jointed"),)))),
+        If(REFACTOR, (FACTORIZE, If(ARTICULATED, (Whole("respond_articulated"),)))),
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
     )),
@@ -176,8 +178,8 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis start_passes"),
     If(TOUCHING, (
-        # How far a point gives way goes by its mass, which those on jointed bodies have from the factor.
-        If(JOINTED, (FACTORIZE, Whole("respond_jointed"), *run("keep_factor"))),
+        # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
+        If(ARTICULATED, (FACTORIZE, Whole("respond_articulated"), *run("keep_factor"))),
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         CURVATURE, *run("hold_bias"), WARM_START_CONTACTS,
     )),
@@ -208,7 +210,7 @@ FREE_SOLVE = Routine("free_solve", (
 SOLVE = Stage("solve", (
     If(FREE, (FREE_SOLVE,)),
     If(JOINTS, (If(DIRECT, (DIRECT_SOLVE,)), If(COLORED, (COLORED_SOLVE,)))),
-), together=JOINTED_CONTACTS)  # fmt: skip
+), together=ARTICULATED_CONTACTS)  # fmt: skip
 
 # Positions.
 SPLIT_IMPULSES = Stage("split_impulses", (
@@ -218,10 +220,10 @@ SPLIT_IMPULSES = Stage("split_impulses", (
         Sweeps("iterations", colors("split_overflow split_overflow_body", "split_color")),
     )),
 ))  # fmt: skip
-ADVANCE_ACTUATORS = Stage("advance_actuators", run("commit_actuator commit_control"))
+ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_control"))
 DRIFT = Stage("drift", (
     *run("drift_body"),
-    If(PAPERS, run("displace_body")),
+    If(SEMI_IMPLICIT, run("displace_body")),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
     *run("store_times"),
@@ -236,10 +238,10 @@ RESOLVE = Routine("resolve", (
     *run("next_rate store_velocity store_rate"),
 ))  # fmt: skip
 RELAX = Stage("relax", (If(MAY_RELAX, (
-    *run("start_settle"),
+    *run("start_relax"),
     If(BOUNCES, run("find_axis_impact")),
-    If(TOUCHING, run("settle_pair")),
-    *run("enter_settle"),
+    If(TOUCHING, run("relax_pair")),
+    *run("enter_relax"),
     If(RELAXING, (RESOLVE,)),
 )),), together=DIRECT_JOINTS)  # fmt: skip
 POSITIONS = Stage("positions", (
@@ -249,7 +251,7 @@ POSITIONS = Stage("positions", (
 ))  # fmt: skip
 
 # Forces over a tried kick; of the state only counted angles and offsets of gears are kept.
-SENSE = Stage("sense", run("sense_share keep_angle keep_offset"))
+FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"))
 # Rotation matrices and counted angles at the current poses, for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
@@ -259,7 +261,7 @@ IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
 """From t - h_prev/2 to t + h/2: velocities only."""
 SUBSTEP = (
     *IMPULSES,
-    If(PAPERS, (SPLIT_IMPULSES,)),  # a displacement that takes back position errors
+    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # a displacement that takes back position errors
     ADVANCE_ACTUATORS,
     DRIFT,  # x += h v, midpoint rotation
     RELAX,  # before positions, which turn the rotations that momenta are worked out with
@@ -271,11 +273,11 @@ STEP = (
     STORE_CONTACTS,
     CHECK,
 )
-TRIAL = (*CONTACTS, *IMPULSES, SENSE)
+TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
 """Forces at the current time; the state stays."""
 
 
-def stages(nodes: tuple[Node, ...] = (*STEP, SENSE, POSE)) -> Iterator[Stage]:
+def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:
     """Stages of a part of the schedule, in order."""
     for node in nodes:
         for part in walk(node):

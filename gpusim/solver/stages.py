@@ -56,5 +56,5 @@ class Stages(Protocol):
     def check(self) -> None:
         """Worlds that failed are put back to their last good state."""
 
-    def sense(self) -> None:
+    def forward(self) -> None:
         """Forces of the actuators over a tried kick."""

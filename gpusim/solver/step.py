@@ -20,14 +20,14 @@ def find_contacts(stages: Stages, config: SolverConfig, dt: float) -> None:
     _run(CONTACTS, stages, config)
 
 
-def sense(stages: Stages, config: SolverConfig, h: float) -> None:
+def forward(stages: Stages, config: SolverConfig, h: float) -> None:
     """Velocities and forces at t_n from a trial kick; the caller keeps the state as it is."""
     stages.h = h
     _run(TRIAL, stages, config)
 
 
 def _run(nodes: tuple[Node, ...], stages: Stages, config: SolverConfig) -> None:
-    settings = {"papers": int(config.scheme == "semi_implicit"), "substeps": config.substeps}
+    settings = {"semi_implicit": int(config.scheme == "semi_implicit"), "substeps": config.substeps}
     for node in nodes:
         if isinstance(node, Stage):
             getattr(stages, node.name)()

@@ -56,7 +56,7 @@ def test_phases_of_a_staged_step_are_all_named() -> None:
     assert {"broad_phase", "narrow_phase", "color_contacts", "prepare", "solve", "relax", "drift"} <= set(stages)
     assert "calls" in stages
     assert "other" not in stages
-    assert "meet_pair" in kernels
+    assert "find_manifold" in kernels
     record = Record("pile_1000", "4 boxes", 1, stages=stages, kernels=kernels)
     assert "solve" in report.share_lines([record])[0]
 

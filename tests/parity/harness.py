@@ -63,14 +63,14 @@ class Walk:
         assert isinstance(native.backend, NativeBackend)
         self.reference, self.native, self.kernels, self.h = Reference(reference), native, native.backend, h
         config = reference.config
-        self.direct, self.papers = config.joint_solver == "direct", config.scheme == "semi_implicit"
+        self.direct, self.semi_implicit = config.joint_solver == "direct", config.scheme == "semi_implicit"
         self.known: dict[str, Made] = {}
         reference.backend.h = h  # type: ignore[attr-defined]
         self._before: Work = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
         """The stages of this scheme."""
-        skipped = "positions" if self.papers else "split_impulses"
+        skipped = "positions" if self.semi_implicit else "split_impulses"
         return [s for s in STAGES if s != skipped]
 
     def start(self) -> Iterator[Outcome]:
@@ -128,7 +128,7 @@ class Walk:
                     direct_solve.solve(again)
                 result = Reference(self.reference.sim, again).solve()[outcome.name][0]
             else:
-                result = positions.papers_pseudo_velocity(again)
+                result = positions.split_impulse_velocity(again)
             with np.errstate(invalid="ignore"):
                 change = np.abs(result.reshape(WORLDS, -1) - outcome.expected.reshape(WORLDS, -1))
             total = np.maximum(total, np.nan_to_num(change).max(axis=1, initial=0.0))
@@ -172,7 +172,7 @@ def _work_copy(w: Work) -> Work:
     twin.scratch, twin.bias, twin.element_bias = dict(w.scratch), w.bias.copy(), w.element_bias.copy()
     if hasattr(w, "law"):
         twin.law = copy.copy(w.law)
-        twin.law.shares = dict(w.law.shares)
+        twin.law.terms = dict(w.law.terms)
     return twin
 
 
@@ -181,5 +181,5 @@ def _shaken(w: Work, seed: int) -> Work:
     rng = np.random.default_rng(seed)
     noise = 16.0 * np.finfo(w.real).eps * rng.uniform(-1.0, 1.0, w.jacobian.shape)
     twin.jacobian = (w.jacobian * (1.0 + noise)).astype(w.real)
-    twin.mass_jacobian = prepare._mass_jacobian(twin, twin.mobility)
+    twin.mass_jacobian = prepare._mass_jacobian(twin, twin.inertia_inverse_effective)
     return twin

@@ -27,8 +27,8 @@ Made = tuple[Array, Array | None]
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
     "solve": (
-        "twist", "share", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
-        "servo_impulse", "servo_slope", "servo_most",
+        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
+        "clamped_impulse", "clamped_slope", "clamped_bound",
     ),
     "split_impulses": ("overflow_change",),
     "advance_actuators": ("motor_state", "cylinder_state"),
@@ -97,7 +97,7 @@ class Reference:
             "step_last": (self.sim.state.arrays["step_before"], None),
             "rotation": (_flat(w.rotation, (-1, 9)), None),
             "inertia_inverse": (_flat(w.inertia_inverse, (-1, 9)), None),
-            "mobility": (_flat(w.mobility, (-1, 9)), None),
+            "inertia_inverse_effective": (_flat(w.inertia_inverse_effective, (-1, 9)), None),
             "twist_before": (w.twist_before, None),
             "element_value": (w.element_value, None),
             "element_vectors": self._element_vectors(),
@@ -133,17 +133,22 @@ class Reference:
         # Terms stand axis by axis; where none has a limit now, the reference has none.
         places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_place, strict=True))
         for name in ("impulse", "slope", "most"):
-            columns = [getattr(law.terms[p], name)[:, a] if law.terms else np.zeros(self.n) for a, p in places]
-            made[f"servo_{name}"] = (np.array(columns).reshape(-1, self.n).T.astype(law.impulse.dtype), None)
-        made["share"] = self._shares()
+            columns = [
+                getattr(law.clamped_terms[p], name)[:, a] if law.clamped_terms else np.zeros(self.n) for a, p in places
+            ]
+            made[f"clamped_{dict(most='bound').get(name, name)}"] = (
+                np.array(columns).reshape(-1, self.n).T.astype(law.impulse.dtype),
+                None,
+            )
+        made["actuator_term"] = self._shares()
         return made | self._scratch()
 
     def _shares(self) -> Made:
         law, columns = self.w.law, []
         for kind in kinds_of(self.sim.model):
-            if kind.name not in law.shares:
+            if kind.name not in law.terms:
                 continue
-            _, impulse, slope = law.shares[kind.name]
+            _, impulse, slope = law.terms[kind.name]
             own = np.zeros((self.n, impulse.shape[1], 8))
             own[..., 0], own[..., 1] = impulse, slope
             if kind.name in law.clamped:
@@ -194,7 +199,7 @@ class Reference:
         w = self.w
         made: dict[str, Made] = self.law() | {
             "solved": (_flat(w.impulse, (-1,)), None), "twist": (w.twist, None), "mode": (w.mode, None),
-            "rate_next": (w.axis_velocity_next, None), "residual_next": (w.residual, None),
+            "rate_next": (w.axis_velocity_next, None), "residual_now": (w.residual, None),
         }  # fmt: skip
         if w.scheme != "semi_implicit":
             made |= {
@@ -232,12 +237,12 @@ class Reference:
             "response": (response, None), "sweeps": (w.sweeps, None), "last_change": (w.last_change, None),
         }  # fmt: skip
 
-    def sense(self) -> dict[str, Made]:
-        """Stage sense."""
+    def forward(self) -> dict[str, Made]:
+        """stage forward."""
         w = self.w
-        shares = [w.shares[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.shares]
+        shares = [w.term_forces[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.term_forces]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
-        return {"share_force": (force, None)}
+        return {"actuator_term_force": (force, None)}
 
     def split_impulses(self) -> dict[str, Made]:
         """Stage positions of the papers' scheme."""

@@ -14,12 +14,12 @@ from gpusim.rotations import matrix_from_quaternion
 from gpusim.solver.step import find_contacts
 from gpusim.typing import Array
 
-from ..unit.collide.kernels import kernel_manifolds, meet_all  # noqa: F401
+from ..unit.collide.kernels import find_all_manifolds, kernel_manifolds  # noqa: F401
 from ..unit.contact.piles import DT, pile, shift_worlds
 
 pytestmark = pytest.mark.native
 WORLDS, STEPS = 2, 3
-EXACT = ("pair_count", "pair_shapes", "pair_points", "contact_feature", "pairs_most", "pairs_lost")
+EXACT = ("pair_count", "pair_shapes", "pair_points", "contact_feature", "pair_peak", "pair_overflow")
 CLOSE = ("pair_normal", "contact_anchor", "pair_guess")
 
 
@@ -105,7 +105,7 @@ def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
     find_contacts(reference.backend, reference.backend.work.config, DT)
     mine = {name: array.copy() for name, array in reference.state.arrays.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(narrow_phase, "meet_all", meet_all)
+        patch.setattr(narrow_phase, "find_all_manifolds", find_all_manifolds)
         find_contacts(reference.backend, reference.backend.work.config, DT)
     theirs = reference.state.arrays
     listed, touching = in_use(theirs)
@@ -157,10 +157,10 @@ def test_matched_points_take_over_what_the_step_before_left() -> None:
             features = before["contact_feature"][world, was, :points].tolist()
             for k in range(after["pair_points"][world, m]):
                 number = after["contact_feature"][world, m, k]
-                expected = {name: np.zeros(after[name].shape[3:]) for name in POINT_NUMBERS}
+                expected = {name: np.zeros(after[name].shape[3:]) for name in POINT_SIZE}
                 if number in features:
                     at = world, was, features.index(number)
-                    expected = {name: before[name][at] for name in POINT_NUMBERS}
+                    expected = {name: before[name][at] for name in POINT_SIZE}
                     matched += 1
                 for name, value in expected.items():
                     np.testing.assert_array_equal(after[name][world, m, k], value, err_msg=name)
@@ -170,7 +170,7 @@ def test_matched_points_take_over_what_the_step_before_left() -> None:
     assert matched > 5
 
 
-POINT_NUMBERS = ("contact_impulse", "contact_slip", "contact_arm", "contact_age")
+POINT_SIZE = ("contact_impulse", "contact_slip", "contact_arm", "contact_age")
 
 
 def test_sensing_leaves_the_contacts_of_the_state() -> None:
@@ -179,6 +179,6 @@ def test_sensing_leaves_the_contacts_of_the_state() -> None:
     for name, array in reference.state.arrays.items():
         array[:] = native.state.arrays[name]
     before = {name: array.copy() for name, array in reference.state.arrays.items()}
-    reference.sensed()
+    reference.forward()
     for name, array in reference.state.arrays.items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)

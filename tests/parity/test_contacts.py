@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.contact.constants import JOINTED, OVERFLOW, SLIDING, STICKING
+from gpusim.contact.constants import ARTICULATED, OVERFLOW, SLIDING, STICKING
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.typing import Array
@@ -165,13 +165,13 @@ def run(name: str, steps: int, **more: Any) -> Simulation:
 
 
 def test_models_meet_every_case() -> None:
-    """Overflow, jointed manifolds, sliding and sticking, bounces on contacts and limits."""
+    """Overflow, articulated manifolds, sliding and sticking, bounces on contacts and limits."""
     heap = run("heap", 3).backend.work
     assert heap.contacts is not None
     assert np.count_nonzero(heap.contacts.manifold_color == OVERFLOW) > 3
     leg = run("leg_direct", 2)
     assert leg.backend.work.contacts is not None
-    assert np.count_nonzero(leg.backend.work.contacts.manifold_color == JOINTED) == 2
+    assert np.count_nonzero(leg.backend.work.contacts.manifold_color == ARTICULATED) == 2
     slides, sticks = (run(f"slope_{mode}", 7).state.arrays for mode in ("slides", "sticks"))
     assert np.all(slides["contact_mode"][0, 0] == SLIDING)
     assert np.all(sticks["contact_mode"][0, 0] == STICKING)

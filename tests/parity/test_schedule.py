@@ -12,7 +12,7 @@ from gpusim.backends.header import actuators_header, slab_fields
 from gpusim.backends.kernel_sources import kernel_sources
 from gpusim.solver.nodes import Run, walk
 from gpusim.solver.phases import PHASES
-from gpusim.solver.schedule import SENSE, STEP
+from gpusim.solver.schedule import FORWARD, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
 #: Reading and writing the state between steps.
@@ -77,6 +77,6 @@ def test_phases_touch_what_the_table_tells(name: str) -> None:
 
 def test_every_phase_has_its_place() -> None:
     """Phases of the table stand in the schedule, but for what only a launch does."""
-    placed = {part.phase.name for node in (*STEP, SENSE) for part in walk(node) if isinstance(part, Run)}
+    placed = {part.phase.name for node in (*STEP, FORWARD) for part in walk(node) if isinstance(part, Run)}
     lists = {"warm_contact", "sweep_contact", "add_contact_parts"}
-    assert PHASES.keys() - placed - lists == {"set_trial", "conclude", "tell_active"}
+    assert PHASES.keys() - placed - lists == {"set_forward", "conclude", "tell_active"}

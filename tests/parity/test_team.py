@@ -54,7 +54,7 @@ def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
 
 
 def crawler() -> ModelBuilder:
-    """Jointed links of which every other one touches the ground; the rest only hover within reach of it."""
+    """Articulated links of which every other one touches the ground; the rest only hover within reach of it."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(5):

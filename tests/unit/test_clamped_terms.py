@@ -165,13 +165,15 @@ class Law(laws.AxisLaw):
         self.velocity_lower = np.where(rng.random((worlds, 1)) < 0.6, -np.inf, -some(-2, 2))
         above = np.where(np.isinf(self.velocity_lower), 0.0, self.velocity_lower)
         self.velocity_upper = np.where(rng.random((worlds, 1)) < 0.6, np.inf, above + some(-2, 2))
-        self.terms = [laws.ClampedTerm(signed(-2, 4, 0.9), some(-3, 4, 0.8), some(-2, 3, 0.8)) for _ in range(count)]
+        self.clamped_terms = [
+            laws.ClampedTerm(signed(-2, 4, 0.9), some(-3, 4, 0.8), some(-2, 3, 0.8)) for _ in range(count)
+        ]
         self.clamped, self.rubs, self.limited, self.switches = {}, True, True, True
 
     def given(self, u: Array) -> Array:
         """Impulse of everything but friction at zero velocity and the limits."""
         total = self.impulse - self.slope * u - self.friction * np.sign(u)
-        for t in self.terms:
+        for t in self.clamped_terms:
             total = total + np.clip(t.impulse - t.slope * u, -t.most, t.most)
         return np.asarray(total)
 
@@ -194,7 +196,7 @@ def test_a_row_alone_against_bisection(count: int) -> None:
     law = Law(rng, worlds, count)
     free, response = rng.normal(size=(worlds, 1)) * 10.0, 10.0 ** rng.uniform(-2, 1, (worlds, 1))
     velocity, mode = laws.solve_row(law, free, response)
-    size = 1.0 + np.abs(free) + response * (np.abs(law.impulse) + sum(np.abs(t.most) for t in law.terms))
+    size = 1.0 + np.abs(free) + response * (np.abs(law.impulse) + sum(np.abs(t.most) for t in law.clamped_terms))
     assert np.max(np.abs(velocity - root(law, free, response)) / size) < 1e-11
     impulse, slope = law.total(mode)
     loose = (mode & laws.CONTACT_BITS) < laws.STICK
@@ -247,10 +249,10 @@ def test_the_law_holds_on_every_axis_of_a_train(
         law, u = w.law, w.axis_velocity_next
         impulse = w.impulse.reshape(worlds, -1)[:, w.topology.axis_row]
         given = law.impulse - law.slope * u
-        for number, t in enumerate(law.terms):
+        for number, t in enumerate(law.clamped_terms):
             given = given + np.clip(t.impulse - t.slope * u, -t.most, t.most)
             met |= set(laws.clamp_of(w.mode, number).ravel().tolist())
-        rest, size = impulse - given, 1e-8 * (1.0 + np.abs(impulse) + sum(np.abs(t.slope) for t in law.terms))
+        rest, size = impulse - given, 1e-8 * (1.0 + np.abs(impulse) + sum(np.abs(t.slope) for t in law.clamped_terms))
         # A limit pushes back alone, beside friction; sliding takes all of the friction, sticking what it needs.
         at_upper, at_lower = u > law.velocity_upper - 1e-7, u < law.velocity_lower + 1e-7
         rubbed = np.where(np.abs(u) > 1e-7, np.abs(rest + law.friction * np.sign(u)), np.abs(rest) - law.friction)
@@ -273,7 +275,7 @@ def test_the_first_move_is_the_piece_then_the_least_term() -> None:
 
 
 def switches(sim: Simulation, masses: int, servos: int) -> list[Array]:
-    """How often each world factored again in each step, with targets that jump."""
+    """How often each world factored_gamma again in each step, with targets that jump."""
     rng, count = np.random.default_rng(3), []
     for _ in range(6):
         for label in (f"s{k}_{n}" for k in range(masses) for n in range(servos)):
@@ -328,7 +330,7 @@ def test_native_goes_with_numpy(solver: str, launch: str) -> None:
                 a, b = (sim.read(f"joint.j{k}.{name}", numpy=True) for sim in sims)
                 assert np.max(np.abs(a - b)) < 1e-9 * size, name
             # What drive_force sums: means over the tried kick, while a servo's own signal is its law at t.
-            shares, labels = sims[1].sensed().shares["servo"], sims[1].model.groups[0].labels
+            shares, labels = sims[1].forward().term_forces["servo"], sims[1].model.groups[0].labels
             forces = [shares[:, labels.index(f"s{k}_{n}")] for n in range(servos)]
             for n, force in enumerate(forces):
                 assert np.all(np.abs(force) <= sims[1].read(f"servo.s{k}_{n}.effort_limit", numpy=True) * (1 + 1e-12))

@@ -83,7 +83,7 @@ def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [sim.contacts() for sim in sims]
     assert len(found[0]) == len(found[1]) > 10
     np.testing.assert_array_equal(found[0].force, found[1].force)
-    for name in ("body.box0.contact_force", "sim.penetration", "sim.pairs_most"):
+    for name in ("body.box0.contact_force", "sim.penetration", "sim.pair_peak"):
         np.testing.assert_array_equal(sims[0].read(name, numpy=True), sims[1].read(name), err_msg=name)
 
 

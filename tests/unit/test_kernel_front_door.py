@@ -143,7 +143,7 @@ def _infinite_pressure(sim: Simulation, world: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("spoil", [_huge_force, _nan_velocity, _infinite_pressure])
 def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dtype: str, launch: str) -> None:
-    """World 5 of 8: a warning with the culprit, its last good state, its neighbors' bits; a reset revives it."""
+    """World 5 of 8: a warning with the cause, its last good state, its neighbors' bits; a reset revives it."""
     sim, calm = (make(8, dtype=dtype, launch=launch) for _ in range(2))
     for s in (sim, calm):
         s.step(10)

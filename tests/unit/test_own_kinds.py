@@ -93,7 +93,7 @@ class Shove(ActuatorType):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("strength", "N", "the force"),)
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_source: ClassVar[str] = """
-GPUSIM_FN void shove_contribute(const World& w, int k, Share& own) { own.impulse = kick_time(w) * w.shove_strength(k); }
+GPUSIM_FN void shove_contribute(const World& w, int k, ActuatorTerm& own) { own.impulse = kick_time(w) * w.shove_strength(k); }
 """
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -121,13 +121,13 @@ class Lag(Shove):
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (Field("lag_out", ("lag_count",), "pose", "N", "of this substep"),)
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "commit")
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
     kernel_source: ClassVar[str] = """
-GPUSIM_FN void lag_contribute(const World& w, int k, Share& own) {
+GPUSIM_FN void lag_contribute(const World& w, int k, ActuatorTerm& own) {
     w.lag_out()[k] = w.lag_line()[3 * k];
     own.impulse = kick_time(w) * w.lag_out()[k];
 }
-GPUSIM_FN void lag_commit(const World& w, int k) {
+GPUSIM_FN void lag_advance(const World& w, int k) {
     stored* line = w.lag_line() + 3 * k;
     line[0] = line[1];
     line[1] = line[2];
@@ -141,7 +141,7 @@ GPUSIM_FN void lag_commit(const World& w, int k) {
         work.scratch["lag.out"] = force.copy()
         work.add_law(group, work.kick_time * force, np.zeros_like(force))
 
-    def commit(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: Work) -> None:
         line = work.state.arrays["lag_line"]
         line[..., :-1] = line[..., 1:].copy()
         line[..., -1] = work.command_now(group, "wanted")

@@ -1,4 +1,4 @@
-"""A world that goes wrong stops with a named culprit; its neighbors' bits do not change; a reset revives it."""
+"""A world that goes wrong stops with a named cause; its neighbors' bits do not change; a reset revives it."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from gpusim.viewer.operator.inputs import Input, command_inputs, safe_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
 from gpusim.viewer.operator.mapping import InputMapping
+from gpusim.viewer.operator.operator_log import Player, Taker
 from gpusim.viewer.operator.patterns import choose_mapping
 from gpusim.viewer.operator.recording import OperatorRecording, solver_of
-from gpusim.viewer.operator.tape import Player, Taker
 
 if TYPE_CHECKING:
     from gpusim.scene import Scene
@@ -281,9 +281,9 @@ class Operator:
         self._channels.write_taken(self.sim.control, everything=self.scheduled())
         self._note_changes()
         self._channels.settle()
-        for tape in (self._taker, self._player):
-            if tape is not None:
-                tape.step += count
+        for log in (self._taker, self._player):
+            if log is not None:
+                log.step += count
 
     def _note_changes(self) -> None:
         if self._taker is not None:
@@ -324,7 +324,7 @@ class Operator:
         return self._player is not None
 
     @property
-    def tape(self) -> str:
+    def log(self) -> str:
         """Name of the file that is recorded or replayed; empty for none."""
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 

@@ -19,9 +19,9 @@ from gpusim.viewer.scene.stage import Stage
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
-OVERFLOW, NO_CONTACT, JOINTED = -1, -2, -3
+OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 """As in the array manifold_color (model/contact_fields.py)."""
-_OVERFLOW_COLOR, _JOINTED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
+_OVERFLOW_COLOR, _ARTICULATED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
 _FIRST = (
     (0.89, 0.10, 0.11), (0.12, 0.47, 0.90), (0.15, 0.66, 0.17), (1.00, 0.55, 0.00), (0.56, 0.22, 0.80),
     (0.00, 0.72, 0.75), (0.95, 0.80, 0.10), (0.93, 0.35, 0.65), (0.55, 0.33, 0.14), (0.62, 0.80, 0.20),
@@ -29,11 +29,11 @@ _FIRST = (
 
 
 def color_of(number: int) -> tuple[float, float, float]:
-    """What a color of the solver looks like; OVERFLOW is black, JOINTED white."""
+    """What a color of the solver looks like; OVERFLOW is black, ARTICULATED white."""
     if number == OVERFLOW:
         return _OVERFLOW_COLOR
-    if number == JOINTED:
-        return _JOINTED_COLOR
+    if number == ARTICULATED:
+        return _ARTICULATED_COLOR
     if number < len(_FIRST):
         return _FIRST[number]
     further = number - len(_FIRST)
@@ -100,7 +100,7 @@ def manifold_colors(sim: Simulation) -> Array:
     if slab_array is not None:
         colors, points, count = (slab_array(name) for name in ("manifold_color", "pair_points", "pair_count"))
     else:
-        work, trial = sim.backend.work.contacts, sim.backend.sensed_contacts()
+        work, trial = sim.backend.work.contacts, sim.backend.forward_contacts()
         assert work is not None and trial is not None
         colors, points, count = work.manifold_color, trial.pair_points, trial.pair_count
     return np.asarray(colors[(points > 0) & (np.arange(points.shape[1]) < count[:, None])])
@@ -151,7 +151,7 @@ def _draw_links(canvas: Canvas, links: Links, disk: float, line: float) -> None:
 
 def _add_legend(canvas: Canvas, title: str, links: Links) -> None:
     numbers, counts = np.unique(links.color, return_counts=True)
-    named = {OVERFLOW: "overflow", JOINTED: "with joints"}
+    named = {OVERFLOW: "overflow", ARTICULATED: "with joints"}
     order = sorted(range(len(numbers)), key=lambda k: (numbers[k] < 0, abs(int(numbers[k]))))
     rows = [
         Row(named.get(int(numbers[k]), f"color {numbers[k]}"), str(counts[k]), color_of(int(numbers[k]))) for k in order

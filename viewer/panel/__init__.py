@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.panel_state import PanelState
 
 if TYPE_CHECKING:
     from gpusim.viewer.panel.offscreen import PanelOffscreen
     from gpusim.viewer.panel.panel import Panel
 
-__all__ = ["Desk", "Panel", "PanelOffscreen"]
+__all__ = ["PanelState", "Panel", "PanelOffscreen"]
 
 _HOMES = {"Panel": "gpusim.viewer.panel.panel", "PanelOffscreen": "gpusim.viewer.panel.offscreen"}
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gpusim.viewer.operator import Input, Operator
-from gpusim.viewer.panel import look, widgets
+from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
-from gpusim.viewer.panel.desk import Desk
 from gpusim.viewer.panel.history import number
+from gpusim.viewer.panel.panel_state import PanelState
 
 _RIGHT_BUTTON = 1
 
 
-def draw(desk: Desk, operator: Operator) -> None:
+def draw(panel_state: PanelState, operator: Operator) -> None:
     """All inputs, in order; a person's touch goes to the operator."""
     shown = [item for item in operator.inputs.values() if not item.idle]
     if not shown:
@@ -19,17 +19,19 @@ def draw(desk: Desk, operator: Operator) -> None:
         return
     if operator.sim.num_worlds > 1:
         widgets.heading("Commands", f"to all {operator.sim.num_worlds} worlds")
-        imgui.set_item_tooltip(f"values and gauges are those of {desk.which_world()}: click a body of another one")
+        imgui.set_item_tooltip(
+            f"values and gauges are those of {panel_state.which_world()}: click a body of another one"
+        )
     imgui.begin_disabled(operator.stopped)
     for item in shown:
         imgui.push_id(item.name)
-        value = operator.value(item.name, desk.world)
+        value = operator.value(item.name, panel_state.world)
         _head(operator, item, value)
         if item.switch:
             _switch(operator, item, value)
         else:
             _slider(operator, item, value)
-        widgets.mark(desk.places, f"command {item.name}")
+        widgets.mark(panel_state.places, f"command {item.name}")
         imgui.pop_id()
     imgui.end_disabled()
 
@@ -49,7 +51,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
     _who(operator, item, source, room)
     if item.switch:
         edge -= 2.3 * imgui.get_font_size()
-    widgets.right_text(text, look.SOURCES.get(source, look.FAINT) if source else look.TEXT, edge)
+    widgets.right_text(text, theme.SOURCES.get(source, theme.FAINT) if source else theme.TEXT, edge)
 
 
 def _who(operator: Operator, item: Input, source: str, room: float) -> None:
@@ -59,7 +61,7 @@ def _who(operator: Operator, item: Input, source: str, room: float) -> None:
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)
     if who and imgui.calc_text_size(who).x < left:
         imgui.same_line()
-        imgui.text_colored(look.SOURCES.get(source, look.FAINT), who)
+        imgui.text_colored(theme.SOURCES.get(source, theme.FAINT), who)
 
 
 def _hint(operator: Operator, item: Input, source: str) -> str:
@@ -78,8 +80,8 @@ def _slider(operator: Operator, item: Input, value: float) -> None:
     source = operator.source(item.name)
     f = imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
-    grab = look.SOURCES.get(source, look.FAINT)
-    imgui.push_style_color(imgui.Col_.slider_grab, look.color(grab))
+    grab = theme.SOURCES.get(source, theme.FAINT)
+    imgui.push_style_color(imgui.Col_.slider_grab, theme.color(grab))
     imgui.push_font(None, 0.8 * f)
     imgui.set_next_item_width(-1.0)
     flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
@@ -103,7 +105,7 @@ def _zero_mark(item: Input) -> None:
     share = -item.lower / (item.upper - item.lower)
     x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5
     draw = imgui.get_window_draw_list()
-    draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), look.color(look.FAINT))
+    draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), theme.color(theme.FAINT))
 
 
 def _switch(operator: Operator, item: Input, value: float) -> None:
@@ -115,10 +117,10 @@ def _switch(operator: Operator, item: Input, value: float) -> None:
     pressed = imgui.invisible_button("##switch", (width, imgui.get_frame_height()))
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     y = 0.5 * (low.y + high.y)
-    rgba = (look.SOURCES.get(operator.source(item.name), look.ACCENT) if on else look.FIELD_HELD) or look.ACCENT
+    rgba = (theme.SOURCES.get(operator.source(item.name), theme.ACCENT) if on else theme.FIELD_HELD) or theme.ACCENT
     draw = imgui.get_window_draw_list()
-    draw.add_rect_filled((low.x, y - 0.5 * height), (high.x, y + 0.5 * height), look.color(rgba), 0.5 * height)
+    draw.add_rect_filled((low.x, y - 0.5 * height), (high.x, y + 0.5 * height), theme.color(rgba), 0.5 * height)
     x = high.x - 0.5 * height if on else low.x + 0.5 * height
-    draw.add_circle_filled((x, y), 0.36 * height, look.color(look.TEXT))
+    draw.add_circle_filled((x, y), 0.36 * height, theme.color(theme.TEXT))
     if pressed:
         operator.set(item.name, item.lower if on else item.upper)

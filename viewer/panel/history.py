@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.errors import unknown_name
 from gpusim.scene import Plot
 from gpusim.typing import Array
+from gpusim.viewer.panel.axis_range import MOST_DECIMALS, Span
 from gpusim.viewer.panel.ranges import signal_range
-from gpusim.viewer.panel.spans import MOST_DECIMALS, Span
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

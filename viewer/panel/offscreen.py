@@ -10,7 +10,7 @@ from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.gl.context import OffscreenContext
 from gpusim.viewer.offscreen import Offscreen
-from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.sources import Live, Played
 
 
@@ -18,7 +18,7 @@ class PanelOffscreen:
     """Draws what a session runs or plays, with its panel, into arrays: for tests and for pictures of the panel.
 
     Args:
-        desk: what is shown.
+        panel_state: what is shown.
         width, height: of the pictures, points.
         camera, quality: see :class:`Offscreen`.
 
@@ -31,14 +31,14 @@ class PanelOffscreen:
 
     def __init__(
         self,
-        desk: Desk,
+        panel_state: PanelState,
         *,
         width: int = 1280,
         height: int = 720,
         camera: PinholeCamera | Camera | str | None = None,
         quality: str = "auto",
     ) -> None:
-        source = desk.session.source
+        source = panel_state.session.source
         if not isinstance(source, Live | Played):
             raise ViewerError("PanelOffscreen: the session's source is neither Live nor Played; give one of them")
         self.width, self.height = width, height
@@ -48,14 +48,14 @@ class PanelOffscreen:
         from gpusim.viewer.gl.objects import Framebuffer
         from gpusim.viewer.panel.panel import Panel
 
-        self.panel = Panel(desk)
+        self.panel = Panel(panel_state)
         self._target = Framebuffer(width, height, [GL.GL_RGBA8])
         area = self.panel.scene_area(width, height)
         self._corner = int(area.x), int(area.y)
         size: dict[str, Any] = {"width": int(area.width), "height": int(area.height)}
         drawn = source.sim if isinstance(source, Live) else source.player
         self.scene = Offscreen(drawn, camera=camera, quality=quality, **size)
-        desk.worlds = self.scene.worlds
+        panel_state.worlds = self.scene.worlds
 
     def image(self, seconds: float = 1.0 / 60.0) -> Array:
         """The picture, uint8 (height, width, 3), sRGB, first row on top; acts on synthetic input.
@@ -66,7 +66,7 @@ class PanelOffscreen:
         from OpenGL import GL
 
         self._open()
-        self.scene.overlays = frozenset(self.panel.desk.shown)
+        self.scene.overlays = frozenset(self.panel.panel_state.shown)
         picture = self.scene.image()
         self._open().make_current()
         self._put(picture)

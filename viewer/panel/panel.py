@@ -7,11 +7,11 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.overlays.canvas import Box
-from gpusim.viewer.panel import commands, events, lists, look, running, scopes, status, widgets
+from gpusim.viewer.panel import commands, events, lists, running, scopes, status, theme, widgets
 from gpusim.viewer.panel.bundle import imgui, make_renderer
-from gpusim.viewer.panel.desk import Desk
 from gpusim.viewer.panel.layout import Layout, lay_out
-from gpusim.viewer.panel.look import Sizes
+from gpusim.viewer.panel.panel_state import PanelState
+from gpusim.viewer.panel.theme import Sizes
 
 _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
 
@@ -24,15 +24,15 @@ _FOR_SCOPES = 3.2
 
 
 class Panel:
-    """Draws a desk, and turns a person's clicks into commands.
+    """Draws a panel_state, and turns a person's clicks into commands.
 
     Needs an OpenGL context that is current, at construction, for :meth:`frame` and for :meth:`close`.
 
     Args:
-        desk: what it is about.
+        panel_state: what it is about.
 
     Attributes:
-        desk: as given.
+        panel_state: as given.
         visible: whether it is shown; hidden, it costs nothing and leaves the whole window to the scene, as in a window
             that is too small.
 
@@ -40,15 +40,15 @@ class Panel:
         ViewerError: imgui-bundle is not installed.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, panel_state: PanelState) -> None:
+        self.panel_state = panel_state
         self.visible = True
         self._context: Any = imgui.create_context()
         imgui.set_current_context(self._context)
         io = imgui.get_io()
         io.set_ini_filename(None)  # nothing is left behind in the person's folder
         io.set_log_filename("")
-        io.fonts.add_font_from_file_ttf(str(look.font_file()), 13.0)
+        io.fonts.add_font_from_file_ttf(str(theme.font_file()), 13.0)
         self._renderer = make_renderer()
         self._sizes: Sizes | None = None
         self._layout: Layout | None = None
@@ -59,9 +59,9 @@ class Panel:
     def layout(self, width: float, height: float) -> Layout:
         """Where everything is in a window of this size, in the units of the cursor."""
         sizes = Sizes.of(width, height)
-        history = self.desk.history()
+        history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
-        timeline = 0.0 if self.desk.live is not None else sizes.timeline
+        timeline = 0.0 if self.panel_state.live is not None else sizes.timeline
         return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline)
 
     def fits(self, width: float, height: float) -> bool:
@@ -114,7 +114,7 @@ class Panel:
             self._layout = None
             return
         self._enter()
-        history = self.desk.history()
+        history = self.panel_state.history()
         if history is not None:
             history.sample()
         io = imgui.get_io()
@@ -123,10 +123,10 @@ class Panel:
         io.delta_time = max(seconds, 1e-4)
         sizes = Sizes.of(width, height)
         if sizes != self._sizes:
-            look.apply(imgui.get_style(), sizes)
+            theme.apply(imgui.get_style(), sizes)
             self._sizes = sizes
         self._layout = self.layout(width, height)
-        self.desk.places.clear()
+        self.panel_state.places.clear()
         imgui.new_frame()
         imgui.push_font(None, sizes.font)
         self._draw(self._layout)
@@ -137,13 +137,13 @@ class Panel:
     def _draw(self, layout: Layout) -> None:
         roomy = layout.left.height > _ROOMY * imgui.get_font_size()
         self._part("left", layout.left, lambda: self._left(roomy), "no_scrollbar")
-        history = self.desk.history()
+        history = self.panel_state.history()
         if history is not None and layout.right.width > 0.0:
-            self._part("right", layout.right, lambda: scopes.draw(history, self.desk.which_world()))
-        imgui.push_style_color(imgui.Col_.window_bg, look.color(look.BAR))
+            self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.which_world()))
+        imgui.push_style_color(imgui.Col_.window_bg, theme.color(theme.BAR))
         if layout.timeline.height > 0.0:
-            self._part("timeline", layout.timeline, lambda: running.timeline(self.desk), "no_scrollbar")
-        self._part("bar", layout.bar, lambda: status.draw(self.desk), "no_scrollbar")
+            self._part("timeline", layout.timeline, lambda: running.timeline(self.panel_state), "no_scrollbar")
+        self._part("bar", layout.bar, lambda: status.draw(self.panel_state), "no_scrollbar")
         imgui.pop_style_color()
 
     def _part(self, name: str, area: Box, content: Any, *more: str) -> None:
@@ -164,26 +164,26 @@ class Panel:
 
     def _left(self, roomy: bool) -> None:
         """The stop and the time stay in sight, the rest scrolls."""
-        desk, operator = self.desk, self.desk.operator
+        panel_state, operator = self.panel_state, self.panel_state.operator
         if operator is not None:
-            running.emergency_stop(desk, operator)
-        running.time(desk)
+            running.emergency_stop(panel_state, operator)
+        running.time(panel_state)
         imgui.separator()
         imgui.begin_child("rest")
         if operator is not None:
-            commands.draw(desk, operator)
+            commands.draw(panel_state, operator)
             imgui.separator()
-            running.recording(desk)
-        self._lists(desk, operator, roomy)
+            running.recording(panel_state)
+        self._lists(panel_state, operator, roomy)
         imgui.end_child()
 
-    def _lists(self, desk: Desk, operator: Operator | None, roomy: bool) -> None:
-        if desk.overlays and widgets.section(desk.places, "Overlays", opened=roomy):
-            lists.overlays(desk)
-        if operator is not None and widgets.section(desk.places, "Parameters"):
-            lists.parameters(desk)
-        if desk.all_keys() and widgets.section(desk.places, "Keys"):
-            lists.keys(desk)
+    def _lists(self, panel_state: PanelState, operator: Operator | None, roomy: bool) -> None:
+        if panel_state.overlays and widgets.section(panel_state.places, "Overlays", opened=roomy):
+            lists.overlays(panel_state)
+        if operator is not None and widgets.section(panel_state.places, "Parameters"):
+            lists.parameters(panel_state)
+        if panel_state.all_keys() and widgets.section(panel_state.places, "Keys"):
+            lists.keys(panel_state)
 
     def close(self) -> None:
         """Give everything back; again does nothing."""

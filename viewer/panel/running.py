@@ -3,59 +3,59 @@
 from __future__ import annotations
 
 from gpusim.viewer.operator import Operator
-from gpusim.viewer.panel import look, widgets
+from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
-from gpusim.viewer.panel.desk import Desk
+from gpusim.viewer.panel.panel_state import PanelState
 
 
-def emergency_stop(desk: Desk, operator: Operator) -> None:
+def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
     """Big and red; once it is latched, the button that releases it."""
     f = imgui.get_font_size()
     width, height = widgets.wide(), 2.3 * f
     imgui.push_font(None, 1.12 * f)
     if operator.stopped:
-        imgui.push_style_color(imgui.Col_.text, look.color(look.BAR))
-        if widgets.button("RELEASE STOP", width, look.WARN, height):
+        imgui.push_style_color(imgui.Col_.text, theme.color(theme.BAR))
+        if widgets.button("RELEASE STOP", width, theme.WARN, height):
             operator.release_stop()
         imgui.pop_style_color()
         low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
-        imgui.get_window_draw_list().add_rect(low, high, look.color(look.BAD), 0.22 * f, 3.0)
-    elif widgets.button("EMERGENCY STOP", width, look.BAD, height):
+        imgui.get_window_draw_list().add_rect(low, high, theme.color(theme.BAD), 0.22 * f, 3.0)
+    elif widgets.button("EMERGENCY STOP", width, theme.BAD, height):
         operator.emergency_stop()
     imgui.pop_font()
-    widgets.mark(desk.places, "stop")
+    widgets.mark(panel_state.places, "stop")
     imgui.set_item_tooltip("every command to its safe value, until it is released (E; Shift+E releases)")
 
 
-def time(desk: Desk) -> None:
+def time(panel_state: PanelState) -> None:
     """Pause, single step, reset, speed."""
-    session = desk.session
+    session = panel_state.session
     width = widgets.row_width(3)
-    if widgets.button("Run" if session.paused else "Pause", width, look.ACCENT if session.paused else None):
+    if widgets.button("Run" if session.paused else "Pause", width, theme.ACCENT if session.paused else None):
         session.toggle_pause()
-    widgets.mark(desk.places, "run")
+    widgets.mark(panel_state.places, "run")
     imgui.set_item_tooltip("space")
     imgui.same_line()
     if widgets.button("Step", width):
         session.single_step()
-    widgets.mark(desk.places, "step")
+    widgets.mark(panel_state.places, "step")
     imgui.set_item_tooltip("right arrow")
     imgui.same_line()
     if widgets.button("Reset", width):
-        desk.reset()
-    widgets.mark(desk.places, "reset")
+        panel_state.reset()
+    widgets.mark(panel_state.places, "reset")
     imgui.set_item_tooltip("R")
-    _speed(desk)
+    _speed(panel_state)
 
 
-def _speed(desk: Desk) -> None:
+def _speed(panel_state: PanelState) -> None:
     f = imgui.get_font_size()
-    session = desk.session
+    session = panel_state.session
     step = 1.7 * f
     text = f"{session.speed:g}x speed"
     if widgets.button("-", step):
         session.slower()
-    widgets.mark(desk.places, "slower")
+    widgets.mark(panel_state.places, "slower")
     imgui.set_item_tooltip("[")
     room = widgets.wide()
     imgui.same_line()
@@ -66,44 +66,46 @@ def _speed(desk: Desk) -> None:
     imgui.same_line(imgui.get_style().window_padding.x + room - step)
     if widgets.button("+", step):
         session.faster()
-    widgets.mark(desk.places, "faster")
+    widgets.mark(panel_state.places, "faster")
     imgui.set_item_tooltip("]")
 
 
-def timeline(desk: Desk) -> None:
+def timeline(panel_state: PanelState) -> None:
     """A slider over the whole length of the motion that is played: it follows, and goes where it is dragged."""
-    session, f = desk.session, imgui.get_font_size()
+    session, f = panel_state.session, imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
     imgui.set_next_item_width(-1.0)
     flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
     moved, place = imgui.slider_float("##timeline", session.time, 0.0, session.source.length or 0.0, "", flags)
     imgui.pop_style_var()
-    widgets.mark(desk.places, "timeline")
+    widgets.mark(panel_state.places, "timeline")
     imgui.set_item_tooltip(f"{session.clock}; arrows: one frame, with Shift 1 s")
     if moved:
         session.seek(place)
 
 
-def recording(desk: Desk) -> None:
+def recording(panel_state: PanelState) -> None:
     """Record and replay what the operator does."""
-    operator = desk.operator
+    operator = panel_state.operator
     if operator is None:
         return
     width = widgets.row_width(2)
     if widgets.button(
-        "End record" if operator.recording else "Record", width, look.BAD if operator.recording else None
+        "End record" if operator.recording else "Record", width, theme.BAD if operator.recording else None
     ):
-        desk.toggle_recording()
-    widgets.mark(desk.places, "record")
-    imgui.set_item_tooltip(f"reset, and record all commands: {desk.record_path.name}, then with 2, 3, ... in its name")
+        panel_state.toggle_recording()
+    widgets.mark(panel_state.places, "record")
+    imgui.set_item_tooltip(
+        f"reset, and record all commands: {panel_state.record_path.name}, then with 2, 3, ... in its name"
+    )
     imgui.same_line()
     if widgets.button(
-        "End replay" if operator.replaying else "Replay", width, look.GOOD if operator.replaying else None
+        "End replay" if operator.replaying else "Replay", width, theme.GOOD if operator.replaying else None
     ):
-        desk.toggle_replay()
-    widgets.mark(desk.places, "replay")
+        panel_state.toggle_replay()
+    widgets.mark(panel_state.places, "replay")
     imgui.set_item_tooltip(f"reset, and repeat {operator.recorded or 'the newest recording in the folder'}")
-    if desk.problem:
-        widgets.wrapped(desk.problem, look.WARN)
-    elif operator.tape:
-        imgui.text_colored(look.FAINT, widgets.clipped(operator.tape, widgets.wide()))
+    if panel_state.problem:
+        widgets.wrapped(panel_state.problem, theme.WARN)
+    elif operator.log:
+        imgui.text_colored(theme.FAINT, widgets.clipped(operator.log, widgets.wide()))

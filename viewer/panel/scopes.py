@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.typing import Array
-from gpusim.viewer.panel import look, widgets
+from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.history import SECONDS, History, Trace, number
 
@@ -38,13 +38,13 @@ def draw(history: History, world: str = "") -> None:
         times, values = history.course(scope)
         widgets.heading(scope.title, scope.unit)
         for k, trace in enumerate(scope.traces):
-            _row(trace, look.LINES[k % len(look.LINES)], values[:, k], history.gauge_ends(scope, k, values))
+            _row(trace, theme.LINES[k % len(theme.LINES)], values[:, k], history.gauge_ends(scope, k, values))
         _scope(times, values, height, history.ends(scope, values))
         imgui.dummy((0.0, 0.12 * f))
         imgui.pop_id()
 
 
-def _row(trace: Trace, rgba: look.Rgba, values: Array, ends: tuple[float, float]) -> None:
+def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float]) -> None:
     """Swatch, name, number, and a gauge below."""
     f = imgui.get_font_size()
     value = float(values[-1]) if len(values) else float("nan")
@@ -54,10 +54,10 @@ def _row(trace: Trace, rgba: look.Rgba, values: Array, ends: tuple[float, float]
     at = imgui.get_cursor_screen_pos()
     imgui.set_cursor_pos_x(x + 0.8 * f)
     imgui.text(widgets.clipped(trace.label, width - 1.6 * f - imgui.calc_text_size(text).x))
-    widgets.right_text(text, look.TEXT, x + width)
+    widgets.right_text(text, theme.TEXT, x + width)
     line = imgui.get_text_line_height()
     draw_list = imgui.get_window_draw_list()
-    draw_list.add_rect_filled((at.x, at.y + 0.3 * line), (at.x + 0.5 * f, at.y + 0.72 * line), look.color(rgba), 2.0)
+    draw_list.add_rect_filled((at.x, at.y + 0.3 * line), (at.x + 0.5 * f, at.y + 0.72 * line), theme.color(rgba), 2.0)
     if np.isfinite(value) and high > low:
         zero = min(max(0.0, low), high)
         shares = ((zero - low) / (high - low), (value - low) / (high - low))
@@ -72,23 +72,23 @@ def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]
     imgui.dummy((width, height))
     draw_list = imgui.get_window_draw_list()
     right, bottom = at.x + width, at.y + height
-    draw_list.add_rect_filled((at.x, at.y), (right, bottom), look.color(look.BAR), 0.2 * f)
+    draw_list.add_rect_filled((at.x, at.y), (right, bottom), theme.color(theme.BAR), 0.2 * f)
     margin = 0.08 * (ends[1] - ends[0])
     low, high = ends[0] - margin, ends[1] + margin
     now = float(times[-1]) if len(times) else 0.0
     start = now - SECONDS
     for second in np.arange(np.ceil(start / _GRID) * _GRID, now, _GRID):
         x = at.x + float(second - start) / SECONDS * width
-        draw_list.add_line((x, at.y), (x, bottom), look.color(look.LINE, 0.5))
+        draw_list.add_line((x, at.y), (x, bottom), theme.color(theme.LINE, 0.5))
     if low < 0.0 < high:
         y = bottom - (0.0 - low) / (high - low) * height
-        draw_list.add_line((at.x, y), (right, y), look.color(look.LINE))
+        draw_list.add_line((at.x, y), (right, y), theme.color(theme.LINE))
     if len(times) > 1:
         draw_list.push_clip_rect((at.x, at.y), (right, bottom), True)
         xs = at.x + (times - start) / SECONDS * width
         ys = bottom - (values - low) / (high - low) * height
         for k in reversed(range(values.shape[1])):
-            _polyline(xs, ys[:, k], look.color(look.LINES[k % len(look.LINES)]), max(1.2, 0.11 * f))
+            _polyline(xs, ys[:, k], theme.color(theme.LINES[k % len(theme.LINES)]), max(1.2, 0.11 * f))
         draw_list.pop_clip_rect()
     if len(times) and height > 2.8 * f:
         _ends_in_words(at.x + 0.25 * f, at.y, bottom, *ends)
@@ -106,6 +106,6 @@ def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float)
     f = imgui.get_font_size()
     imgui.push_font(None, 0.78 * f)
     draw_list = imgui.get_window_draw_list()
-    draw_list.add_text((x, top + 0.08 * f), look.color(look.FAINT), number(high, high - low))
-    draw_list.add_text((x, bottom - 0.95 * f), look.color(look.FAINT), number(low, high - low))
+    draw_list.add_text((x, top + 0.08 * f), theme.color(theme.FAINT), number(high, high - low))
+    draw_list.add_text((x, bottom - 0.95 * f), theme.color(theme.FAINT), number(low, high - low))
     imgui.pop_font()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.viewer.overlays.canvas import Box
-from gpusim.viewer.panel import look
+from gpusim.viewer.panel import theme
 from gpusim.viewer.panel.bundle import imgui
-from gpusim.viewer.panel.look import Rgba
+from gpusim.viewer.panel.theme import Rgba
 
 Places = dict[str, Box]
 """Where things were drawn in the last frame, by name, in the units of the cursor."""
@@ -27,14 +27,14 @@ def right_text(text: str, rgba: Rgba, edge: float) -> None:
 def heading(text: str, note: str = "") -> None:
     """A section's title, with a note at the right."""
     edge = imgui.get_cursor_pos().x + wide()
-    imgui.text_colored(look.FAINT, clipped(text, wide() - imgui.calc_text_size(note).x))
+    imgui.text_colored(theme.FAINT, clipped(text, wide() - imgui.calc_text_size(note).x))
     if note:
-        right_text(note, look.FAINT, edge)
+        right_text(note, theme.FAINT, edge)
 
 
 def wrapped(text: str, rgba: Rgba) -> None:
     """A sentence in as many lines as it takes."""
-    imgui.push_style_color(imgui.Col_.text, look.color(rgba))
+    imgui.push_style_color(imgui.Col_.text, theme.color(rgba))
     imgui.text_wrapped(text.replace("%", "%%"))
     imgui.pop_style_color()
 
@@ -77,12 +77,12 @@ def bar(x: float, y: float, width: float, height: float, shares: tuple[float, fl
     """A horizontal gauge on the window, filled between two shares of its width."""
     draw: Any = imgui.get_window_draw_list()
     low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
-    draw.add_rect_filled((x, y), (x + width, y + height), look.color(look.FIELD), 0.5 * height)
+    draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)
     left, right = x + low * width, x + high * width
     if right - left < height:  # a value of zero is seen too
         middle = 0.5 * (left + right)
         left, right = max(x, middle - 0.5 * height), min(x + width, middle + 0.5 * height)
-    draw.add_rect_filled((left, y), (right, y + height), look.color(rgba), 0.5 * height)
+    draw.add_rect_filled((left, y), (right, y + height), theme.color(rgba), 0.5 * height)
 
 
 def section(places: Places, title: str, *, opened: bool = False) -> bool:

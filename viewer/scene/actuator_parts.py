@@ -17,7 +17,7 @@ from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
 from gpusim.viewer.scene.meshes import ROD, coil
 from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
-from gpusim.viewer.scene.stands import behind
+from gpusim.viewer.scene.posts import behind
 
 _COIL_SLENDERNESS = 0.11
 """Radius of a coil as a share of its length."""

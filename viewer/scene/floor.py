@@ -11,12 +11,12 @@ from gpusim.model.model import Model
 from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
+from gpusim.viewer.scene.lowest_reach import height, lowest_reach_of
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import coarse_points
 from gpusim.viewer.scene.parts import Part, com_of, world_place
 from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.solids import attachments
-from gpusim.viewer.scene.swing import height, lowest_swing
 
 _PATCH = 8.0
 """Half of the edge of a plane that leans, in radii of what is in the scene."""
@@ -70,7 +70,7 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
     if any(ground.level for ground in grounds):
         return grounds
     edges = [_edge(ground, up) for ground in grounds]
-    lowest = min(_lowest(model, parts, up), lowest_swing(model, machine, up), *edges)
+    lowest = min(_lowest(model, parts, up), lowest_reach_of(model, machine, up), *edges)
     return [*grounds, Ground(WORLD, (lowest - _MARGIN * machine.size) * up, _axes_about(up), True, False)]
 
 

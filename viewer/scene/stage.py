@@ -22,8 +22,8 @@ from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import MeshSource, coarse_points
 from gpusim.viewer.scene.parts import Part, Span, up_of
 from gpusim.viewer.scene.poses import Bounds, Poses
+from gpusim.viewer.scene.posts import posts
 from gpusim.viewer.scene.shape_parts import shape_parts, visual_parts
-from gpusim.viewer.scene.stands import stands
 
 _TONES = 0.13
 
@@ -70,7 +70,7 @@ class Stage:
         shapes = list(parts)
         parts += machine.parts + [piece for piece in actuators if isinstance(piece, Part)]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
-        parts += stands(model, machine, self.grounds, self.up)
+        parts += posts(model, machine, self.grounds, self.up)
         if decoration:
             self._arrange(parts, machine.spans + [piece for piece in actuators if isinstance(piece, Span)])
         else:

@@ -31,8 +31,8 @@ def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
         arm: (3,) from there to the point, m, in the same axes.
     """
     cross = rotations.skew(np.asarray(arm, dtype=float))
-    mobility = np.eye(3) / mass - cross @ np.linalg.inv(inertia) @ cross
-    return float(1.0 / np.linalg.eigvalsh(mobility)[-1])
+    inertia_inverse_effective = np.eye(3) / mass - cross @ np.linalg.inv(inertia) @ cross
+    return float(1.0 / np.linalg.eigvalsh(inertia_inverse_effective)[-1])
 
 
 def spring_wrench(

@@ -39,7 +39,7 @@ class Screen:
 
     Attributes:
         glfw: the module.
-        handle: glfw's window, for guests that talk to glfw themselves.
+        handle: glfw's window, for clients that talk to glfw themselves.
         version: (major, minor) of the core profile.
 
     Raises:

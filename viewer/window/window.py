@@ -34,7 +34,7 @@ Room = Callable[[float, float], Box]
 
 @dataclass(frozen=True)
 class Shown:
-    """What a guest is told about the frame that it draws on.
+    """What a client is told about the frame that it draws on.
 
     Attributes:
         session: what runs.
@@ -50,7 +50,7 @@ class Shown:
     seconds: float
 
 
-class Guest(Protocol):
+class Client(Protocol):
     """Something with a surface of its own in the window, such as a panel; it is asked before the scene is."""
 
     def event(self, kind: str, *details: Any) -> bool:
@@ -109,7 +109,7 @@ class Window:
         self._worlds, self._max_worlds = worlds, max_worlds
         self._visuals = visuals
         self.overlays = set(overlays)
-        self._guests: list[Guest] = []
+        self._clients: list[Client] = []
         self._room: Room = lambda width, height: Box(0.0, 0.0, width, height)
         self.screen = Screen(title, width, height, self.event, visible)
         self._surface: Surface | None = None
@@ -161,12 +161,12 @@ class Window:
         """Turn an overlay on or off."""
         self.overlays ^= {overlay}
 
-    def add_guest(self, guest: Guest) -> None:
+    def add_client(self, client: Client) -> None:
         """Let something draw on top and have the events first; the last one added comes first."""
-        self._guests.append(guest)
+        self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Leave a part of the window to a guest; the scene takes what ``room`` gives it, and is seen from home."""
+        """Leave a part of the window to a client; the scene takes what ``room`` gives it, and is seen from home."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
@@ -177,7 +177,7 @@ class Window:
     def event(self, kind: str, *details: Any) -> None:
         """Something that glfw tells; tests call it as glfw does."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
-        taken = any(guest.event(kind, *details) for guest in reversed(self._guests))
+        taken = any(client.event(kind, *details) for client in reversed(self._clients))
         # a button that went down on the scene goes up there too, wherever the cursor is by then
         if not taken or up:
             self._act(kind, details)
@@ -259,8 +259,8 @@ class Window:
         sim = source.sim if isinstance(source, Live) else None
         view = self._surface.paint(self.overlays, sim, self._timings(), [self._sketches.draw])
         self._surface.show(x, y)
-        for guest in self._guests:
-            guest.draw(Shown(self.session, view, width, height, deadline - self._last))
+        for client in self._clients:
+            client.draw(Shown(self.session, view, width, height, deadline - self._last))
         self.screen.swap()
 
     def _timings(self) -> Timings:
@@ -310,8 +310,8 @@ class Window:
         if self.screen.handle is None:
             return
         self.screen.make_current()
-        for guest in self._guests:
-            guest.close()
+        for client in self._clients:
+            client.close()
         if self._surface is not None:
             self._surface.close()
             self._surface = None

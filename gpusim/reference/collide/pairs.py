@@ -84,7 +84,7 @@ def grazes(pair: Pair) -> bool:
     return bool(np.any(crossing & (np.abs(gap) <= most)))
 
 
-def meet_all(
+def find_all_manifolds(
     shapes: Sequence[Shape],
     position: Array,
     rotation: Array,

@@ -122,7 +122,7 @@ def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> 
     return [m.points(m.count) for m in out[:found]]
 
 
-def meet_all(
+def find_all_manifolds(
     shapes: Any, position: Array, rotation: Array, world: Array, pair: Array, margin: Array, guess: Array, count: Array,
     normal: Array, points_a: Array, points_b: Array, feature: Array,
 ) -> None:  # fmt: skip
@@ -137,8 +137,8 @@ def meet_all(
 @pytest.fixture
 def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference is given the kernels' manifolds, so that all that follows must be the same to rounding."""
-    monkeypatch.setattr(narrow_phase, "meet_all", meet_all)
-    monkeypatch.setattr(contact_follow, "meet_all", meet_all)
+    monkeypatch.setattr(narrow_phase, "find_all_manifolds", find_all_manifolds)
+    monkeypatch.setattr(contact_follow, "find_all_manifolds", find_all_manifolds)
 
 
 def support(s: Shape, direction: Array, point: Array) -> int:

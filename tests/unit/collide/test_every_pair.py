@@ -159,7 +159,7 @@ def test_the_document_lists_every_pair_and_no_other() -> None:
 
 
 def shape(sim: Simulation, number: int, world: int) -> Shape:
-    c, m = sim.sensed().contacts, sim.model.contact
+    c, m = sim.forward().contacts, sim.model.contact
     assert c is not None
     first, last = m.face_start[number : number + 2]
     vertices = slice(*m.vertex_start[number : number + 2])
@@ -179,7 +179,7 @@ def shape(sim: Simulation, number: int, world: int) -> Shape:
 @each_pair
 def test_the_routine_that_the_document_names_serves_the_pair(pair) -> None:
     """The same bits as through the door for all."""
-    sim, name = sensed(), documented_routines()[documented_pairs()[pair][0]][0]
+    sim, name = forward(), documented_routines()[documented_pairs()[pair][0]][0]
     for case in of(pair, model()[1]):
         a, b = (shape(sim, number, OVERLAPPING) for number in (case.shape_a, case.shape_b))
         seen: Contact = touch(collide, a, b, guess=np.zeros(4))
@@ -194,7 +194,7 @@ def test_the_routine_that_the_document_names_serves_the_pair(pair) -> None:
 
 
 @cache
-def sensed() -> Simulation:
+def forward() -> Simulation:
     sim = simulation(*model(), "numpy")
     sim.contacts()
     return sim

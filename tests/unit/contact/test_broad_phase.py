@@ -60,11 +60,11 @@ def test_pairs_are_those_of_brute_force(kind: str) -> None:
     assert len(expected[0]) > SIZES[kind]
     for world in (0, 1):
         assert found_pairs(backend, world) == expected[world]
-        assert backend.state.arrays["pairs_most"][world] == len(expected[world])
+        assert backend.state.arrays["pair_peak"][world] == len(expected[world])
         starts = backend.work.contacts.pair_start[world]  # type: ignore[union-attr]
         firsts = [pair[0] for pair in expected[world]]
         assert starts.tolist() == np.searchsorted(firsts, np.arange(len(sim.model.shapes) + 1)).tolist()
-    assert not backend.state.arrays["pairs_lost"].any()
+    assert not backend.state.arrays["pair_overflow"].any()
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -75,9 +75,9 @@ def test_first_pairs_are_kept_where_places_run_out(kind: str) -> None:
         expected = close_pairs(backend, 1)
         assert found_pairs(backend, 1) == expected[:17]
         state = sim.state.arrays
-        assert state["pairs_most"][1] == len(expected)
-        assert state["pairs_lost"][1] == times * (len(expected) - 17)
-        assert backend.work.contacts.crowded == 2 * times  # type: ignore[union-attr]
+        assert state["pair_peak"][1] == len(expected)
+        assert state["pair_overflow"][1] == times * (len(expected) - 17)
+        assert backend.work.contacts.overflowed == 2 * times  # type: ignore[union-attr]
 
 
 def test_boxes_are_widened_by_margin_and_motion() -> None:
@@ -91,7 +91,7 @@ def test_boxes_are_widened_by_margin_and_motion() -> None:
     c = backend.work.contacts
     assert c is not None
     reach = 0.005 + DT * (5.0 + 2.0 * (0.3 + radius) + 9.81 * DT)
-    np.testing.assert_allclose(c.shape_reach[0], [0.005, reach], rtol=1e-12)
+    np.testing.assert_allclose(c.shape_margin[0], [0.005, reach], rtol=1e-12)
     np.testing.assert_allclose(c.shape_upper[0, 1], center + radius + reach, rtol=1e-12)
     np.testing.assert_allclose(c.shape_lower[0, 1], center - radius - reach, rtol=1e-12)
     assert c.shape_upper[0, 0, 2] == 0.005

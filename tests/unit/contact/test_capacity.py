@@ -69,13 +69,13 @@ def test_health_tells_until_the_reset(backend, launch) -> None:
     assert sim.read("sim.health").tolist() == [0, 2]
     assert sim.health().all(), "worlds go on"
     assert sim.read("sim.pairs").tolist() == [PLACES, PLACES]
-    assert sim.read("sim.pairs_most").tolist() == [PLACES, BALLS]
-    assert sim.read_state()["pairs_lost"].tolist() == [0, 2 * (BALLS - PLACES)]
+    assert sim.read("sim.pair_peak").tolist() == [PLACES, BALLS]
+    assert sim.read_state()["pair_overflow"].tolist() == [0, 2 * (BALLS - PLACES)]
     report = sim.health_report().splitlines()
     assert len(report) == 1 and report[0].startswith("world 1: 6 pairs")
     sim.reset([1])
     assert sim.read("sim.health").tolist() == [0, 0]
-    assert sim.read("sim.pairs_most").tolist() == [PLACES, 0]
+    assert sim.read("sim.pair_peak").tolist() == [PLACES, 0]
     assert sim.health_report() == "all worlds are fine"
 
 
@@ -125,4 +125,4 @@ def test_high_water_mark_is_kept_while_worlds_go_on() -> None:
         sim.write(f"body.ball{k}.position", (0, 0, 5.0 + k))
     sim.step()
     np.testing.assert_array_equal(sim.read("sim.pairs"), (0, 0))
-    np.testing.assert_array_equal(sim.read("sim.pairs_most"), (PLACES, BALLS))
+    np.testing.assert_array_equal(sim.read("sim.pair_peak"), (PLACES, BALLS))

@@ -13,7 +13,7 @@ from gpusim.typing import Array
 
 from .piles import DT, pile, shift_worlds, simulate
 
-NO_CONTACT, OVERFLOW, JOINTED = -2, -1, -3
+NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 WORLDS = 2
 
 
@@ -61,7 +61,7 @@ def test_lists_hold_every_touching_manifold_once(colors: int) -> None:
     for world in range(WORLDS):
         _, _, chosen = pairs_of(backend, world)
         first, member = c.color_first[world], c.color_member[world]
-        numbers = [*range(colors), OVERFLOW, JOINTED]
+        numbers = [*range(colors), OVERFLOW, ARTICULATED]
         lists = [member[first[k] : first[k + 1]].tolist() for k in range(colors + 2)]
         assert lists == [np.flatnonzero(chosen == number).tolist() for number in numbers]
         assert lists[-1]
@@ -84,9 +84,9 @@ def test_jointed_manifolds_stand_apart_for_the_direct_solver_only() -> None:
     for solver in ("direct", "colored"):
         backend, _ = colored(joint_solver=solver)
         bodies, points, chosen = pairs_of(backend, 0)
-        jointed = backend.work.model.contact.jointed[bodies].any(axis=1) & (points > 0)
-        assert jointed.any()
-        assert ((chosen == JOINTED) == (jointed & (solver == "direct"))).all()
+        articulated = backend.work.model.contact.articulated[bodies].any(axis=1) & (points > 0)
+        assert articulated.any()
+        assert ((chosen == ARTICULATED) == (articulated & (solver == "direct"))).all()
 
 
 def test_colors_are_the_same_again_and_alone() -> None:
@@ -110,8 +110,8 @@ def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
     count = 1000
     bodies, bits = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1), bits_for(count)
     used, chosen = np.zeros((count + 1, 2), np.uint32), np.zeros(count, np.int32)
-    free, jointed = np.ones(count + 1, bool), np.zeros(count + 1, bool)
-    assert color_pairs(bodies, np.ones(count, np.int32), free, jointed, 32, used, chosen) == count
+    free, articulated = np.ones(count + 1, bool), np.zeros(count + 1, bool)
+    assert color_pairs(bodies, np.ones(count, np.int32), free, articulated, 32, used, chosen) == count
     order = [k for k in (mixed(k, bits) for k in range(1 << bits)) if k < count]
     assert sorted(order) == list(range(count))
     expected, waits = np.full(count + 2, -9), np.zeros(count + 2, int)

@@ -46,7 +46,7 @@ def test_contacts_of_a_box_at_rest_bear_its_weight(backend) -> None:
     assert sim.read("sim.contacts")[0] == sim.read("shape.ground.contacts")[0] == 4
     assert sim.read("sim.penetration")[0] == pytest.approx(-c.gap.min(), abs=1e-15)
     assert 0.0 < sim.read("sim.penetration")[0] < 1e-5
-    assert sim.read("sim.pairs")[0] == sim.read("sim.pairs_most")[0] == 1
+    assert sim.read("sim.pairs")[0] == sim.read("sim.pair_peak")[0] == 1
 
 
 @each_backend

@@ -1,4 +1,4 @@
-"""What tests of the panel share: a desk with everything on it, and somebody in front of the panel, off screen."""
+"""What tests of the panel share: a state with everything on it, and somebody in front of the panel, off screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.recording.motion import MotionRecorder, load_motion
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator
-from gpusim.viewer.panel import Desk
+from gpusim.viewer.panel import PanelState
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
 
@@ -25,7 +25,7 @@ needs_imgui = pytest.mark.skipif(
 )
 
 
-def desk_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_worlds: int = 1) -> Desk:
+def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_worlds: int = 1) -> PanelState:
     """A paused session of a scene, with everything that a window would give the panel."""
     made: list[Operator] = []
 
@@ -41,21 +41,21 @@ def desk_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_world
         return live
 
     session = Session(make({}), paused=True, rebuild=make)
-    desk = Desk(session, made[0], scene_parameters(name))
+    panel_state = PanelState(session, made[0], scene_parameters(name))
     if tmp_path is not None:
-        desk.record_path = tmp_path / "operator.jsonl"
-    return desk
+        panel_state.record_path = tmp_path / "operator.jsonl"
+    return panel_state
 
 
 class Person:
     """Somebody in front of the panel."""
 
-    def __init__(self, desk: Desk, **size: Any) -> None:
+    def __init__(self, panel_state: PanelState, **size: Any) -> None:
         from gpusim.viewer.panel import PanelOffscreen
 
-        self.desk = desk
-        camera = desk.live.scene.camera if desk.live is not None else "fit"
-        self.eye = PanelOffscreen(desk, camera=camera, **{**SIZE, **size})
+        self.panel_state = panel_state
+        camera = panel_state.live.scene.camera if panel_state.live is not None else "fit"
+        self.eye = PanelOffscreen(panel_state, camera=camera, **{**SIZE, **size})
         self.panel = self.eye.panel
         self.wait(2)
 
@@ -68,7 +68,7 @@ class Person:
             self.eye.act()
 
     def point(self, name: str, share: float = 0.5) -> None:
-        place = self.desk.places[name]
+        place = self.panel_state.places[name]
         self.panel.events.cursor(place.x + share * place.width, place.y + 0.5 * place.height)
         self.wait()
 

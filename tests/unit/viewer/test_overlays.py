@@ -99,8 +99,8 @@ def test_turned_off_they_leave_no_trace() -> None:
 def test_a_trial_step_is_made_once_a_frame_and_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     sim, calls = pyramid(), []
     sim.step()  # before the first one there are no contacts of a last step to count
-    sensed = sim.backend.sensed
-    monkeypatch.setattr(sim.backend, "sensed", lambda h: calls.append(h) or sensed(h))
+    forward = sim.backend.run_forward
+    monkeypatch.setattr(sim.backend, "run_forward", lambda h: calls.append(h) or forward(h))
     with Offscreen(sim, **SIZE) as eye:  # type: ignore[arg-type]
         eye.overlays = ("boxes", "joints", "labels", "profile", "wireframe")
         eye.image()

@@ -21,7 +21,7 @@ from gpusim.viewer.panel.history import SECONDS, History, decimals, number
 from gpusim.viewer.panel.layout import lay_out
 from gpusim.viewer.panel.ranges import signal_range
 from tests.unit.viewer.drawing import compare, require_egl
-from tests.unit.viewer.persons import Person, desk_of, needs_imgui
+from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of
 
 PANEL = Path(__file__).parents[3] / "viewer" / "panel"
 
@@ -29,7 +29,7 @@ PANEL = Path(__file__).parents[3] / "viewer" / "panel"
 @pytest.fixture
 def person(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Person]:
     require_egl()
-    one = Person(desk_of(request.param, tmp_path))
+    one = Person(panel_state_of(request.param, tmp_path))
     yield one
     one.eye.close()
 
@@ -103,7 +103,7 @@ def test_numbers_have_no_minus_zero() -> None:
 @pytest.mark.parametrize("width, height", [(640, 360), (1280, 720), (1920, 1080)])
 @needs_imgui
 def test_the_scene_keeps_half_of_the_picture(width: int, height: int) -> None:
-    from gpusim.viewer.panel.look import Sizes
+    from gpusim.viewer.panel.theme import Sizes
 
     sizes = Sizes.of(width, height)
     layout = lay_out(width, height, sizes.column, sizes.bar, scopes=True)
@@ -136,23 +136,23 @@ def test_areas_hold_points() -> None:
 @needs_imgui
 @on("hydraulic_lift")
 def test_a_slider_moves_the_machine(person: Person) -> None:
-    desk = person.desk
-    sim, operator = desk.session.source.sim, desk.operator  # type: ignore[attr-defined]
+    panel_state = person.panel_state
+    sim, operator = panel_state.session.source.sim, panel_state.operator  # type: ignore[attr-defined]
     assert operator is not None
     person.drag("command lift", 0.5, 0.9)
     assert 0.7 < operator.value("lift") < 0.9 and operator.source("lift") == "panel"
-    desk.session.single_step(20)
+    panel_state.session.single_step(20)
     assert sim.control["lift"][0] == operator.value("lift")
     assert sim.read("cylinder.lift.position")[0] > 0.01  # the schedule would still wait
     person.click("command lift", button=1)
-    desk.session.single_step()
+    panel_state.session.single_step()
     assert operator.source("lift") == "" and sim.control["lift"][0] == 0.0
 
 
 @needs_imgui
 @on("hydraulic_lift")
 def test_a_switch_sets_the_brake(person: Person) -> None:
-    operator = person.desk.operator
+    operator = person.panel_state.operator
     assert operator is not None
     person.click("command lift.brake")
     assert operator.value("lift.brake") == 1.0
@@ -163,15 +163,15 @@ def test_a_switch_sets_the_brake(person: Person) -> None:
 @needs_imgui
 @on("hydraulic_lift")
 def test_the_big_red_button(person: Person) -> None:
-    desk = person.desk
-    operator, sim = desk.operator, desk.session.source.sim  # type: ignore[attr-defined]
+    panel_state = person.panel_state
+    operator, sim = panel_state.operator, panel_state.session.source.sim  # type: ignore[attr-defined]
     assert operator is not None
     person.drag("command lift", 0.5, 1.0)
-    desk.session.single_step(10)
+    panel_state.session.single_step(10)
     person.click("stop")
     assert operator.stopped
     person.drag("command lift", 0.5, 1.0)
-    desk.session.single_step()
+    panel_state.session.single_step()
     assert sim.control["lift"][0] == 0.0 and sim.control["lift.brake"][0] == 1.0
     person.click("stop")
     assert not operator.stopped and operator.value("lift.brake") == 1.0
@@ -180,7 +180,7 @@ def test_the_big_red_button(person: Person) -> None:
 @needs_imgui
 @on("boom_crane")
 def test_buttons_run_the_time(person: Person) -> None:
-    session = person.desk.session
+    session = person.panel_state.session
     person.click("step")
     person.click("step")
     assert session.time == pytest.approx(0.02) and session.paused
@@ -201,43 +201,43 @@ def test_buttons_run_the_time(person: Person) -> None:
 @on("boom_crane")
 def test_boxes_turn_overlays_on(person: Person) -> None:
     before = person.look()
-    assert "overlay pressure" not in person.desk.places
+    assert "overlay pressure" not in person.panel_state.places
     person.click("Overlays", share=0.2)
     person.click("overlay pressure", share=0.1)
-    assert person.desk.shown == {"pressure"}
+    assert person.panel_state.shown == {"pressure"}
     area = person.panel.scene_area(640, 360)
     middle = np.s_[: int(area.height), int(area.x) : int(area.x + area.width)]
     assert np.abs(before[middle].astype(int) - person.look()[middle]).max() > 60
     person.click("overlay pressure", share=0.1)
-    assert person.desk.shown == set()
+    assert person.panel_state.shown == set()
 
 
 @needs_imgui
 def test_parameters_restart_the_scene(tmp_path: Path) -> None:
     require_egl()
-    person = Person(desk_of("boom_crane", tmp_path), height=720)
-    desk, session = person.desk, person.desk.session
-    before, operator = session.source, desk.operator
+    person = Person(panel_state_of("boom_crane", tmp_path), height=720)
+    panel_state, session = person.panel_state, person.panel_state.session
+    before, operator = session.source, panel_state.operator
     assert operator is not None
     person.click("Parameters", share=0.2)
-    assert desk.values["tip_mass"] == "500" and desk.changed() == {}
+    assert panel_state.values["tip_mass"] == "500" and panel_state.changed() == {}
     person.type("parameter tip_mass", "750")
-    assert person.panel.wants_keyboard and desk.changed() == {"tip_mass": "750"}
+    assert person.panel.wants_keyboard and panel_state.changed() == {"tip_mass": "750"}
     person.click("restart")
-    assert session.source is not before and desk.changed() == {} and not person.panel.wants_keyboard
+    assert session.source is not before and panel_state.changed() == {} and not person.panel.wants_keyboard
     sim = session.source.sim  # type: ignore[attr-defined]
     assert sim.parameter("mass")[0, 0] == pytest.approx(1050.0) and operator.sim is sim
     person.type("parameter tip_mass", "-1")
     person.click("restart")
-    assert session.source.sim is sim and "'tip_mass' must not be negative, got -1" in desk.message  # type: ignore[attr-defined]
+    assert session.source.sim is sim and "'tip_mass' must not be negative, got -1" in panel_state.message  # type: ignore[attr-defined]
     person.eye.close()
 
 
 @needs_imgui
 @on("hydraulic_lift")
 def test_record_and_replay(person: Person) -> None:
-    desk = person.desk
-    operator, session = desk.operator, desk.session
+    panel_state = person.panel_state
+    operator, session = panel_state.operator, panel_state.session
     sim = session.source.sim  # type: ignore[attr-defined]
     assert operator is not None
     session.single_step(5)
@@ -247,7 +247,7 @@ def test_record_and_replay(person: Person) -> None:
     person.drag("command lift", 0.5, 0.8)
     session.single_step(20)
     person.click("record")
-    assert not operator.recording and desk.record_path.is_file()
+    assert not operator.recording and panel_state.record_path.is_file()
     state = {name: np.array(array) for name, array in sim.read_state().items()}
     person.click("replay")
     assert operator.replaying and session.time == 0.0
@@ -270,7 +270,7 @@ def test_the_panel_takes_the_mouse_where_it_is(person: Person) -> None:
 @needs_imgui
 @on("boom_crane")
 def test_a_hidden_panel_costs_nothing(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    sim = person.desk.session.source.sim  # type: ignore[attr-defined]
+    sim = person.panel_state.session.source.sim  # type: ignore[attr-defined]
     read, names = sim.read, []
     monkeypatch.setattr(sim, "read", lambda name, *more, **options: names.append(name) or read(name, *more, **options))
     person.point("run")
@@ -282,7 +282,7 @@ def test_a_hidden_panel_costs_nothing(person: Person, monkeypatch: pytest.Monkey
     assert person.panel.scene_area(640, 360) == Box(0.0, 0.0, 640, 360)
     person.panel.visible = True
     person.wait()
-    person.desk.session.single_step(10)
+    person.panel_state.session.single_step(10)
     person.wait()
     assert names
 
@@ -290,7 +290,7 @@ def test_a_hidden_panel_costs_nothing(person: Person, monkeypatch: pytest.Monkey
 @needs_imgui
 @on("boom_crane")
 def test_inputs_of_diagrams_are_on_the_panel(person: Person) -> None:
-    operator = person.desk.operator
+    operator = person.panel_state.operator
     assert operator is not None
     operator.add_input("height", 0.0, 2.0, initial=1.0, safe=1.0, unit="m", springs=False)
     operator.add_input("lamp", 0.0, 1.0, switch=True)
@@ -303,23 +303,23 @@ def test_inputs_of_diagrams_are_on_the_panel(person: Person) -> None:
 @needs_imgui
 @on("four_bar")
 def test_a_scene_without_commands(person: Person) -> None:
-    assert not [name for name in person.desk.places if name.startswith("command")]
+    assert not [name for name in person.panel_state.places if name.startswith("command")]
     person.click("stop")
-    assert person.desk.operator is not None and person.desk.operator.stopped
+    assert person.panel_state.operator is not None and person.panel_state.operator.stopped
 
 
 @needs_imgui
 def test_two_panels_side_by_side() -> None:
     require_egl()
-    first, second = Person(desk_of("boom_crane")), Person(desk_of("hydraulic_lift"))
+    first, second = Person(panel_state_of("boom_crane")), Person(panel_state_of("hydraulic_lift"))
     first.drag("command lift", 0.5, 1.0)
     second.wait()
     first.wait()
-    assert first.desk.operator is not None and second.desk.operator is not None
-    assert first.desk.operator.value("lift") == 1.0 and second.desk.operator.value("lift") == 0.0
+    assert first.panel_state.operator is not None and second.panel_state.operator is not None
+    assert first.panel_state.operator.value("lift") == 1.0 and second.panel_state.operator.value("lift") == 0.0
     first.eye.close()
     second.drag("command lift", 0.5, 0.0)
-    assert second.desk.operator.value("lift") == -1.0
+    assert second.panel_state.operator.value("lift") == -1.0
     with pytest.raises(ViewerError, match="closed"):
         first.eye.image()
     second.eye.close()
@@ -332,13 +332,13 @@ def test_two_panels_side_by_side() -> None:
 @pytest.mark.parametrize("name, seconds", [("hydraulic_lift", 2.4), ("boom_crane", 4.0)])
 def test_pictures(name: str, seconds: float) -> None:
     require_egl()
-    desk = desk_of(name)
-    history = desk.history()
+    panel_state = panel_state_of(name)
+    history = panel_state.history()
     assert history is not None
     for _ in range(round(seconds / 0.04)):
-        desk.session.single_step(4)
+        panel_state.session.single_step(4)
         history.sample()
-    person = Person(desk)
+    person = Person(panel_state)
     compare(person.look(), f"panel_{name}")
     person.eye.close()
 
@@ -346,11 +346,11 @@ def test_pictures(name: str, seconds: float) -> None:
 @needs_imgui
 def test_the_stop_is_seen() -> None:
     require_egl()
-    desk = desk_of("boom_crane")
-    desk.jitter = 0.0004
-    assert desk.operator is not None
-    desk.operator.emergency_stop()
-    person = Person(desk)
+    panel_state = panel_state_of("boom_crane")
+    panel_state.jitter = 0.0004
+    assert panel_state.operator is not None
+    panel_state.operator.emergency_stop()
+    person = Person(panel_state)
     compare(person.look(), "panel_stopped")
     person.eye.close()
 

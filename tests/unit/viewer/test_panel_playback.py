@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gpusim.recording.motion import MotionRecorder
-from gpusim.viewer.panel import Desk
+from gpusim.viewer.panel import PanelState
 from gpusim.viewer.panel.layout import lay_out
 from gpusim.viewer.window.session import Session
 from tests.unit.viewer.drawing import compare, require_egl
-from tests.unit.viewer.persons import Person, desk_of, needs_imgui, played_pendulum
+from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of, played_pendulum
 
 
 def reddish(picture: np.ndarray) -> int:
@@ -31,10 +31,10 @@ def test_a_timeline_lies_over_the_status_line() -> None:
 def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     require_egl()
     session = Session(played_pendulum(tmp_path), paused=True)
-    desk = Desk(session)
-    assert desk.health() == ("playback", True)
-    person = Person(desk)
-    area = desk.places["timeline"]
+    panel_state = PanelState(session)
+    assert panel_state.health() == ("playback", True)
+    person = Person(panel_state)
+    area = panel_state.places["timeline"]
     assert area.width > 600 and area.y > 300
     person.drag("timeline", 0.1, 0.75)
     assert session.time == pytest.approx(0.75, abs=0.02) and session.paused
@@ -68,9 +68,9 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
 @needs_imgui
 def test_a_run_that_is_recorded_has_a_red_dot(tmp_path: Path) -> None:
     require_egl()
-    desk = desk_of("four_bar")
-    person = Person(desk)
-    live = desk.live
+    panel_state = panel_state_of("four_bar")
+    person = Person(panel_state)
+    live = panel_state.live
     assert live is not None and reddish(person.look()) == 0
     with MotionRecorder(live.sim, tmp_path / "boom.npz") as recorder:
         live.record(recorder)
@@ -83,43 +83,45 @@ def test_a_run_that_is_recorded_has_a_red_dot(tmp_path: Path) -> None:
 @needs_imgui
 def test_scopes_and_commands_are_those_of_one_world() -> None:
     require_egl()
-    desk = desk_of("hydraulic_lift", num_worlds=4)
-    live, operator = desk.live, desk.operator
+    panel_state = panel_state_of("hydraulic_lift", num_worlds=4)
+    live, operator = panel_state.live, panel_state.operator
     assert live is not None and operator is not None
     for world in range(4):
         live.sim.write("cylinder.lift.pressure_a", 1e6 * (world + 1), world=world)
-    person = Person(desk)
-    assert list(desk.worlds) == [0, 1, 2, 3] and desk.which_world() == "world 0 of 4"
-    history = desk.history()
+    person = Person(panel_state)
+    assert list(panel_state.worlds) == [0, 1, 2, 3] and panel_state.which_world() == "world 0 of 4"
+    history = panel_state.history()
     assert history is not None
     scope = next(scope for scope in history.scopes if "pressure a" in scope.traces[0].signal.replace("_", " "))
     assert history.course(scope)[1][-1, 0] == pytest.approx(1e6 * scope.traces[0].scale)
     live.sim.control.array[:, 0] = [0.0, 0.0, 0.0, 0.5]
     first = person.look()
-    desk.world = 3
+    panel_state.world = 3
     picture = person.look()
-    assert desk.which_world() == "world 3 of 4" and desk.history() is history  # the past of all worlds is kept
+    assert (
+        panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
+    )  # the past of all worlds is kept
     assert history.course(scope)[1][-1, 0] == pytest.approx(4e6 * scope.traces[0].scale)
     compare(picture, "panel_world")
     assert np.abs(first.astype(int) - picture)[:, :130].max() > 60  # another value of the command, too
     person.drag("command lift", 0.75, 1.0)
-    desk.session.single_step()
+    panel_state.session.single_step()
     assert live.sim.control["lift"].tolist() == [1.0] * 4
     person.eye.close()
 
 
 @needs_imgui
 def test_one_world_needs_no_number() -> None:
-    desk = desk_of("four_bar")
-    assert desk.which_world() == ""
+    panel_state = panel_state_of("four_bar")
+    assert panel_state.which_world() == ""
 
 
 @needs_imgui
 def test_the_keys_are_listed_with_what_they_do(tmp_path: Path) -> None:
     require_egl()
-    person = Person(desk_of("hydraulic_lift"), height=720)
-    operator = person.desk.operator
-    assert operator is not None and person.desk.all_keys() == operator.key_groups()
+    person = Person(panel_state_of("hydraulic_lift"), height=720)
+    operator = person.panel_state.operator
+    assert operator is not None and person.panel_state.all_keys() == operator.key_groups()
     before = person.look()
     person.click("Keys", share=0.2)
     assert np.abs(before.astype(int) - person.look())[400:, :130].max() > 60

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim.scene import Plot, load_scene
+from gpusim.viewer.panel.axis_range import FLOOR, SHARE, Span
 from gpusim.viewer.panel.history import History, number
-from gpusim.viewer.panel.spans import FLOOR, SHARE, Span
 from tests.unit.viewer.operators import arm
 
 

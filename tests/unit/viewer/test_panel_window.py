@@ -18,8 +18,8 @@ from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator, OperatorRecording
 from gpusim.viewer.operator.keys import KEYS
-from gpusim.viewer.panel import Desk
-from gpusim.viewer.panel.guest import PanelGuest, add_operator
+from gpusim.viewer.panel import PanelState
+from gpusim.viewer.panel.client import PanelClient, add_operator
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
 from gpusim.viewer.window.window import Shown, Window
@@ -41,17 +41,17 @@ class Driver:
         self.session = Session(played or live, paused=True)
         self.window = Window(self.session, width=640, height=360, quality="software", camera=scene.camera)
         parameters = scene_parameters("hydraulic_lift")
-        self.desk = Desk(self.session) if played else Desk(self.session, self.operator, parameters)
+        self.panel_state = PanelState(self.session) if played else PanelState(self.session, self.operator, parameters)
         self.titles: list[str] = []
         self.window.screen.set_title = self.titles.append  # type: ignore[method-assign]
-        guest = add_operator(self.window, self.desk, panel=panel)
+        client = add_operator(self.window, self.panel_state, panel=panel)
         self.picture = np.zeros((360, 640, 3), dtype=np.uint8)
-        self.window.add_guest(self)
+        self.window.add_client(self)
         self.now = 0.0
         self.frames(2)
         if panel:
-            assert guest is not None
-            self.panel: PanelGuest = guest
+            assert client is not None
+            self.panel: PanelClient = client
 
     def frames(self, count: int = 1) -> np.ndarray:
         """Pictures of the whole window; the last one."""
@@ -60,7 +60,7 @@ class Driver:
             self.now += 0.02
         return self.picture[::-1]
 
-    # A guest that photographs what the others have drawn.
+    # A client that photographs what the others have drawn.
 
     def event(self, kind: str, *details: Any) -> bool:
         return False
@@ -80,7 +80,7 @@ class Driver:
         self.window.event("key", KEYS[name], 0, action, bits)
 
     def place(self, name: str, share: float = 0.5) -> tuple[float, float]:
-        area = self.desk.places[name]
+        area = self.panel_state.places[name]
         return area.x + share * area.width, area.y + 0.5 * area.height
 
     def drag(self, *path: tuple[float, float]) -> None:
@@ -165,8 +165,8 @@ def test_a_press_right_after_the_panel_is_the_scenes(driver: Driver) -> None:
 
 
 def test_an_open_list_has_the_mouse_over_the_scene_too(driver: Driver) -> None:
-    driver.desk.parameters = [replace(driver.desk.parameters[0], name="shape", type="a | b")]
-    driver.desk.values["shape"] = "a"
+    driver.panel_state.parameters = [replace(driver.panel_state.parameters[0], name="shape", type="a | b")]
+    driver.panel_state.values["shape"] = "a"
     driver.drag(driver.place("Parameters", 0.2), driver.place("Parameters", 0.2))
     driver.drag(driver.place("parameter shape"), driver.place("parameter shape"))
     assert driver.panel.panel.has_list
@@ -204,7 +204,7 @@ def test_keys_drive_unless_they_are_typed(driver: Driver) -> None:
     driver.window.event("char", ord("1"))
     driver.frames(3)
     assert not driver.operator.stopped and driver.operator.value("lift") == 0.0
-    assert driver.desk.values["mass"].endswith("1")
+    assert driver.panel_state.values["mass"].endswith("1")
 
 
 def test_tab_hides_the_panel(driver: Driver) -> None:
@@ -218,7 +218,7 @@ def test_tab_hides_the_panel(driver: Driver) -> None:
 
 def test_overlays_are_the_windows(driver: Driver) -> None:
     driver.key("P")
-    assert driver.desk.shown == driver.window.overlays == {"pressure"}
+    assert driver.panel_state.shown == driver.window.overlays == {"pressure"}
     driver.drag(driver.place("Overlays", 0.2), driver.place("Overlays", 0.2))
     driver.drag(driver.place("overlay pressure", 0.1), driver.place("overlay pressure", 0.1))
     assert driver.window.overlays == set()
@@ -248,7 +248,7 @@ def test_the_timeline_of_a_playback_is_dragged(tmp_path: Path) -> None:
 
 
 def test_a_recorded_run_says_so_in_the_title(driver: Driver, tmp_path: Path) -> None:
-    live = driver.desk.live
+    live = driver.panel_state.live
     assert live is not None
     with MotionRecorder(live.sim, tmp_path / "boom.npz") as recorder:
         live.record(recorder)
@@ -263,24 +263,24 @@ def test_a_recorded_run_says_so_in_the_title(driver: Driver, tmp_path: Path) -> 
 def test_the_panel_shows_the_world_of_the_picked_body() -> None:
     pytest.importorskip("imgui_bundle")
     driver = Driver(num_worlds=4)
-    assert driver.desk.world == 0 and list(driver.desk.worlds) == [0, 1, 2, 3]
+    assert driver.panel_state.world == 0 and list(driver.panel_state.worlds) == [0, 1, 2, 3]
     sight, area = driver.window.sight, driver.panel.room(640, 360)
     for world in (3, 2):
         load = sight.poses.position[world, 0] + sight.stage.offsets[world]
         (x, y), _ = sight.camera().project(load, int(area.width), int(area.height))
         driver.drag((area.x + x, area.y + y))
-        assert driver.desk.which_world() == f"world {world} of 4"
+        assert driver.panel_state.which_world() == f"world {world} of 4"
     driver.drag((area.x + 3.0, 3.0))  # nothing is there
-    assert driver.desk.world == 0
+    assert driver.panel_state.world == 0
     driver.window.close()
 
 
 def test_f1_and_the_panel_list_the_same_keys(driver: Driver) -> None:
-    groups = {group.title: {line.keys: line.what for line in group.lines} for group in driver.desk.all_keys()}
-    assert driver.desk.all_keys() == driver.window.controls.key_groups()
+    groups = {group.title: {line.keys: line.what for line in group.lines} for group in driver.panel_state.all_keys()}
+    assert driver.panel_state.all_keys() == driver.window.controls.key_groups()
     assert groups["Panel"]["Tab"] == "show or hide the panel" and "E" in groups["Operator"]
     assert groups["Commands (automatic, no gamepad)"] == {"1 2, left y": "lift", "F5, a": "lift.brake"}
-    assert set(groups["Overlays"]) == {overlay.key.upper() for overlay in driver.desk.overlays}
+    assert set(groups["Overlays"]) == {overlay.key.upper() for overlay in driver.panel_state.overlays}
     assert {"Space", "Shift+R", "F1", "Escape"} < set(groups["Window"]) and "wheel" in groups["Mouse"]
     before = driver.frames().copy()
     driver.key("F1")
@@ -292,7 +292,7 @@ def test_f1_and_the_panel_list_the_same_keys(driver: Driver) -> None:
 
 
 def test_closing_in_mid_record_leaves_a_recording_to_replay(driver: Driver, tmp_path: Path) -> None:
-    driver.desk.record_path = tmp_path / "drive.jsonl"
+    driver.panel_state.record_path = tmp_path / "drive.jsonl"
     driver.drag(driver.place("record"), driver.place("record"))
     driver.key("2")
     driver.frames(10)

@@ -45,7 +45,7 @@ def live_of(scene: Scene, num_worlds: int = 1) -> Live:
     return Live(gpusim.Simulation(scene.builder.finalize(), num_worlds, backend="numpy", config=scene.config), scene)
 
 
-class Desk:
+class PanelState:
     """A window and hands: each call sends what glfw would send."""
 
     def __init__(self, session: Session, **more: Any) -> None:
@@ -81,8 +81,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    d = Desk(Session(live_of(ball_scene()), paused=True))
+def panel_state() -> Iterator[PanelState]:
+    d = PanelState(Session(live_of(ball_scene()), paused=True))
     yield d
     d.window.close()
 
@@ -92,97 +92,97 @@ def differ(a: np.ndarray, b: np.ndarray) -> float:
     return float((np.abs(a.astype(int) - b).max(axis=2) > 24).mean())
 
 
-def test_it_opens_and_shows_the_scene(desk: Desk) -> None:
-    picture = desk.frames()
+def test_it_opens_and_shows_the_scene(panel_state: PanelState) -> None:
+    picture = panel_state.frames()
     assert picture.shape == (180, 320, 3) and picture.std() > 5.0
-    assert desk.window.screen.version in ((4, 6), (4, 5), (4, 3))
-    x, y = desk.place_of(0)
+    assert panel_state.window.screen.version in ((4, 6), (4, 5), (4, 3))
+    x, y = panel_state.place_of(0)
     ball, floor = picture[int(y), int(x)].astype(int), picture[170, 20].astype(int)
     assert np.abs(ball - floor).max() > 24
 
 
-def test_pause_go_on_and_single_step(desk: Desk) -> None:
-    g = desk.glfw
-    desk.frames(3)
-    assert desk.session.source.time == 0.0
-    desk.key(g.KEY_RIGHT)
-    desk.key(g.KEY_RIGHT, action=g.REPEAT)
-    assert desk.session.source.time == pytest.approx(0.01)
-    desk.key(g.KEY_SPACE)
-    desk.key(g.KEY_SPACE, action=g.RELEASE)
-    before = desk.frames()
-    after = desk.frames(12)
-    assert desk.session.source.time == pytest.approx(0.26, abs=0.021) and differ(before, after) > 0.01
-    desk.key(g.KEY_SPACE)
-    time = desk.session.source.time
-    assert differ(desk.frames(), desk.frames(3)) == 0.0 and desk.session.source.time == time
+def test_pause_go_on_and_single_step(panel_state: PanelState) -> None:
+    g = panel_state.glfw
+    panel_state.frames(3)
+    assert panel_state.session.source.time == 0.0
+    panel_state.key(g.KEY_RIGHT)
+    panel_state.key(g.KEY_RIGHT, action=g.REPEAT)
+    assert panel_state.session.source.time == pytest.approx(0.01)
+    panel_state.key(g.KEY_SPACE)
+    panel_state.key(g.KEY_SPACE, action=g.RELEASE)
+    before = panel_state.frames()
+    after = panel_state.frames(12)
+    assert panel_state.session.source.time == pytest.approx(0.26, abs=0.021) and differ(before, after) > 0.01
+    panel_state.key(g.KEY_SPACE)
+    time = panel_state.session.source.time
+    assert differ(panel_state.frames(), panel_state.frames(3)) == 0.0 and panel_state.session.source.time == time
 
 
-def test_orbit_pan_zoom_and_home(desk: Desk) -> None:
-    start = desk.frames()
-    desk.drag(desk.glfw.MOUSE_BUTTON_LEFT, (20, 20), (60, 30), (100, 40))
-    orbited = desk.frames()
+def test_orbit_pan_zoom_and_home(panel_state: PanelState) -> None:
+    start = panel_state.frames()
+    panel_state.drag(panel_state.glfw.MOUSE_BUTTON_LEFT, (20, 20), (60, 30), (100, 40))
+    orbited = panel_state.frames()
     assert differ(start, orbited) > 0.02
-    desk.drag(desk.glfw.MOUSE_BUTTON_MIDDLE, (20, 20), (60, 60))
-    panned = desk.frames()
+    panel_state.drag(panel_state.glfw.MOUSE_BUTTON_MIDDLE, (20, 20), (60, 60))
+    panned = panel_state.frames()
     assert differ(orbited, panned) > 0.02
-    desk.window.event("scroll", 0.0, -3.0)
-    assert differ(panned, desk.frames()) > 0.02
-    desk.key(desk.glfw.KEY_H)
-    assert differ(start, desk.frames()) < 0.005
+    panel_state.window.event("scroll", 0.0, -3.0)
+    assert differ(panned, panel_state.frames()) > 0.02
+    panel_state.key(panel_state.glfw.KEY_H)
+    assert differ(start, panel_state.frames()) < 0.005
 
 
-def test_a_click_picks_and_f_follows(desk: Desk) -> None:
-    plain = desk.frames()
-    desk.drag(0, desk.place_of(0))
-    assert desk.window.sight.picked is not None
-    told = desk.frames()
+def test_a_click_picks_and_f_follows(panel_state: PanelState) -> None:
+    plain = panel_state.frames()
+    panel_state.drag(0, panel_state.place_of(0))
+    assert panel_state.window.sight.picked is not None
+    told = panel_state.frames()
     assert differ(plain, told) > 0.02  # a sheet with the facts
-    desk.key(desk.glfw.KEY_F)
-    place = desk.place_of(0)
-    desk.key(desk.glfw.KEY_SPACE)
-    desk.frames(12)
-    assert desk.place_of(0) == pytest.approx(place, abs=1e-6)
-    desk.key(desk.glfw.KEY_F)
-    desk.frames(4)
-    assert desk.place_of(0) != pytest.approx(place, abs=1.0)
+    panel_state.key(panel_state.glfw.KEY_F)
+    place = panel_state.place_of(0)
+    panel_state.key(panel_state.glfw.KEY_SPACE)
+    panel_state.frames(12)
+    assert panel_state.place_of(0) == pytest.approx(place, abs=1e-6)
+    panel_state.key(panel_state.glfw.KEY_F)
+    panel_state.frames(4)
+    assert panel_state.place_of(0) != pytest.approx(place, abs=1.0)
 
 
-def test_dragging_a_body(desk: Desk) -> None:
-    live = desk.session.source
+def test_dragging_a_body(panel_state: PanelState) -> None:
+    live = panel_state.session.source
     assert isinstance(live, Live)
-    desk.key(desk.glfw.KEY_SPACE)
-    x, y = desk.place_of(0)
-    desk.drag(0, (x, y), (x + 40, y - 30), bits=CTRL, hold=True)
-    held = desk.frames(60)
+    panel_state.key(panel_state.glfw.KEY_SPACE)
+    x, y = panel_state.place_of(0)
+    panel_state.drag(0, (x, y), (x + 40, y - 30), bits=CTRL, hold=True)
+    held = panel_state.frames(60)
     assert live.sim.read("body.ball0.applied_force")[0, 2] == pytest.approx(2.0 * 9.81, rel=0.05)
     assert float(live.sim.read("body.ball0.position")[0, 2]) > 0.5
-    desk.window.event("button", 0, desk.glfw.RELEASE, 0)
+    panel_state.window.event("button", 0, panel_state.glfw.RELEASE, 0)
     assert not live.sim.read("body.ball0.applied_force").any()
-    desk.frames(60)
+    panel_state.frames(60)
     assert float(live.sim.read("body.ball0.position")[0, 2]) == pytest.approx(0.2, abs=0.05)
     spring = np.all(np.abs(held.astype(int) - [219, 26, 107]) < 40, axis=2)
     assert spring.sum() > 10
 
 
-def test_reset_and_slow_motion(desk: Desk) -> None:
-    g = desk.glfw
-    desk.key(g.KEY_SPACE)
-    desk.frames(20)
-    desk.key(g.KEY_R)
-    assert desk.session.source.time == 0.0
-    desk.key(g.KEY_LEFT_BRACKET)
-    desk.frames(11)
-    assert desk.session.time == pytest.approx(0.1, abs=0.011)
-    desk.key(g.KEY_RIGHT_BRACKET)
-    assert desk.session.speed == 1.0
+def test_reset_and_slow_motion(panel_state: PanelState) -> None:
+    g = panel_state.glfw
+    panel_state.key(g.KEY_SPACE)
+    panel_state.frames(20)
+    panel_state.key(g.KEY_R)
+    assert panel_state.session.source.time == 0.0
+    panel_state.key(g.KEY_LEFT_BRACKET)
+    panel_state.frames(11)
+    assert panel_state.session.time == pytest.approx(0.1, abs=0.011)
+    panel_state.key(g.KEY_RIGHT_BRACKET)
+    assert panel_state.session.speed == 1.0
 
 
 def test_restart_with_another_model() -> None:
     def rebuild(changes: Mapping[str, Any]) -> Live:
         return live_of(ball_scene(balls=int(changes.get("balls", 1))))
 
-    d = Desk(Session(live_of(ball_scene()), rebuild=rebuild))
+    d = PanelState(Session(live_of(ball_scene()), rebuild=rebuild))
     with d.window:
         d.drag(0, d.place_of(0))
         one = d.frames()
@@ -197,7 +197,7 @@ def test_restart_with_another_model() -> None:
 
 def test_many_worlds_in_a_grid() -> None:
     for drawn in (4, 2):
-        d = Desk(Session(live_of(ball_scene(), num_worlds=6), paused=True), max_worlds=drawn)
+        d = PanelState(Session(live_of(ball_scene(), num_worlds=6), paused=True), max_worlds=drawn)
         with d.window:
             assert d.window.sight.worlds == list(range(drawn))
             d.drag(0, d.place_of(0, world=drawn - 1))
@@ -205,34 +205,34 @@ def test_many_worlds_in_a_grid() -> None:
             assert picked is not None and picked.world == drawn - 1
 
 
-def test_keys_of_overlays_draw_over_the_scene(desk: Desk) -> None:
+def test_keys_of_overlays_draw_over_the_scene(panel_state: PanelState) -> None:
     from gpusim.viewer.overlays import overlays
 
-    plain = desk.frames()
+    plain = panel_state.frames()
     box = next(overlay for overlay in overlays() if overlay.name == "boxes")
-    desk.key(getattr(desk.glfw, f"KEY_{box.key.upper()}"))
-    assert desk.window.overlays == {"boxes"}
-    assert differ(plain, desk.frames()) > 0.002
-    desk.key(getattr(desk.glfw, f"KEY_{box.key.upper()}"))
-    assert differ(plain, desk.frames()) == 0.0
+    panel_state.key(getattr(panel_state.glfw, f"KEY_{box.key.upper()}"))
+    assert panel_state.window.overlays == {"boxes"}
+    assert differ(plain, panel_state.frames()) > 0.002
+    panel_state.key(getattr(panel_state.glfw, f"KEY_{box.key.upper()}"))
+    assert differ(plain, panel_state.frames()) == 0.0
 
 
-def test_the_keys_are_listed(desk: Desk) -> None:
-    plain = desk.frames()
-    desk.key(desk.glfw.KEY_F1)
-    assert differ(plain, desk.frames()) > 0.1
-    names = [binding.name for binding in desk.window.controls.bindings.values()]
+def test_the_keys_are_listed(panel_state: PanelState) -> None:
+    plain = panel_state.frames()
+    panel_state.key(panel_state.glfw.KEY_F1)
+    assert differ(plain, panel_state.frames()) > 0.1
+    names = [binding.name for binding in panel_state.window.controls.bindings.values()]
     assert {"Space", "Shift+R", "[", "F"} < set(names)
     parts = 1
-    while desk.window.controls.help:  # the list is longer than this small picture
-        desk.key(desk.glfw.KEY_F1)
-        last = desk.frames()
+    while panel_state.window.controls.help:  # the list is longer than this small picture
+        panel_state.key(panel_state.glfw.KEY_F1)
+        last = panel_state.frames()
         parts += 1
     assert 2 < parts < 12 and differ(plain, last) == 0.0
 
 
 class Panel:
-    """A guest that takes all keys, and the mouse on the left half."""
+    """A client that takes all keys, and the mouse on the left half."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -256,28 +256,28 @@ class Panel:
         self.closed += 1
 
 
-def test_a_guest_draws_on_top_and_has_the_events_first(desk: Desk) -> None:
+def test_a_guest_draws_on_top_and_has_the_events_first(panel_state: PanelState) -> None:
     panel = Panel()
-    desk.window.add_guest(panel)
-    before = desk.window.sight.camera()
-    desk.key(desk.glfw.KEY_SPACE)
-    desk.drag(0, (10, 20), (60, 20))
-    assert desk.session.paused and desk.window.sight.camera() == before
-    desk.drag(0, (300, 20), (250, 20), (100, 20))  # begun on the scene, ended over the panel
-    assert desk.window.sight.camera() != before
-    desk.drag(0, (300, 20), (301, 20))
+    panel_state.window.add_client(panel)
+    before = panel_state.window.sight.camera()
+    panel_state.key(panel_state.glfw.KEY_SPACE)
+    panel_state.drag(0, (10, 20), (60, 20))
+    assert panel_state.session.paused and panel_state.window.sight.camera() == before
+    panel_state.drag(0, (300, 20), (250, 20), (100, 20))  # begun on the scene, ended over the panel
+    assert panel_state.window.sight.camera() != before
+    panel_state.drag(0, (300, 20), (301, 20))
     assert panel.drawn > 3 and set(panel.events) >= {"key", "cursor", "button"}
-    desk.window.close()
+    panel_state.window.close()
     assert panel.closed == 1
 
 
-def test_the_size_of_the_window_may_change(desk: Desk) -> None:
-    desk.glfw.set_window_size(desk.window.screen.handle, 400, 200)
+def test_the_size_of_the_window_may_change(panel_state: PanelState) -> None:
+    panel_state.glfw.set_window_size(panel_state.window.screen.handle, 400, 200)
     for _ in range(20):
-        if desk.frames().shape == (200, 400, 3):
+        if panel_state.frames().shape == (200, 400, 3):
             break
-    assert desk.window.picture().shape == (200, 400, 3)
-    assert (desk.window.sight.width, desk.window.sight.height) == (400, 200)
+    assert panel_state.window.picture().shape == (200, 400, 3)
+    assert (panel_state.window.sight.width, panel_state.window.sight.height) == (400, 200)
 
 
 def test_the_loop_runs_to_its_end_at_its_rate() -> None:
@@ -294,7 +294,7 @@ def test_closing_in_mid_record_leaves_a_motion_to_play(tmp_path: Path) -> None:
     live = live_of(ball_scene())
     with MotionRecorder(live.sim, path, rate=50.0) as recorder:
         live.record(recorder)
-        d = Desk(Session(live))
+        d = PanelState(Session(live))
         with d.window:
             d.frames(20)
             d.glfw.set_window_should_close(d.window.screen.handle, True)
@@ -302,7 +302,7 @@ def test_closing_in_mid_record_leaves_a_motion_to_play(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.npz"]
     motion = load_motion(path)
     assert len(motion) == 21 and motion.center_of_mass[-1, 0, 0, 2] < 0.5
-    played = Desk(Session(Played(MotionPlayer(motion, live.model)), paused=True))
+    played = PanelState(Session(Played(MotionPlayer(motion, live.model)), paused=True))
     with played.window:
         first = played.frames()
         played.key(played.glfw.KEY_RIGHT, SHIFT)
@@ -317,21 +317,21 @@ def test_closing_in_mid_record_leaves_a_motion_to_play(tmp_path: Path) -> None:
         assert "recording cannot be pulled" in played.session.note
 
 
-def test_a_window_and_pictures_without_one_in_the_same_program(desk: Desk) -> None:
+def test_a_window_and_pictures_without_one_in_the_same_program(panel_state: PanelState) -> None:
     from gpusim.viewer import Offscreen
 
-    before = desk.frames()
-    source = desk.session.source
+    before = panel_state.frames()
+    source = panel_state.session.source
     assert isinstance(source, Live)
     with Offscreen(source.sim, width=64, height=36) as eye:
         assert eye.image().std() > 5.0
-    assert differ(before, desk.frames()) == 0.0
+    assert differ(before, panel_state.frames()) == 0.0
 
 
 def test_a_scene_of_the_library_runs() -> None:
     scene = load_scene("hydraulic_lift")
     sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
-    d = Desk(Session(Live(sim, scene)), camera=scene.camera)
+    d = PanelState(Session(Live(sim, scene)), camera=scene.camera)
     with d.window:
         d.frames(5)
     assert 0.02 < d.session.time < 0.101  # NumPy on a busy computer may lag
@@ -340,7 +340,7 @@ def test_a_scene_of_the_library_runs() -> None:
 def test_chosen_worlds_and_cameras() -> None:
     live = live_of(ball_scene(balls=2), 4)
     live.sim.write("body.ball0.position", (0.0, 0.0, 3.0), world=2)
-    d = Desk(Session(live, paused=True), worlds=[2], camera="top")
+    d = PanelState(Session(live, paused=True), worlds=[2], camera="top")
     try:
         assert d.window.sight.worlds == [2] and d.window.sight.stage.num_worlds == 1
         assert d.window.sight.poses.position[0, 0, 2] == pytest.approx(3.0)
@@ -350,7 +350,7 @@ def test_chosen_worlds_and_cameras() -> None:
     finally:
         d.window.close()
     camera = PinholeCamera((5.0, 1.0, 2.0), (0.0, 1.0, 1.0))
-    d = Desk(Session(live_of(ball_scene()), paused=True), camera=camera)
+    d = PanelState(Session(live_of(ball_scene()), paused=True), camera=camera)
     try:
         assert d.window.sight.camera().position == pytest.approx(camera.position)
         d.drag(0, (100, 100), (200, 120))
@@ -365,7 +365,7 @@ def test_a_body_that_is_followed_by_name_is_in_the_middle_and_stays_there_after_
     def rebuild(changes: Mapping[str, Any]) -> Live:
         return live_of(ball_scene(balls=changes["balls"]))
 
-    d = Desk(Session(live_of(ball_scene(balls=3)), rebuild=rebuild))
+    d = PanelState(Session(live_of(ball_scene(balls=3)), rebuild=rebuild))
     sight = d.window.sight
     with pytest.raises(gpusim.UnknownNameError, match="did you mean"):
         sight.follow_body("ball7")

@@ -11,17 +11,17 @@ from gpusim.viewer.operator import Operator
 from gpusim.viewer.overlays import Frame, overlays
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import has_room
-from gpusim.viewer.window.operator_guest import OperatorGuest
+from gpusim.viewer.window.operator_client import OperatorClient
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sketches import Sketches, key_pages
 from gpusim.viewer.window.sources import Live
 from tests.unit.viewer.operators import machine
 from tests.unit.viewer.persons import played_pendulum
-from tests.unit.viewer.test_window_steering import FROM_ABOVE, desk, free_box
+from tests.unit.viewer.test_window_steering import FROM_ABOVE, free_box, panel_state
 
 
 def test_the_list_of_keys_is_made_of_what_they_do() -> None:
-    controls, _ = desk(free_box())
+    controls, _ = panel_state(free_box())
     controls.bind("w", "edges", lambda: None, group="Overlays")
     controls.bind("o", "open the valve", lambda: None)
     found = {group.title: {line.keys: line.what for line in group.lines} for group in controls.key_groups()}
@@ -34,7 +34,7 @@ def test_the_list_of_keys_is_made_of_what_they_do() -> None:
 
 
 def test_keys_that_drive_are_listed_with_their_commands_and_go_before_the_windows() -> None:
-    controls, _ = desk(free_box())
+    controls, _ = panel_state(free_box())
     controls.bind("w", "edges", lambda: None, group="Overlays")
     operator = Operator(machine("boom", "stick", "bucket"))
     controls.others.append(operator)
@@ -45,13 +45,13 @@ def test_keys_that_drive_are_listed_with_their_commands_and_go_before_the_window
         "S W, left y": "stick", "K I, right y": "boom", "J L, right x": "bucket",
     }  # fmt: skip
     assert found["Overlays"] == {"Ctrl+W": "edges"}
-    guest = OperatorGuest(operator)
-    assert guest.event("key", ord("W"), 0, 1, 0) and not guest.event("key", ord("W"), 0, 1, 2)
+    client = OperatorClient(operator)
+    assert client.event("key", ord("W"), 0, 1, 0) and not client.event("key", ord("W"), 0, 1, 2)
 
 
 @pytest.mark.parametrize("width, height", [(320, 180), (344, 340), (960, 540), (1920, 1080)])
 def test_the_list_of_keys_is_complete_in_small_pictures_too(width: int, height: int) -> None:
-    controls, _ = desk(free_box())
+    controls, _ = panel_state(free_box())
     for overlay in overlays():
         controls.bind(overlay.key, overlay.description, lambda: None, group="Overlays")
     controls.others.append(Operator(machine("boom", "stick", "bucket")))
@@ -73,7 +73,7 @@ def test_the_list_of_keys_is_complete_in_small_pictures_too(width: int, height: 
 
 
 def test_notes_tell_what_is_played_and_recorded(tmp_path: Path) -> None:
-    controls, sim = desk(free_box())
+    controls, sim = panel_state(free_box())
     live = controls.session.source
     assert isinstance(live, Live)
     sketches = Sketches(controls.session, controls)

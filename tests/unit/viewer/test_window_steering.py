@@ -38,7 +38,7 @@ def free_box(gravity: float = 0.0, kinematic: bool = False, mass: float = 3.0) -
     return b.finalize()
 
 
-def desk(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[Controls, Simulation]:
+def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[Controls, Simulation]:
     """Controls before a camera that looks along y at (0, 0, 1) from 4 m."""
     sim = Simulation(model, num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=dt))
     scene = load_scene("double_pendulum")
@@ -94,7 +94,7 @@ def test_the_eye_that_follows_stays_above_the_ground() -> None:
     b = ModelBuilder()
     b.add_shape_plane(-1)
     b.add_shape_sphere(b.add_body(xform=Transform((0, 0, 1))), 0.2)
-    sight = desk(b.finalize())[0].sight
+    sight = panel_state(b.finalize())[0].sight
     sight.navigator.look(PinholeCamera((0.0, -4.0, -2.0), (0.0, 0.0, 1.0)))
     assert sight.camera().position[2] == pytest.approx(-2.0)  # from below, if a person wants it
     sight.follow(sight.pick(320, 180) or Hit(0, 0, np.zeros(3), 0.0))
@@ -102,7 +102,7 @@ def test_the_eye_that_follows_stays_above_the_ground() -> None:
 
 
 def test_home_and_following() -> None:
-    controls, sim = desk(free_box(gravity=10.0))
+    controls, sim = panel_state(free_box(gravity=10.0))
     sight = controls.sight
     controls.key("f")
     assert "click a body first" in controls.session.note and sight.followed is None
@@ -213,7 +213,7 @@ def test_the_floor_of_the_picture_and_what_is_not_drawn_from_below_hide_nothing(
 
 
 def test_worlds_are_picked_where_they_are_drawn() -> None:
-    controls, _ = desk(free_box(), num_worlds=4)
+    controls, _ = panel_state(free_box(), num_worlds=4)
     sight = controls.sight
     sight.navigator.look(FROM_ABOVE)
     for world in range(4):
@@ -224,7 +224,7 @@ def test_worlds_are_picked_where_they_are_drawn() -> None:
 
 
 def test_what_is_told_about_a_body() -> None:
-    controls, sim = desk(free_box())
+    controls, sim = panel_state(free_box())
     sim.write("body.box.linear_velocity", (3.0, 4.0, 0.0))
     sim.write("body.box.orientation", (0.0, 0.0, math.sin(0.5), math.cos(0.5)))
     picked = Picked.read(controls.session.source, 0, 0)
@@ -272,7 +272,7 @@ def test_the_mass_at_the_end_of_a_rod_is_a_quarter() -> None:
 
 
 def test_dragging_brings_the_grabbed_point_under_the_cursor_and_leaves_no_force() -> None:
-    controls, sim = desk(free_box(gravity=9.81))
+    controls, sim = panel_state(free_box(gravity=9.81))
     sight = controls.sight
     controls.press("left", 330, 175, ctrl=True)
     assert controls.pull is not None
@@ -294,7 +294,7 @@ def test_dragging_brings_the_grabbed_point_under_the_cursor_and_leaves_no_force(
 
 
 def test_only_the_world_under_the_cursor_is_pulled() -> None:
-    controls, sim = desk(free_box(), num_worlds=4)
+    controls, sim = panel_state(free_box(), num_worlds=4)
     sight = controls.sight
     sight.navigator.look(FROM_ABOVE)
     pixel, _ = sight.camera().project(sight.poses.position[2, 0] + sight.stage.offsets[2], *SIZE)
@@ -306,7 +306,7 @@ def test_only_the_world_under_the_cursor_is_pulled() -> None:
 
 
 def test_a_pull_at_a_corner_comes_to_rest_at_long_steps_too() -> None:
-    controls, sim = desk(free_box(), dt=0.02)
+    controls, sim = panel_state(free_box(), dt=0.02)
     controls.press("left", 345, 160, ctrl=True)
     controls.move(500, 60)
     run(controls, 4.0)
@@ -315,7 +315,7 @@ def test_a_pull_at_a_corner_comes_to_rest_at_long_steps_too() -> None:
 
 
 def test_reset_and_restart_let_go() -> None:
-    controls, sim = desk(free_box())
+    controls, sim = panel_state(free_box())
     controls.press("left", 320, 180, ctrl=True)
     controls.move(400, 180)
     run(controls, 0.3)
@@ -326,7 +326,7 @@ def test_reset_and_restart_let_go() -> None:
 
 
 def test_what_cannot_be_pulled_is_told() -> None:
-    controls, sim = desk(free_box(kinematic=True))
+    controls, sim = panel_state(free_box(kinematic=True))
     controls.press("left", 320, 180, ctrl=True)
     assert controls.pull is None and "moves as it is told" in controls.session.note
     assert why_not_pulled(sim, 0)
@@ -345,7 +345,7 @@ def test_a_pull_starts_without_a_force() -> None:
 
 
 def test_the_mouse_orbits_pans_and_clicks() -> None:
-    controls, _ = desk(free_box())
+    controls, _ = panel_state(free_box())
     sight = controls.sight
     start = sight.camera()
     controls.press("left", 320, 180)
@@ -374,7 +374,7 @@ def test_the_mouse_orbits_pans_and_clicks() -> None:
 
 
 def test_keys_command_the_session() -> None:
-    controls, sim = desk(free_box(gravity=9.81))
+    controls, sim = panel_state(free_box(gravity=9.81))
     session = controls.session
     assert controls.key("space") and session.paused
     assert controls.key("right") and session.source.time == pytest.approx(0.005)
@@ -396,7 +396,7 @@ def test_keys_command_the_session() -> None:
 
 
 def test_keys_have_one_meaning_each() -> None:
-    controls, _ = desk(free_box())
+    controls, _ = panel_state(free_box())
     for overlay in overlays():
         controls.bind(overlay.key, overlay.description, lambda: None)
     with pytest.raises(ViewerError, match="key R: it means 'reset' already"):

@@ -28,7 +28,7 @@ RECORDING = "operator.jsonl"
 
 
 @dataclass
-class Desk:
+class PanelState:
     """Everything that the panel shows and changes.
 
     Attributes:

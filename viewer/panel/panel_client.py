@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import KEYS, window_name
 from gpusim.viewer.overlays.canvas import Box
-from gpusim.viewer.panel.desk import Desk
-from gpusim.viewer.window.operator_guest import RELEASED, OperatorGuest
+from gpusim.viewer.panel.panel_state import PanelState
+from gpusim.viewer.window.operator_client import RELEASED, OperatorClient
 
 if TYPE_CHECKING:
     from gpusim.viewer.panel.panel import Panel
@@ -19,21 +19,21 @@ TOGGLE = "TAB"
 """Shows and hides the panel."""
 
 
-class PanelGuest:
-    """A guest of the window: has the mouse where it is, and the keys while a person types into it.
+class PanelClient:
+    """A client of the window: has the mouse where it is, and the keys while a person types into it.
 
     Args:
         window: it is drawn in; its context is current.
-        desk: what it is about.
+        panel_state: what it is about.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
     """
 
-    def __init__(self, window: Window, desk: Desk) -> None:
+    def __init__(self, window: Window, panel_state: PanelState) -> None:
         from gpusim.viewer.panel.panel import Panel  # late: needs imgui-bundle and OpenGL
 
-        self.panel: Panel = Panel(desk)
+        self.panel: Panel = Panel(panel_state)
         self._window = window
         self._cursor = (0.0, 0.0)
         self._held = 0
@@ -41,9 +41,9 @@ class PanelGuest:
 
     def _look(self) -> None:
         """The panel shows the world of the picked body, else the first that is drawn."""
-        desk, sight = self.panel.desk, self._window.sight
-        desk.worlds = sight.worlds
-        desk.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
+        panel_state, sight = self.panel.panel_state, self._window.sight
+        panel_state.worlds = sight.worlds
+        panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Box:
         """What is left to the scene of a window of a size, in the units of the cursor."""
@@ -92,7 +92,7 @@ class PanelGuest:
     def key_groups(self) -> list[KeyGroup]:
         """What the panel's key and the mouse on it do."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
-        if self.panel.desk.operator is not None:
+        if self.panel.panel_state.operator is not None:
             lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
         return [KeyGroup("Panel", lines)]
 
@@ -104,7 +104,7 @@ class PanelGuest:
         """Draw it, and act on what was clicked."""
         width, height = self._window.screen.size()
         pacer = self._window.pacer
-        self.panel.desk.jitter, self.panel.desk.frame_rate = pacer.recent().rms, pacer.frame_rate()
+        self.panel.panel_state.jitter, self.panel.panel_state.frame_rate = pacer.recent().rms, pacer.frame_rate()
         self._look()
         self.panel.frame(width, height, shown.seconds, shown.width / max(width, 1))
         self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)
@@ -114,29 +114,29 @@ class PanelGuest:
         self.panel.close()
 
 
-def add_operator(window: Window, desk: Desk, *, panel: bool = True) -> PanelGuest | None:
+def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True) -> PanelClient | None:
     """Bring an operator into a window, with the panel or without.
 
     Args:
-        window: gets the guests.
-        desk: of the window's session; its overlays become the window's.
+        window: gets the clients.
+        panel_state: of the window's session; its overlays become the window's.
         panel: False: keyboard and gamepad alone.
 
     Returns:
-        The panel's guest, if there is one.
+        The panel's client, if there is one.
 
     Raises:
         ViewerError: imgui-bundle is not installed; keyboard and gamepad are there nevertheless.
     """
-    if desk.operator is not None:
-        window.add_guest(OperatorGuest(desk.operator))
-        window.controls.others.append(desk.operator)
+    if panel_state.operator is not None:
+        window.add_client(OperatorClient(panel_state.operator))
+        window.controls.others.append(panel_state.operator)
     if not panel:
         return None
-    desk.shown = window.overlays
-    guest = PanelGuest(window, desk)
-    window.add_guest(guest)
-    window.controls.others.append(guest)
-    desk.keys = window.controls.key_groups
-    window.share(guest.room)
-    return guest
+    panel_state.shown = window.overlays
+    client = PanelClient(window, panel_state)
+    window.add_client(client)
+    window.controls.others.append(client)
+    panel_state.keys = window.controls.key_groups
+    window.share(client.room)
+    return client

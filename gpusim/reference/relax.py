@@ -1,4 +1,4 @@
-"""Stage settle: the velocities with which bodies leave the drift.
+"""Stage relax: the velocities with which bodies leave the drift.
 
 Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface; overlaps are
 taken back by the drift alone, and points in touch give way a little as long as it lasts (contact_rows.py). After it,
@@ -24,9 +24,9 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
-def settle(w: Work) -> None:
+def relax(w: Work) -> None:
     """Find the worlds whose velocities change after the drift, solve for them, and store velocities."""
-    worlds = _find_axis_impacts(w) | _settle_points(w)
+    worlds = _find_axis_impacts(w) | _relax_points(w)
     if w.contacts is not None:
         w.contacts.settling[:] = worlds
     if worlds.any():
@@ -69,7 +69,7 @@ def _find_axis_impacts(w: Work) -> Array:
     return np.asarray(found.any(axis=1))
 
 
-def _settle_points(w: Work) -> Array:
+def _relax_points(w: Work) -> Array:
     """Rows of all rigid points after the drift; worlds where one of them changes."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:

@@ -1,4 +1,4 @@
-"""Stage sense: the actuators' forces over a kick that is tried and not kept.
+"""stage forward: the actuators' forces over a kick that is tried and not kept.
 
 Forces act over kicks, and the one at t_n belongs to the next substep, so it is tried here with the commands as they
 stand. What a state tells by itself is in now.py.
@@ -11,12 +11,12 @@ import numpy as np
 from gpusim.reference.work import Work
 
 
-def sense(w: Work) -> None:
+def forward(w: Work) -> None:
     """Force of every actuator group on its axes over the tried kick, N or N m."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
-    w.shares = {}
-    for name, (group, impulse, slope) in law.shares.items():
-        w.shares[name] = (impulse - slope * w.axis_velocity_next[:, group.axis]) / kick
+    w.term_forces = {}
+    for name, (group, impulse, slope) in law.terms.items():
+        w.term_forces[name] = (impulse - slope * w.axis_velocity_next[:, group.axis]) / kick
     for name, (group, _, (impulse, slope, most)) in law.clamped.items():
         effort = impulse - slope * w.axis_velocity_next[:, group.axis]
-        w.shares[name] = w.shares.get(name, 0.0) + np.clip(effort, -most, most) / kick
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -most, most) / kick

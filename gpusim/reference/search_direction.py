@@ -14,26 +14,26 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
-class Course:
+class SearchDirection:
     """The course of the sweeps of some worlds; that of the points is in their records."""
 
     def __init__(self, w: Work, live: Array) -> None:
         self._twist, self._impulse = w.twist.copy(), w.impulse.copy()
-        self._twist_course, self._impulse_course = np.zeros_like(w.twist), np.zeros_like(w.impulse)
+        self._twist_direction, self._impulse_direction = np.zeros_like(w.twist), np.zeros_like(w.impulse)
         self._before = np.zeros(w.num_worlds)
         m = w.touch.all
         mine = live[m.world]
-        course = m.point[..., at.COURSE : at.STEP]
+        course = m.point[..., at.DIRECTION : at.STEP]
         course[:] = np.where((mine[:, None] & m.exists)[..., None], course.dtype.type(0), course)
 
-    def go_on(self, w: Work, live: Array) -> None:
+    def extend(self, w: Work, live: Array) -> None:
         """Between two sweeps of the worlds that are ``live``."""
         square = self._squares(w)
         share = np.where(square < self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, share = square, share.astype(w.real)
         self._points(w, live, share)
-        self._twist_course = self._array(w.twist, self._twist, self._twist_course, live, share)
-        self._impulse_course = self._array(w.impulse, self._impulse, self._impulse_course, live, share)
+        self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
+        self._impulse_direction = self._array(w.impulse, self._impulse, self._impulse_direction, live, share)
 
     @staticmethod
     def _squares(w: Work) -> Array:
@@ -53,10 +53,10 @@ class Course:
         p, zero = m.point, w.real.type(0)
         beta = share[m.world][:, None, None]
         pick = (live[m.world][:, None] & m.exists)[..., None]
-        course, impulse = beta * p[..., at.COURSE : at.STEP], p[..., at.IMPULSE : at.IMPACT]
+        course, impulse = beta * p[..., at.DIRECTION : at.STEP], p[..., at.IMPULSE : at.IMPACT]
         further = np.where(beta > 0.0, course + p[..., at.STEP : at.SOLVE], zero)
         impulse[:] = np.where(pick, impulse + course, impulse)
-        p[..., at.COURSE : at.STEP] = np.where(pick, further, p[..., at.COURSE : at.STEP])
+        p[..., at.DIRECTION : at.STEP] = np.where(pick, further, p[..., at.DIRECTION : at.STEP])
 
     @staticmethod
     def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:

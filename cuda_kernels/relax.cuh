@@ -1,4 +1,4 @@
-// Stage settle: the velocities with which bodies leave the drift (gpusim/reference/settle.py, where the equations stand).
+// Stage relax: the velocities with which bodies leave the drift (gpusim/reference/relax.py, where the equations stand).
 // Overlaps are taken back by the drift alone. Bodies that landed on a surface or a limit leave it with the share e of the
 // true impact speed, so that the size of the step neither gains nor loses energy.
 #pragma once
@@ -7,7 +7,7 @@
 
 // Builds for models without shapes leave all of it out.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
-GPUSIM_PHASE void start_settle(const World& w, int) { *w.settling() = *w.done() = 0; }
+GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.largest_change() = *w.largest_load() = real(0);
     *w.done() = *w.sweep_count() = 0;
@@ -33,16 +33,16 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real speed = impact_speed(w, restitution, gap, sign * before, sign * kicked);
     if (!(speed > real(0))) return;
     bound = sign * speed;
-    set_flag(w.settling());
+    set_flag(w.relaxing());
 }
-// Staged launch: worlds that do not settle take no part in the sweeps.
-GPUSIM_PHASE void enter_settle(const World& w, int) { *w.done() = !*w.settling(); }
+// Staged launch: worlds that do not relax take no part in the sweeps.
+GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing(); }
 // The direct solver goes on from what it has solved.
 GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
 GPUSIM_PHASE void resume_passes(const World& w, int) {
-    *w.left() = PASSES;
-    *w.since() = *w.changed() = *w.stale() = *w.again() = 0;
-    *w.hold() = 1;
+    *w.passes_left() = PASSES;
+    *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
+    *w.hold_bias() = 1;
     *w.refreshes() = MOST_REFRESHES;
     *w.first_axis() = NO_AXIS;
 }

@@ -32,7 +32,7 @@ class _Branch:
     body_point: Array
 
 
-def lowest_swing(model: Model, machine: MachineParts, up: Array) -> float:
+def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Height along ``up`` that nothing which swings on joints gets below, m; inf where nothing swings.
 
     A joint is no lower than its body's lowest place of it. Bodies that a steered actuator, a slider or an upright

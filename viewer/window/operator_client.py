@@ -17,8 +17,8 @@ SHIFT, OTHERS = 1, 2 | 4 | 8
 """glfw's bits: with control, alt or super a key means something else."""
 
 
-class OperatorGuest:
-    """A guest of the window (see gpusim/viewer/window/window.py) that draws nothing."""
+class OperatorClient:
+    """A client of the window (see gpusim/viewer/window/window.py) that draws nothing."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator

@@ -18,7 +18,7 @@ _LOW = 4.0
 _ASLANT = 0.5
 
 
-def stands(model: Model, machine: MachineParts, grounds: list[Ground], up: Array) -> list[Part]:
+def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array) -> list[Part]:
     """A post and a foot for every hinge between a body and the world."""
     level = next((ground for ground in grounds if ground.level), None)
     if level is None:
