@@ -74,7 +74,7 @@ MUTANTS = (
         ("gpusim/reference/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
     ), "tests/scenes/test_checks.py", "fulfills and four_bar"),
     Mutant("only the last drive counts", (
-        ("gpusim/sensors/joint_signals.py", "total[:, k] += np.sum(w.term_forces", "total[:, k] = np.sum(w.term_forces"),
+        ("gpusim/sensors/joint_signals.py", "+= np.sum(w.term_forces", "= np.sum(w.term_forces"),
     ), CYLINDERS, "share_its_axis"),
 )  # fmt: skip
 

@@ -93,7 +93,9 @@ class Shove(ActuatorType):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("strength", "N", "the force"),)
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     kernel_source: ClassVar[str] = """
-GPUSIM_FN void shove_contribute(const World& w, int k, ActuatorTerm& own) { own.impulse = kick_time(w) * w.shove_strength(k); }
+GPUSIM_FN void shove_contribute(const World& w, int k, ActuatorTerm& own) {
+    own.impulse = kick_time(w) * w.shove_strength(k);
+}
 """
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
