@@ -80,7 +80,7 @@ class ModelBuilder(BuilderMethods, Elements):
         self.bodies.append(
             BodySpec(
                 label=name,
-                **_mass_parameters(element, mass, inertia, com),
+                **_mass_parameters(element, mass, inertia, com, bool(kinematic)),
                 xform=xform or Transform(),
                 linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
@@ -299,7 +299,7 @@ class ModelBuilder(BuilderMethods, Elements):
         return label
 
 
-def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any) -> dict[str, Any]:
+def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
     """Checked mass, inertia and center of mass of a body; NaN for what its shapes give at finalize."""
     if mass is None and inertia is not None:
         raise validate.fail(
@@ -308,9 +308,13 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any) -> dict[st
             "give the mass too, or leave out both (mass and inertia then come from the body's shapes)",
         )
     center = np.full(3, math.nan if inertia is None else 0.0)
+    weight = math.nan if mass is None else validate.positive(element, "mass", mass)
+    tensor = np.full((3, 3), math.nan)
+    if inertia is not None:
+        tensor = validate.body_inertia(element, inertia, 0.0 if kinematic else weight)
     return {
-        "mass": math.nan if mass is None else validate.positive(element, "mass", mass),
-        "inertia": np.full((3, 3), math.nan) if inertia is None else validate.inertia(element, inertia),
+        "mass": weight,
+        "inertia": tensor,
         "com": center if com is None else validate.numbers(element, "com", com, 3),
     }
 

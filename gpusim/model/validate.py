@@ -11,6 +11,12 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.typing import Array
 
+DENSEST = 22590.0
+"""Osmium, kg/m3."""
+ROUND_OFF = 1e-6
+"""Share of the moment of inertia of a ball of it; below lie the round-off of zeros and slips of units. No wire or sheet
+does, and the joints of a body that turns so easily come apart in double precision."""
+
 
 def fail(element: str, rule: str, mend: str) -> ModelError:
     """The error ``element: rule; mend``."""
@@ -97,6 +103,31 @@ def limits(element: str, lower: Array, upper: Array) -> None:
         )
 
 
+def least_moment(mass: float) -> float:
+    """The least principal moment of inertia, kg m2, that a body of ``mass`` kg may have."""
+    radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
+    return ROUND_OFF * 0.4 * mass * radius * radius
+
+
+def body_inertia(element: str, value: Any, mass: float) -> Array:
+    """The inertia tensor of a body of ``mass`` kg, kg m2.
+
+    Raises:
+        ModelError: as :func:`inertia`, or a principal moment below :func:`least_moment`.
+    """
+    tensor = inertia(element, value)
+    smallest, least = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass)
+    if smallest < least:
+        raise fail(
+            element,
+            f"inertia has the principal moment {smallest:.3g} kg m2, which no body of {mass:g} kg has: a ball of the "
+            f"densest metal has {least / ROUND_OFF:.2g}",
+            f"give the part's own inertia (for a point mass that of a small ball, such as {least / ROUND_OFF:.1g}), or "
+            "leave it out, so that it comes from the body's shapes",
+        )
+    return tensor
+
+
 def inertia(element: str, value: Any) -> Array:
     """Full 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
 
@@ -132,7 +163,7 @@ def inertia(element: str, value: Any) -> Array:
         raise fail(
             element,
             f"inertia has the principal moment {moments[0]:.3g}, which must be above zero",
-            "give a positive definite tensor (a point mass gets a small isotropic one, such as 1e-6 m)",
+            "give a positive definite tensor (a point mass gets that of a small ball)",
         )
     if moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
         a, b, c = (f"{m:.4g}" for m in moments)
