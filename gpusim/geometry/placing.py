@@ -46,8 +46,9 @@ def add_shape(
         label: unique name; ``shape<index>`` if left out.
         group: bits of the groups that the shape is in.
         mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
-            other's mask; shapes of one body never do, those of two bodies that a joint connects only if
-            ``add_collision_pair`` says so (of the joints to the world only fixed ones count).
+            other's mask; shapes of one body never do, those of welded bodies and of neighbors at a joint only if
+            ``add_collision_pair`` says so (see ``gpusim/model/joined_bodies.py``; of the joints to the world only
+            fixed ones count).
         density: kg/m3, for a body without a given mass; the material's if left out.
         color: in pictures, sRGB, red, green and blue from 0 to 1, or "#rrggbb"; that of the body if left out.
 
