@@ -62,9 +62,7 @@ def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
     return part_of
 
 
-def _neighbors(
-    holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]
-) -> Iterator[tuple[int, int]]:
+def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
     """Parts that a joint connects, and parts with shapes at the ends of a line through such without."""
     children: dict[int, set[int]] = {}
     for joint in holding:

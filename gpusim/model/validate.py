@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import ModelError
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
+GREATEST_RATIO = 1e9
+"""Of a gear: its square still has digits beside 1."""
+GREATEST = 1e100
+"""Of masses and moments of inertia, kg and kg m2: products of a few do not overflow."""
 DENSEST = 22590.0
 """Osmium, kg/m3."""
 ROUND_OFF = 1e-6
@@ -50,6 +55,21 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
+def ratio(element: str, name: str, value: Any) -> float:
+    """A gear ratio of either sign: not zero, and of a size that a product with its square survives."""
+    result = number(element, name, value)
+    if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
+        rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"
+        raise fail(element, rule, f"give a {name} within that range")
+    return result
+
+
+def transform(element: str, name: str, value: Any) -> None:
+    """A Transform, or None."""
+    if not isinstance(value, Transform | None):
+        raise fail(element, f"{name} {value!r} is no Transform", "give gpusim.Transform(position, rotation)")
+
+
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
     """Exactly ``count`` numbers, none NaN, as a float64 array."""
     try:
@@ -65,7 +85,7 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
     """One number for each of ``count`` axes; a single number serves all of them."""
-    if np.ndim(value) == 0:
+    if np.ndim(np.array(value, dtype=object)) == 0:  # of objects, for lists of uneven length too
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
 
@@ -155,6 +175,8 @@ def inertia(element: str, value: Any) -> Array:
     if not np.all(np.isfinite(tensor)):
         raise fail(element, f"inertia {given.tolist()} is not finite", "give finite numbers in kg m2")
     scale = float(np.max(np.abs(tensor)))
+    if scale > GREATEST:
+        raise fail(element, f"inertia {given.tolist()} exceeds {GREATEST:g} kg m2", "check its units")
     if float(np.max(np.abs(tensor - tensor.T))) > 1e-9 * scale:
         raise fail(element, "inertia is not symmetric", "give ixy = iyx, ixz = izx, iyz = izy")
     tensor = 0.5 * (tensor + tensor.T)
