@@ -30,6 +30,10 @@ class CompileError(GpusimError):
     """Kernels can't be compiled: no compiler, a cache that can't be written, or an error in a source."""
 
 
+class BrokenCompilerError(CompileError):
+    """There is a compiler, and it does not compile the smallest program."""
+
+
 def cache_folder() -> Path:
     """Folder of the compiled kernels; it need not exist yet.
 

@@ -122,7 +122,13 @@ def load_scene(name: str, **parameters: Any) -> Scene:
         UnknownNameError: no such scene or parameter; the message names the known ones.
         ModelError: a value that does not fit its parameter.
     """
-    return _build_function(name)(**_converted(name, parameters))
+    values = _converted(name, parameters)
+    try:
+        return _build_function(name)(**values)
+    except ArithmeticError:
+        given = ", ".join(f"{key}={value!r}" for key, value in values.items())
+        rule = f"the numbers that follow from {given} are too large or too small"
+        raise ModelError(f"scene {name!r}: {rule}; give other values") from None
 
 
 def scene_values(name: str, **parameters: Any) -> dict[str, Any]:

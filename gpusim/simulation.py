@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.arrays import is_on_device, on_host
-from gpusim.backends import choose_backend, make_backend
+from gpusim.backends import check_options, choose_backend, make_backend
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
+from gpusim.compile_cache import BrokenCompilerError
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.builder import world_count
@@ -72,7 +73,8 @@ class Simulation:
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
-        if dtype not in DTYPES:
+        check_options({"launch": launch, "threads": threads, "device": device, "fast": fast, "specialize": specialize})
+        if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
         self.model = model
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
@@ -91,7 +93,6 @@ class Simulation:
         work = DTYPES[work_dtype(dtype, self.config, fast)]
         self._make_backend = partial(
             make_backend,
-            self.backend_name,
             config=self.config,
             real=work,
             launch=launch,
@@ -100,7 +101,7 @@ class Simulation:
             fast=fast,
             specialize=specialize,
         )
-        self.backend: Backend = self._make_backend(model, state, self.parameters)
+        self.backend: Backend = self._first_backend(backend, model, state)
         self.now = self._make_now()
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
@@ -114,6 +115,16 @@ class Simulation:
         self._signals: SignalTable | None = None
         self._single: dict[str, Observation] = {}
         self._writers: dict[tuple[str, ...], StateWriter] = {}
+
+    def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
+        """The chosen backend; NumPy's where none was asked for and the compiler that there is does not work."""
+        try:
+            return self._make_backend(self.backend_name, model, state, self.parameters)
+        except BrokenCompilerError as error:
+            if asked != "auto":
+                raise
+            self.backend_name, self.backend_reason = "numpy", f"backend numpy: no native: {error}"
+            return self._make_backend(self.backend_name, model, state, self.parameters)
 
     def _make_now(self) -> Now:
         backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
@@ -392,7 +403,7 @@ class Simulation:
         """Go on with a model that has the same elements and more rows; see sensors/added_rows.py."""
         control = np.array(self.backend.host_control())
         self.model, self.parameters, self._initial = model, parameters, initial
-        self.backend = self._make_backend(model, state, parameters)
+        self.backend = self._make_backend(self.backend_name, model, state, parameters)
         self.backend.bind(control)
         self.now = self._make_now()
         former, self.quarantine = self.quarantine, self.backend.make_quarantine()

@@ -19,6 +19,7 @@ from ._checks import Recording, keeps_energy, keeps_whole, near
 
 NAME = "chain"
 BALL_RADIUS = 0.25
+MOST_LINKS = 10_000
 
 
 def build(
@@ -41,7 +42,7 @@ def build(
         joint: "revolute" (planar) or "ball".
         damping: of every joint, N m s/rad.
     """
-    require(links >= 1, NAME, "links", links, "must be at least 1")
+    require(1 <= links <= MOST_LINKS, NAME, "links", links, f"must be at least 1 and at most {MOST_LINKS}")
     require(link_length > 0.0, NAME, "link_length", link_length, "must be above 0")
     require(link_mass > 0.0, NAME, "link_mass", link_mass, "must be above 0")
     require(mass_ratio >= 0.0, NAME, "mass_ratio", mass_ratio, "must not be negative")

@@ -15,6 +15,7 @@ from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from ._checks import Recording, keeps_energy, keeps_whole, near
 
 NAME = "four_bar"
+MOST_WINDOWS = 10_000
 
 
 def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float = 1.0) -> Scene:
@@ -28,7 +29,7 @@ def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float
         mass: of every link, kg.
         speed: of the upper ends at the start, along +x, m/s.
     """
-    require(windows >= 1, NAME, "windows", windows, "must be at least 1")
+    require(1 <= windows <= MOST_WINDOWS, NAME, "windows", windows, f"must be at least 1 and at most {MOST_WINDOWS}")
     require(length > 0.0, NAME, "length", length, "must be above 0")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))

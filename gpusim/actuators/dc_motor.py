@@ -222,10 +222,8 @@ def add_dc_motor(
     Returns:
         The actuator's index.
     """
-    element = f"motor '{label or f'motor{len(self.actuators)}'}'"
-    ratio = validate.number(element, "gear_ratio", gear_ratio)
-    if ratio == 0.0:
-        raise validate.fail(element, "gear_ratio = 0 transmits nothing", "give a ratio that is not zero")
+    element = self.element("actuator", label, "motor")
+    ratio = validate.ratio(element, "gear_ratio", gear_ratio)
     params = {
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,

@@ -123,7 +123,7 @@ class Torque(ActuatorType):
 
 
 def _common(builder: ModelBuilder, element: str, body: int, frame: str) -> dict[str, Any]:
-    if frame not in ("world", "body"):
+    if not isinstance(frame, str) or frame not in ("world", "body"):
         raise validate.fail(element, f"frame = {frame!r} is unknown", 'give frame="world" or frame="body"')
     index = builder.check_body(element, "body", body)
     if index < 0:
@@ -152,7 +152,7 @@ def add_force(
     Returns:
         The actuator's index.
     """
-    element = f"force '{label or f'force{len(self.actuators)}'}'"
+    element = self.element("actuator", label, "force")
     params = _common(self, element, body, frame)
     arm = validate.numbers(element, "point", point, 3)
     params.update(zip((f"force_{c}" for c in _XYZ), validate.numbers(element, "force", force, 3).tolist(), strict=True))
@@ -173,7 +173,7 @@ def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "worl
     Returns:
         The actuator's index.
     """
-    element = f"torque '{label or f'torque{len(self.actuators)}'}'"
+    element = self.element("actuator", label, "torque")
     params = _common(self, element, body, frame)
     values = validate.numbers(element, "torque", torque, 3).tolist()
     params.update(zip((f"torque_{c}" for c in _XYZ), values, strict=True))

@@ -115,7 +115,7 @@ def add_hydraulic_cylinder(
         ModelError: a value breaks a rule; the message says which.
     """
     given = dict(locals())
-    element = f"cylinder '{label or f'cylinder{len(self.actuators)}'}'"
+    element = self.element("actuator", label, "cylinder")
     params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
     for name in _POSITIVE:
         params[name] = validate.positive(element, name, given[name])

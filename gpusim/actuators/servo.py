@@ -171,8 +171,8 @@ def add_servo(
     Returns:
         The actuator's index.
     """
-    element = f"servo '{label or f'servo{len(self.actuators)}'}'"
-    if mode not in ("position", "velocity"):
+    element = self.element("actuator", label, "servo")
+    if not isinstance(mode, str) or mode not in ("position", "velocity"):
         raise validate.fail(element, f"mode = {mode!r} is unknown", 'give mode="position" or mode="velocity"')
     params = {
         "joint": self.check_joint(element, "joint", joint, axis),

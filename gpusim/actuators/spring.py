@@ -171,7 +171,7 @@ def add_spring(
     Returns:
         The actuator's index.
     """
-    element = f"spring '{label or f'spring{len(self.actuators)}'}'"
+    element = self.element("actuator", label, "spring")
     params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
     params.update(
         stiffness=validate.not_negative(element, "stiffness", stiffness),
@@ -204,7 +204,7 @@ def add_torsion_spring(
     Returns:
         The actuator's index.
     """
-    element = f"torsion_spring '{label or f'torsion_spring{len(self.actuators)}'}'"
+    element = self.element("actuator", label, "torsion_spring")
     params = {
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,

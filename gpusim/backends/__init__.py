@@ -30,8 +30,8 @@ def choose_backend(name: str) -> tuple[str, str]:
         UnknownNameError: not one of BACKENDS.
         ModelError: a backend that does not work here.
     """
-    if name not in BACKENDS:
-        raise unknown_name("backend", name, BACKENDS)
+    if not isinstance(name, str) or name not in BACKENDS:
+        raise unknown_name("backend", str(name), BACKENDS)
     if name == "auto":
         return automatic_backend()
     missing = why_not(name)
@@ -73,7 +73,7 @@ def check_options(options: dict[str, Any]) -> None:
         ModelError: a value breaks a rule.
         UnknownNameError: an unknown launch.
     """
-    use_staged(options.get("launch") or "auto", 0)
+    use_staged("auto" if options.get("launch") is None else options["launch"], 0)
     for name, least in (("threads", 1), ("device", 0)):
         value = options.get(name)
         whole = isinstance(value, int) and not isinstance(value, bool)
@@ -100,10 +100,9 @@ def make_backend(
     Args:
         name: from :func:`choose_backend`.
         model, state, parameters, config, real: what to run.
-        options: "launch", "threads", "device", "fast", "specialize"; None for the default. All are checked; backends
-            take those that concern them.
+        options: "launch", "threads", "device", "fast", "specialize", as in ``check_options``; None for the default.
+            Backends take those that concern them.
     """
-    check_options(options)
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
     if name == "cuda":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
-from gpusim.compile_cache import CompileError, cache_folder, cached, compile_error, digest
+from gpusim.compile_cache import BrokenCompilerError, CompileError, cache_folder, cached, compile_error, digest
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -34,6 +36,8 @@ OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 ASK_AGAIN_AFTER = 86400.0  # seconds; somebody may have installed OpenMP since
+# Seconds for a program of one line, which takes 0.1, and for all kernels, which take 4 to 20; more on a busy computer.
+PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
 
 _OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max_threads(); }\n'
 _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
@@ -67,6 +71,7 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
         defines: preprocessor macros.
 
     Raises:
+        BrokenCompilerError: the compiler does not compile a line, or does not end.
         CompileError: no compiler, an error in a source (with its file and line), a cache that can't be written.
         UnknownNameError: there is no ``main``.
     """
@@ -80,8 +85,8 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
         return _build(compiler, main, sources, generated, [*_flags(), *macros])
     try:
         return _build(compiler, main, sources, generated, [*_flags(), OPENMP, *macros])
-    except CompileError:
-        if not _lacks_openmp(compiler):
+    except CompileError as error:
+        if isinstance(error, BrokenCompilerError) or not _lacks_openmp(compiler):
             raise
     library = _build(compiler, main, sources, generated, [*_flags(), *macros])
     _remember(no_openmp)
@@ -159,10 +164,11 @@ def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: di
     name = f"{Path(main).stem}-{digest([*inputs, *texts])}{LIBRARY_SUFFIX}"
 
     def make(scratch: Path) -> Path:
+        _check_compiler(compiler)
         folder = scratch / "sources"
         _lay_out(folder, sources)
         library = scratch / name
-        failure = _run(compiler, flags, folder, main, library)
+        failure = _run(compiler, flags, folder, main, library, BUILD_LIMIT)
         if failure is not None:
             raise compile_error(main, compiler.command[0], failure)
         return library
@@ -177,17 +183,60 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path) -> str | None:
+def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
     """Compile; what the compiler wrote where it failed. It runs in the sources' folder and so names them our way."""
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # "error" in English
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", check=False
-        )
+        with subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, errors="replace",
+            start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                told, errors = process.communicate(timeout=limit)
+            except BaseException:
+                _kill(process)
+                raise
     except OSError as error:
-        raise CompileError(f"the compiler {compiler.command[0]} can't be run: {error}; correct or set CXX") from error
-    return None if done.returncode == 0 else done.stderr or done.stdout
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} can't be run: {error}; correct or set CXX"
+        ) from error
+    except subprocess.TimeoutExpired:
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} has not ended after {limit:g} s and was stopped; correct or set CXX, "
+            "or use backend='numpy', which needs none"
+        ) from None
+    if process.returncode == 0 and library.is_file():
+        return None
+    return errors or told or f"it ended with {process.returncode} and without a library"
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a compiler and all that it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _check_compiler(compiler: Compiler) -> None:
+    """Try the compiler on one line before all kernels: an error in them is not its fault then.
+
+    Raises:
+        BrokenCompilerError: it fails or hangs.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _lay_out(folder, {"probe.cpp": _PLAIN_PROBE})
+        failure = _run(compiler, _flags(), folder, "probe.cpp", folder / ("probe" + LIBRARY_SUFFIX), PROBE_LIMIT)
+    if failure is not None:
+        words = " ".join(failure.split())
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); mend it or "
+            "name another one in CXX, or use backend='numpy', which needs none"
+        )
 
 
 def _lacks_openmp(compiler: Compiler) -> bool:
@@ -199,7 +248,8 @@ def _compiles(compiler: Compiler, flags: list[str], text: str) -> bool:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _lay_out(folder, {"probe.cpp": text})
-        return _run(compiler, [*_flags(), *flags], folder, "probe.cpp", folder / ("probe" + LIBRARY_SUFFIX)) is None
+        library = folder / ("probe" + LIBRARY_SUFFIX)
+        return _run(compiler, [*_flags(), *flags], folder, "probe.cpp", library, PROBE_LIMIT) is None
 
 
 def _no_openmp_marker(compiler: Compiler) -> Path:

@@ -48,7 +48,7 @@ def use_staged(launch: str, world_bytes: int) -> bool:
     Raises:
         UnknownNameError: an unknown launch.
     """
-    if launch not in LAUNCHES:
+    if not isinstance(launch, str) or launch not in LAUNCHES:
         raise unknown_name("launch", str(launch), LAUNCHES)
     return launch == "staged" or (launch == "auto" and world_bytes > STAGED_ABOVE)
 

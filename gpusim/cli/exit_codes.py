@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -91,6 +92,9 @@ class CommandGroup(TyperGroup):
     ) -> Any:
         """Run the command line ``args`` and leave by SystemExit."""
         extra["standalone_mode"] = False
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the shell, >&-; nobody wants to read
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process)
         try:
             with _signals_as_interrupts():
                 result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)

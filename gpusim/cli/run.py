@@ -86,7 +86,6 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
     """The simulation that a command line asks for, in its first state."""
     # only now, after the cheap checks: the solver and its compiled loops take a while to load
     with notes_instead_of_warnings():
-        from gpusim.backends import why_not
         from gpusim.simulation import Simulation
 
         sim = Simulation(
@@ -97,7 +96,8 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
             config=config,
         )
     if options.backend == "auto" and sim.backend_name == "numpy":
-        note(f"running on the slow NumPy backend, as there is no faster one here: {why_not('native')}")
+        reason = sim.backend_reason.rpartition("no native: ")[2]
+        note(f"running on the slow NumPy backend, as there is no faster one here: {reason}")
     return sim
 
 

@@ -18,7 +18,7 @@ ALL_GROUPS = 0xFFFFFFFF
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
     """How messages name the shape that is about to be added."""
-    return f"{builder.element_word} '{label or f'shape{len(builder.shapes)}'}'"
+    return builder.element("shape", label).replace("shape", builder.element_word, 1)
 
 
 @builder_method
@@ -46,8 +46,9 @@ def add_shape(
         label: unique name; ``shape<index>`` if left out.
         group: bits of the groups that the shape is in.
         mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
-            other's mask; shapes of one body never do, those of two bodies that a joint connects only if
-            ``add_collision_pair`` says so (of the joints to the world only fixed ones count).
+            other's mask; shapes of one body never do, those of welded bodies and of neighbors at a joint only if
+            ``add_collision_pair`` says so (see ``gpusim/model/joined_bodies.py``; of the joints to the world only
+            fixed ones count).
         density: kg/m3, for a body without a given mass; the material's if left out.
         color: in pictures, sRGB, red, green and blue from 0 to 1, or "#rrggbb"; that of the body if left out.
 
@@ -66,8 +67,12 @@ def add_shape(
             f"a {kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
             "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
         )
-    if not isinstance(xform, Transform | None):
-        raise validate.fail(element, f"xform {xform!r} is no Transform", "give gpusim.Transform(position, rotation)")
+    validate.transform(element, "xform", xform)
+    try:
+        shape_type(kind).radius(params)
+    except (LookupError, TypeError):
+        rule = f"params = {params!r} are not those of the shape {kind!r}"
+        raise validate.fail(element, rule, f"use add_shape_{kind}, which makes them") from None
     material = _check_material(element, material) or Material()
     self.shapes.append(
         ShapeSpec(

@@ -55,8 +55,7 @@ def add_visual(
     name = self._new_label("visual", label, len(self.visuals))
     element = f"visual '{name}'"
     body = self.check_body(element, "body", body)
-    if not isinstance(xform, Transform | None):
-        raise validate.fail(element, f"xform {xform!r} is no Transform", "give gpusim.Transform(position, rotation)")
+    validate.transform(element, "xform", xform)
     spec = VisualSpec(
         label=name,
         kind=kind,
@@ -81,7 +80,7 @@ def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, 
     """Parameters of a kind, by the checks of its ``add_shape_<kind>``."""
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     kinds.remove("plane")
-    if spec.kind not in kinds:
+    if not isinstance(spec.kind, str) or spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")
     wanted = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters
     own = inspect.Signature([p for p in wanted.values() if p.name not in _NO_SIZES])

@@ -1,7 +1,9 @@
 """Inertia tensors from files: are they possible, what is the nearest possible one, what do several parts add up to.
 
 A tensor ``I`` (about the center of mass) belongs to some body exactly when its principal moments are positive and the
-largest is not greater than the sum of the two others.
+largest is not greater than the sum of the two others. Moments far below those of a ball of the densest matter with the
+same mass (:func:`gpusim.model.validate.least_moment`) are the round-off of zeros: 1e-18 to 1e-35 kg m2 in files that
+programs of geometry wrote.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+
+from gpusim.model.validate import least_moment
 
 # A flat plate meets the triangle rule with equality, so a file may break it by its last digit. Less than what the
 # builder allows, so that no tensor passes here and fails there.
@@ -40,17 +44,21 @@ class MassProperties:
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 
 
-def inertia_fault(inertia: np.ndarray, *, allow_zero: bool = False) -> str | None:
+def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
     """What is wrong with ``inertia`` (3, 3), in a few words; None if a body can have it.
 
     Args:
         inertia: tensor about the center of mass (kg m2).
+        mass: kg; tells moments from round-off.
         allow_zero: accept vanishing principal moments (a point or a line, as a part of a larger body).
     """
     if not np.all(np.isfinite(inertia)):
         return "not finite"
-    if np.abs(inertia).max() < TINY:
-        return None if allow_zero else "zero"
+    least, scale = least_moment(mass), float(np.abs(inertia).max())
+    if scale < max(TINY, least):
+        if allow_zero:
+            return None
+        return "zero" if scale < TINY else f"zero but for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
     moments = np.linalg.eigvalsh(inertia)
     smallest, middle, largest = (float(moment) for moment in moments)
     threshold = (-1.0 if allow_zero else 1.0) * POSITIVE_TOLERANCE * largest
@@ -58,24 +66,27 @@ def inertia_fault(inertia: np.ndarray, *, allow_zero: bool = False) -> str | Non
         return f"not positive definite (principal moments {_numbers(moments)})"
     if largest > (smallest + middle) * (1.0 + TRIANGLE_TOLERANCE):
         return f"breaks the triangle rule (principal moments {_numbers(moments)}, the largest exceeds the others' sum)"
+    if smallest < least and not allow_zero:
+        return f"with a principal moment that is round-off (principal moments {_numbers(moments)}, {mass:.3g} kg)"
     return None
 
 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """The possible tensor nearest to ``inertia`` (3, 3): principal axes and largest moment stay, others are raised.
 
-    A tensor that a body can have comes back unchanged, bit by bit. One without any positive moment, or not finite,
-    becomes that of a sphere of water with ``mass`` (kg).
+    A tensor that a body can have comes back unchanged, bit by bit. One without a positive moment above round-off, or
+    not finite, becomes that of a sphere of water with ``mass`` (kg).
     """
-    if inertia_fault(inertia) is None:
+    if inertia_fault(inertia, mass) is None:
         return inertia
     scale = float(np.abs(inertia).max())
     if not TINY <= scale < math.inf:  # NaN is neither
         return sphere_inertia(mass)
     moments, axes = np.linalg.eigh(inertia / scale)
-    if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < 10.0 * TINY:
+    if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, least_moment(mass)):
         return sphere_inertia(mass)
-    moments = np.maximum(moments, REPAIRED_SHARE * moments[2])
+    # Twice the least one: turned into the body's axes and back, it is not to be round-off again.
+    moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * least_moment(mass) / scale))
     lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
     if lacking > 0.0:
         moments[:2] += 0.5 * lacking

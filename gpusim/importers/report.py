@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,7 +78,8 @@ class ImportReport:
         fixed_base: True if the base is fixed to the world.
         total_mass: mass of all bodies (kg), repaired values included.
         added_mass: the part of it (kg) that repairs put in.
-        warnings: one sentence for everything that was repaired, ignored or guessed.
+        warnings: one sentence for every fact that was repaired, ignored or guessed; where several links or joints share
+            it, it tells of the first and names the others (``one_for_each_fact``).
         merged: link name -> label of the body that it became a part of.
         link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body; every link has one.
         shapes: link name -> indices of its shapes in the builder.
@@ -140,6 +142,27 @@ class ImportReport:
             lines.append(f"  not imported: {parts}")
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
+
+
+# What may differ between sentences about one fact: names, numbers, and what stands in brackets.
+_DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|nan)\b""")
+
+
+def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
+    """Sentences that differ in names and numbers alone as one: the first, and "; likewise 'b', 'c' and 4 more"."""
+    facts: dict[str, dict[str, str]] = {}
+    for sentence in sentences:
+        name = re.search("'[^']*'", sentence)
+        fact, who = _DETAILS.sub("", sentence), name.group() if name else ""
+        facts.setdefault(fact if name else sentence, {}).setdefault(who, sentence)
+    return [next(iter(told.values())) + _likewise(list(told)[1:], shown) for told in facts.values()]
+
+
+def _likewise(names: list[str], shown: int) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"; likewise {', '.join(names[:shown])}{more}"
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
-from gpusim.importers.report import ImportReport
+from gpusim.importers.report import ImportReport, one_for_each_fact
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
 from gpusim.importers.urdf_geometry import Placement, Search
@@ -49,9 +49,12 @@ def load_urdf(
     the mean; else one that the viewer chooses. All are opaque. Nothing about a visual is an error: one that cannot be
     read is told once in ``report.warnings``, and its link is drawn by its shapes.
 
-    Masses and inertias that no body can have are repaired, each with a sentence in ``report.warnings``: a body without
-    mass gets one hundredth of the mean mass of the others and the inertia of a sphere of water; principal moments that
-    are not positive or that break the triangle rule are raised to the nearest possible ones.
+    Masses and inertias that no body can have are repaired, with a sentence in ``report.warnings``: a body without mass
+    gets one hundredth of the mean mass of the others and the inertia of a sphere of water; so does one whose inertia is
+    zero or its round-off, below a millionth of that of a ball of the densest metal. Principal moments that are not
+    positive or that break the triangle rule are raised to the nearest possible ones. Slips that other readers pass over
+    are passed over too, and told: a repeated <axis> (the first counts), a fourth number of a position, an angle or a
+    scale, an XML version that there is not.
 
     Args:
         path_or_string: a path, or the text itself (a string that starts with "<").
@@ -63,7 +66,8 @@ def load_urdf(
             theorem); ``report.merged`` and ``report.link_frames`` say where they are. Otherwise each link is a body
             and each fixed joint a joint.
         collisions: read the shapes; their labels are the links' names, with a number from the second one on.
-        self_collisions: let shapes of the robot touch each other, but for those of bodies that a joint connects.
+        self_collisions: let shapes of the robot touch each other, but for those of links that are welded or neighbors
+            at a joint, also through links without shapes, such as the two inner links of a hip with three hinges.
         visuals: read what links look like; False saves the time for their meshes, and bodies are drawn by their shapes.
         package_dirs: folders in which ``package://name/...`` is looked for, besides those above the file and those of
             ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
@@ -97,6 +101,7 @@ def load_urdf(
     placement = Placement(groups, bodies, _pose(xform))
     add_shapes(found, placement, builder, search, self_collisions, report)
     add_visuals(looks, placement, builder, search, report)
+    report.warnings = one_for_each_fact(report.warnings)
     return builder, report
 
 

@@ -95,7 +95,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
     if not math.isfinite(own.mass):
         tree.warnings.append(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead")
         own = MassProperties(0.0, own.com, own.inertia)
-    fault = inertia_fault(own.inertia, allow_zero=True)
+    fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
     if fault is not None:
         # without a mass there is no sphere to fall back on; the whole body is looked at again later
         inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
@@ -114,7 +114,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
         kept = inertia is body.mass.inertia
         text = f"{mass:.3g} kg" + (", its inertia kept," if kept else f" and {_describe(inertia)}")
         tree.warnings.append(f"{title}: {reason}, but every body needs a mass; {text} put instead")
-    elif (fault := inertia_fault(inertia)) is not None:
+    elif (fault := inertia_fault(inertia, mass)) is not None:
         inertia = repair_inertia(inertia, mass)
         tree.warnings.append(f"{title}: inertia {fault}; {_describe(inertia)} put instead")
     body.mass = MassProperties(mass, body.mass.com, inertia)

@@ -15,6 +15,8 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "plan
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # An axis this far from unit length is a slip, not round-off.
 _AXIS_TOLERANCE = 1e-3
+# Vectors of which other readers take the first three numbers, however many there are.
+_VECTORS = ("xyz", "rpy", "scale")
 _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -55,6 +57,10 @@ def numbers(document: Document, element: Element, name: str, count: int = 1, *, 
     text = element.get(name)
     words = text.split()
     shown = text if len(text) <= 40 else text[:37] + "..."
+    if count == 3 and name in _VECTORS and len(words) > 3:
+        document.warnings.append(f'{title(element)}: {name}="{shown}" has more than 3 numbers; the first three count')
+        words = words[:3]
+        element.set(name, " ".join(words))
     try:
         values = [float(word) for word in words]
     except ValueError:
@@ -258,8 +264,8 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
     """Names become labels, and signals like ``joint.elbow.position`` leave no room for dots and spaces in them."""
-    link_labels = _labels(document, "link", links)
-    joint_labels = _labels(document, "joint", joints)
+    link_labels, joint_labels = _labels(links), _labels(joints)
+    _tell_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():
         link.set("name", link_labels[name])
     for name, joint in joints.items():
@@ -271,7 +277,14 @@ def _clean_names(document: Document, links: dict[str, Element], joints: dict[str
             mimic.set("joint", joint_labels[mimic.get("joint")])
 
 
-def _labels(document: Document, kind: str, names: dict[str, Element]) -> dict[str, str]:
+def _tell_renamed(document: Document, labels: dict[str, dict[str, str]], shown: int = 3) -> None:
+    texts = [f"{kind} {a!r} is called {b!r}" for kind, names in labels.items() for a, b in names.items() if a != b]
+    if texts:
+        more = f" and {len(texts) - shown} more likewise" if len(texts) > shown else ""
+        document.warnings.append(f"signal names have no dots and spaces: {', '.join(texts[:shown])}{more}")
+
+
+def _labels(names: dict[str, Element]) -> dict[str, str]:
     labels: dict[str, str] = {}
     taken = set(names)
     for name in names:
@@ -280,6 +293,5 @@ def _labels(document: Document, kind: str, names: dict[str, Element]) -> dict[st
             while label in taken:
                 label += "_"
             taken.add(label)
-            document.warnings.append(f"{kind} {name!r} is called {label!r}: signal names have no dots and spaces")
         labels[name] = label
     return labels

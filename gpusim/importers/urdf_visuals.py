@@ -95,13 +95,8 @@ def _color_of(document: Document, link: Element, visual: Element, colors: dict[s
     if color is None:
         name = f" {material.get('name')!r}" if material.get("name") else ""
         text = f'<material>{name} of a <visual> has no color; add <color rgba="..."> of four numbers to it'
-        _tell(document.warnings, f"{title(link)}: {text}")
+        document.warnings.append(f"{title(link)}: {text}")
     return color
-
-
-def _tell(warnings: list[str], text: str) -> None:
-    if text not in warnings:
-        warnings.append(text)
 
 
 def add_visuals(
@@ -131,7 +126,7 @@ def add_visuals(
                 sizes = builder_sizes(geometry)
             index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=look.color, label=label)
         except ModelError as error:
-            _tell(report.warnings, f"link {geometry.link!r}: a <visual> is left out: {error}")
+            report.warnings.append(f"link {geometry.link!r}: a <visual> is left out: {error}")
             failed[geometry.link] = body
             continue
         report.visuals.setdefault(geometry.link, []).append(index)

@@ -7,6 +7,7 @@ URDF specification asks for is checked here, with the line of the file, before y
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,13 +60,13 @@ def read_document(path_or_text: str | os.PathLike[str]) -> Document:
     Raises:
         ModelError: no such file, not XML, a xacro template, or no <robot> with links.
     """
-    root, source = _parse(path_or_text)
+    root, source, warnings = _parse(path_or_text)
     _refuse_templates(root, source)
     tag = _local(root)
     if tag != "robot":
         hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
         raise source.error(f"the outermost element is <{tag}>, but a URDF file holds one <robot>; {hint}", root)
-    document = Document(source, root)
+    document = Document(source, root, warnings)
     _reduce(document)
     if root.find("link") is None:
         raise source.error('<robot> has no <link>; add at least one, such as <link name="base"/>', root)
@@ -75,7 +76,12 @@ def read_document(path_or_text: str | os.PathLike[str]) -> Document:
     return document
 
 
-def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source]:
+# The version that a file's declaration gives, unless it is 1.0 or another 1.x, which parsers take.
+_VERSION = re.compile(rb"""(?<=<\?xml)(\s+version\s*=\s*)["'](?!1\.\d+["'])([^"'<>]{0,20})["']""")
+
+
+def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source, list[str]]:
+    """The outermost element, where it is from, and warnings."""
     from lxml import etree
 
     text = path_or_text.lstrip("\ufeff \t\r\n") if isinstance(path_or_text, str) else ""
@@ -88,8 +94,12 @@ def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source]:
     else:
         source = Source(f"file {os.fspath(path_or_text)!r}")
         content, parser = _read_file(path_or_text, source), etree.XMLParser(**options)
+    version, warnings = _VERSION.search(content, 0, 100), []
+    if version is not None:
+        content = _VERSION.sub(rb'\1"1.0"', content, count=1)
+        warnings.append(f'there is no XML version "{version.group(2).decode(errors="replace")}"; read as 1.0')
     try:
-        return etree.fromstring(content, parser), source
+        return etree.fromstring(content, parser), source, warnings
     except etree.XMLSyntaxError as error:
         raise source.error(f"not well-formed XML ({error.msg}); mend the text there") from None
 
@@ -165,8 +175,14 @@ def _reduce(document: Document) -> None:
 
 
 def _refuse_doubles(document: Document) -> None:
-    single = {"inertial", "origin", "mass", "inertia", "parent", "child", "axis", "limit", "dynamics", "mimic"}
+    single = {"inertial", "origin", "mass", "inertia", "parent", "child", "limit", "dynamics", "mimic"}
     for element in document.robot.iter():
+        repeated = element.findall("axis")[1:]
+        for axis in repeated:
+            element.remove(axis)
+        if repeated:
+            text = f"has {len(repeated) + 1} <axis>; the first counts"
+            document.warnings.append(f"{title(element)} {text}")
         for name, number in Counter(child.tag for child in element).items():
             if name in single and number > 1:
                 raise document.source.error(f"{title(element)} has {number} <{name}>; keep one", element)

@@ -69,7 +69,7 @@ def add_joint_ball(
     Returns:
         The joint's index.
     """
-    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    element = self.element("joint", label)
     greatest = validate.positive(element, "limit", limit, infinite=True)
     params: dict[str, Any] = dict(
         axis_params(

@@ -70,14 +70,12 @@ def _couple(
     offset: float | None,
     label: str | None,
 ) -> int:
-    element = f"coupling '{label or f'coupling{len(builder.couplings)}'}'"
+    element = builder.element("coupling", label)
     leader = builder.check_joint(element, "leader joint", leader, leader_axis)
     follower = builder.check_joint(element, "follower joint", follower, follower_axis)
     if (leader, leader_axis) == (follower, follower_axis):
         raise validate.fail(element, "couples a coordinate with itself", "give two different joints")
-    factor = validate.number(element, name, value)
-    if factor == 0.0:
-        raise validate.fail(element, f"{name} = 0 would lock the follower", f"give a {name} that is not zero")
+    factor = validate.ratio(element, name, value)
     if offset is not None:
         offset = validate.number(element, "offset", offset)
     return builder.add_coupling(CouplingSpec(label or "", leader, leader_axis, follower, follower_axis, factor, offset))

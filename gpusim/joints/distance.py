@@ -67,7 +67,7 @@ def add_joint_distance(
     Raises:
         ModelError: min above max, a rod of no length, or neither limit given.
     """
-    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    element = self.element("joint", label)
     least = validate.not_negative(element, "min_distance", min_distance)
     greatest = validate.number(element, "max_distance", max_distance, infinite=True)
     if least > greatest:

@@ -16,6 +16,7 @@ class Fixed(JointType):
 
     name: ClassVar[str] = "fixed"
     coordinates: ClassVar[tuple[str, ...]] = ()
+    welds: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Six locked motions."""

@@ -70,7 +70,7 @@ def add_joint_planar(
     Returns:
         The joint's index.
     """
-    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    element = self.element("joint", label)
     params: dict[str, Any] = dict(
         axis_params(
             element,

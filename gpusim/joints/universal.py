@@ -72,7 +72,7 @@ def add_joint_universal(
     Returns:
         The joint's index.
     """
-    element = f"joint '{label or f'joint{len(self.joints)}'}'"
+    element = self.element("joint", label)
     first = validate.direction(element, "axis", axis)
     second = validate.direction(element, "axis2", axis2)
     if abs(float(first @ second)) > 1e-6:

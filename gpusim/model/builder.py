@@ -73,14 +73,13 @@ class ModelBuilder(BuilderMethods, Elements):
         """
         name = self._new_label("body", label, len(self.bodies))
         element = f"body '{name}'"
-        if not isinstance(xform, Transform | None):
-            raise validate.fail(
-                element, f"xform {xform!r} is no Transform", "give gpusim.Transform(position, rotation)"
-            )
+        validate.transform(element, "xform", xform)
+        if not isinstance(kinematic, bool | np.bool_):
+            raise validate.fail(element, f"kinematic = {kinematic!r} is neither True nor False", "give one of them")
         self.bodies.append(
             BodySpec(
                 label=name,
-                **_mass_parameters(element, mass, inertia, com),
+                **_mass_parameters(element, mass, inertia, com, bool(kinematic)),
                 xform=xform or Transform(),
                 linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
@@ -124,9 +123,9 @@ class ModelBuilder(BuilderMethods, Elements):
                 f"parent and child are the same body ({self.body_label(child)})",
                 "join two different bodies, or use parent = -1 for the world",
             )
-        for what, frame in (("parent_xform", parent_xform), ("child_xform", child_xform)):
-            if not isinstance(frame, Transform | None):
-                raise validate.fail(element, f"{what} {frame!r} is no Transform", "give gpusim.Transform(...)")
+        joint_type(kind)
+        validate.transform(element, "parent_xform", parent_xform)
+        validate.transform(element, "child_xform", child_xform)
         self.joints.append(
             JointSpec(kind, name, parent, child, parent_xform or Transform(), child_xform or Transform(), params)
         )
@@ -135,6 +134,8 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Write down a checked coupling (``add_gear`` and ``add_mimic`` make them)."""
+        if not isinstance(spec, CouplingSpec):
+            raise validate.fail("ModelBuilder.add_coupling", f"{spec!r} is no coupling", "use add_gear or add_mimic")
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
         self.couplings.append(spec)
         self._labels["coupling"][spec.label] = len(self.couplings) - 1
@@ -164,6 +165,10 @@ class ModelBuilder(BuilderMethods, Elements):
             raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
         if other is self:
             raise ModelError("ModelBuilder.add_builder: a builder cannot be added to itself; add a copy.deepcopy of it")
+        validate.transform("ModelBuilder.add_builder", "xform", xform)
+        if not isinstance(label_prefix, str):
+            rule = f"label_prefix {label_prefix!r} is no text"
+            raise validate.fail("ModelBuilder.add_builder", rule, "give a word, such as 'left_'")
         pose = xform or Transform()
         body0, joint0 = len(self.bodies), len(self.joints)
         first = {BODY: body0, JOINT: joint0, ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
@@ -278,6 +283,9 @@ class ModelBuilder(BuilderMethods, Elements):
             )
         joint = self.joints[index]
         count = len(joint_type(joint.kind).coordinates)
+        if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
+            rule = f"{name}: {axis!r} is no number of a coordinate of joint '{joint.label}'"
+            raise validate.fail(element, rule, f"give axis = 0 to {max(count - 1, 0)}")
         if not 0 <= axis < count:
             raise validate.fail(
                 element,
@@ -285,6 +293,12 @@ class ModelBuilder(BuilderMethods, Elements):
                 "drive a joint that has one" if count == 0 else f"give axis = 0 to {count - 1}",
             )
         return int(index)
+
+    def element(self, space: str, label: str | None, kind: str | None = None) -> str:
+        """How messages name an element that is about to be added: ``kind``, or its ``space``, and its label."""
+        if not isinstance(label, str | None):
+            self._new_label(space, label, 0)
+        return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
 
     def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
         if label is None:
@@ -299,7 +313,7 @@ class ModelBuilder(BuilderMethods, Elements):
         return label
 
 
-def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any) -> dict[str, Any]:
+def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
     """Checked mass, inertia and center of mass of a body; NaN for what its shapes give at finalize."""
     if mass is None and inertia is not None:
         raise validate.fail(
@@ -308,9 +322,15 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any) -> dict[st
             "give the mass too, or leave out both (mass and inertia then come from the body's shapes)",
         )
     center = np.full(3, math.nan if inertia is None else 0.0)
+    weight = math.nan if mass is None else validate.positive(element, "mass", mass)
+    if weight > validate.GREATEST:
+        raise validate.fail(element, f"mass = {weight:g} exceeds {validate.GREATEST:g} kg", "check its units")
+    tensor = np.full((3, 3), math.nan)
+    if inertia is not None:
+        tensor = validate.body_inertia(element, inertia, 0.0 if kinematic else weight)
     return {
-        "mass": math.nan if mass is None else validate.positive(element, "mass", mass),
-        "inertia": np.full((3, 3), math.nan) if inertia is None else validate.inertia(element, inertia),
+        "mass": weight,
+        "inertia": tensor,
         "com": center if com is None else validate.numbers(element, "com", com, 3),
     }
 

@@ -58,7 +58,8 @@ class SolverConfig:
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
-        object.__setattr__(self, "scheme", ALIASES.get(self.scheme, self.scheme))
+        if isinstance(self.scheme, str):
+            object.__setattr__(self, "scheme", ALIASES.get(self.scheme, self.scheme))
         validate.positive(element, "dt", self.dt)
         for name in ("substeps", "iterations"):
             value = getattr(self, name)
@@ -86,7 +87,7 @@ class SolverConfig:
             validate.not_negative(element, name, getattr(self, name))
         validate.positive(element, "push_speed", self.push_speed)
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
-            if getattr(self, name) not in known:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
 
 

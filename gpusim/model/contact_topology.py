@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.contact_law import NUMBERS, ContactLaw
-from gpusim.model.joint_kinds import joint_type
+from gpusim.model.joined_bodies import joined_bodies
 from gpusim.model.material import Material, combine, contact_modulus
 from gpusim.model.shape_kinds import shape_kinds, shape_type
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
@@ -230,7 +230,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Pairs that do not touch: excluded ones, and shapes of bodies that a joint connects."""
+    """Pairs that do not touch: excluded ones, and shapes of bodies that are welded or neighbors at a joint."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
@@ -239,11 +239,9 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
     on: dict[int, list[int]] = {}
     for k, s in enumerate(shapes):
         on.setdefault(s.body, []).append(k)
-    for joint in joints:
-        if joint_type(joint.kind).lets_collide(joint):
-            continue
-        for a in on.get(joint.parent, []):
-            for b in on.get(joint.child, []):
+    for one, other in joined_bodies(joints, on):
+        for a in on.get(one, []):
+            for b in on.get(other, []):
                 excluded[min(a, b)].add(max(a, b))
     return excluded
 

@@ -68,7 +68,7 @@ def _completed(body: BodySpec, shapes: list[ShapeSpec]) -> BodySpec:
     return dataclasses.replace(
         body,
         mass=total,
-        inertia=validate.inertia(body.element, inertia * (total / mass)),
+        inertia=validate.body_inertia(body.element, inertia * (total / mass), total),
         com=com if np.isnan(body.com).any() else body.com,
     )
 

@@ -57,8 +57,9 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
                 "limit_lower would be above limit_upper",
                 "write the other limit first, or a smaller range",
             )
-    if name == "mass" and np.any(array <= 0.0):
-        raise validate.fail(_body(model, column), "mass must be above zero", "write a positive mass")
+    if name == "mass" and not np.all((array > 0.0) & (array <= validate.GREATEST)):
+        rule = f"mass must be above zero and at most {validate.GREATEST:g} kg"
+        raise validate.fail(_body(model, column), rule, "write a positive mass")
     if name == "inertia":
         for tensor in array[:, column]:
             validate.inertia(_body(model, column), tensor)

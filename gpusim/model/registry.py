@@ -35,7 +35,7 @@ class Registry(Generic[_Kind]):
         Raises:
             ModelError: there is none; names those there are.
         """
-        if name not in self._kinds:
+        if not isinstance(name, str) or name not in self._kinds:
             known = ", ".join(sorted(self._kinds))
             raise ModelError(f"{self._what} {name!r}: is unknown; give one of {known}")
         return self._kinds[name]

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import ModelError
+from gpusim.transform import Transform
 from gpusim.typing import Array
+
+GREATEST_RATIO = 1e9
+"""Of a gear: its square still has digits beside 1."""
+GREATEST = 1e100
+"""Of masses and moments of inertia, kg and kg m2: products of a few do not overflow."""
+DENSEST = 22590.0
+"""Osmium, kg/m3."""
+ROUND_OFF = 1e-6
+"""Share of the moment of inertia of a ball of it; below lie the round-off of zeros and slips of units. No wire or sheet
+does, and the joints of a body that turns so easily come apart in double precision."""
 
 
 def fail(element: str, rule: str, mend: str) -> ModelError:
@@ -44,6 +55,21 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
+def ratio(element: str, name: str, value: Any) -> float:
+    """A gear ratio of either sign: not zero, and of a size that a product with its square survives."""
+    result = number(element, name, value)
+    if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
+        rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"
+        raise fail(element, rule, f"give a {name} within that range")
+    return result
+
+
+def transform(element: str, name: str, value: Any) -> None:
+    """A Transform, or None."""
+    if not isinstance(value, Transform | None):
+        raise fail(element, f"{name} {value!r} is no Transform", "give gpusim.Transform(position, rotation)")
+
+
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
     """Exactly ``count`` numbers, none NaN, as a float64 array."""
     try:
@@ -59,7 +85,7 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
     """One number for each of ``count`` axes; a single number serves all of them."""
-    if np.ndim(value) == 0:
+    if np.ndim(np.array(value, dtype=object)) == 0:  # of objects, for lists of uneven length too
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
 
@@ -97,6 +123,31 @@ def limits(element: str, lower: Array, upper: Array) -> None:
         )
 
 
+def least_moment(mass: float) -> float:
+    """The least principal moment of inertia, kg m2, that a body of ``mass`` kg may have."""
+    radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
+    return ROUND_OFF * 0.4 * mass * radius * radius
+
+
+def body_inertia(element: str, value: Any, mass: float) -> Array:
+    """The inertia tensor of a body of ``mass`` kg, kg m2.
+
+    Raises:
+        ModelError: as :func:`inertia`, or a principal moment below :func:`least_moment`.
+    """
+    tensor = inertia(element, value)
+    smallest, least = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass)
+    if smallest < least:
+        raise fail(
+            element,
+            f"inertia has the principal moment {smallest:.3g} kg m2, which no body of {mass:g} kg has: a ball of the "
+            f"densest metal has {least / ROUND_OFF:.2g}",
+            f"give the part's own inertia (for a point mass that of a small ball, such as {least / ROUND_OFF:.1g}), or "
+            "leave it out, so that it comes from the body's shapes",
+        )
+    return tensor
+
+
 def inertia(element: str, value: Any) -> Array:
     """Full 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
 
@@ -124,6 +175,8 @@ def inertia(element: str, value: Any) -> Array:
     if not np.all(np.isfinite(tensor)):
         raise fail(element, f"inertia {given.tolist()} is not finite", "give finite numbers in kg m2")
     scale = float(np.max(np.abs(tensor)))
+    if scale > GREATEST:
+        raise fail(element, f"inertia {given.tolist()} exceeds {GREATEST:g} kg m2", "check its units")
     if float(np.max(np.abs(tensor - tensor.T))) > 1e-9 * scale:
         raise fail(element, "inertia is not symmetric", "give ixy = iyx, ixz = izx, iyz = izy")
     tensor = 0.5 * (tensor + tensor.T)
@@ -132,7 +185,7 @@ def inertia(element: str, value: Any) -> Array:
         raise fail(
             element,
             f"inertia has the principal moment {moments[0]:.3g}, which must be above zero",
-            "give a positive definite tensor (a point mass gets a small isotropic one, such as 1e-6 m)",
+            "give a positive definite tensor (a point mass gets that of a small ball)",
         )
     if moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
         a, b, c = (f"{m:.4g}" for m in moments)

@@ -53,9 +53,11 @@ class Part:
             if filled.shape != shape:
                 filled = np.array(np.broadcast_to(filled, shape))
         except (TypeError, ValueError):
+            # of objects, for lists of uneven length too
+            given = value.shape if hasattr(value, "shape") else np.shape(np.array(value, dtype=object))
             raise validate.fail(
                 f"signal '{self.name}'",
-                f"value of shape {np.shape(value)} does not fit {count} worlds of shape {self.shape}",
+                f"value of shape {given} does not fit {count} worlds of shape {self.shape}",
                 "give one value, or one for each chosen world",
             ) from None
         total = filled.sum()

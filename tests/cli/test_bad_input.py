@@ -37,6 +37,12 @@ BAD_LINES = [
     (f"run {SCENE} --set mass1=-1", ["mass1", "above 0", "-1"]),
     (f"run {SCENE} --set mass1=", ["mass1", "a finite number"]),
     (f"run {SCENE} --set mass1=1 --set mass1=2", ["--set", "mass1", "twice"]),
+    ("run bricard --set width=1e308", ["bricard", "width=1e+308", "too large", "give other values"]),
+    ("run boom_crane --set length=1e308", ["boom_crane", "length=1e+308", "too large"]),
+    ("run chain --set link_length=1e308", ["chain", "link_length=1e+308", "too large"]),
+    ("run chain --set links=99999999999999999999", ["links", "at most 10000", "99999999999999999999"]),
+    ("run four_bar --set windows=1000000", ["windows", "at most 10000"]),
+    ("run chrono_crane --set crane_mass=1e308", ["crane", "mass = 1e+308", "units"]),
     ("run hydraulic_lift --set variant=sideways", ["variant", "step", "closed_centre", "sideways"]),
     # numbers
     (f"run {SCENE} --dt 0", ["--dt", "above 0", "got 0", "--dt 0.001"]),

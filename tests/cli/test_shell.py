@@ -36,6 +36,16 @@ def test_bad_input_exits_with_2_and_one_sentence(checkout, arguments: list[str])
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("gpusim: ")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="closes streams as POSIX shells do")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("arguments", [["run", SCENE, "--duration", "0.01"], ["list"], ["run", "nowhere"]])
+def test_closed_streams_are_no_traceback(checkout, closed: str, arguments: list[str]) -> None:
+    command = " ".join(["exec", *COMMAND, *arguments, closed])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=checkout, timeout=120)
+    assert done.returncode == (2 if "nowhere" in arguments else 0)
+    assert "Traceback" not in done.stderr
+
+
 def test_reader_that_leaves_early_is_no_error(checkout) -> None:
     command = " ".join(["exec", *COMMAND, "list"])
     done = subprocess.run(["sh", "-c", f"({command}) | true"], capture_output=True, text=True, cwd=checkout)

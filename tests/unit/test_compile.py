@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+import gpusim
+from gpusim.backends import compile_native, native_backend
 from gpusim.backends import kernel_sources as sources_module
 from gpusim.backends.compile import (
     CompileError,
@@ -23,7 +27,8 @@ from gpusim.backends.compile import (
 from gpusim.backends.compile_cuda import nvrtc_options
 from gpusim.backends.kernel_sources import reachable_sources
 from gpusim.backends.nvrtc import LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
-from gpusim.compile_cache import cached, compile_error, digest
+from gpusim.cli.main import app
+from gpusim.compile_cache import BrokenCompilerError, cached, compile_error, digest
 from gpusim.errors import UnknownNameError
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
@@ -73,11 +78,16 @@ def stand_in(path: Path, before: str) -> str:
     return str(path)
 
 
+def unless_probed(command: str) -> str:
+    """Shell commands for all runs of the compiler but those that try it on one line."""
+    return f'case "$*" in *probe.cpp*) ;; *) {command} ;; esac'
+
+
 def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
     """Sets a compiler that writes one line a run into the returned file."""
     log = folder / "runs.txt"
     log.write_text("", encoding="utf-8")
-    monkeypatch.setenv("CXX", stand_in(folder / "counting", f'echo run >> "{log}"'))
+    monkeypatch.setenv("CXX", stand_in(folder / "counting", unless_probed(f'echo run >> "{log}"')))
     return log
 
 
@@ -295,7 +305,7 @@ def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path)
     meet.mkdir()
     both_are_there = f'[ "$(ls "{meet}" | wc -l)" -ge 2 ]'
     wait = f'touch "{meet}/$$"; for n in $(seq 300); do {both_are_there} && break; sleep 0.05; done'
-    environment = os.environ | {"CXX": stand_in(tmp_path / "waiting", wait)}
+    environment = os.environ | {"CXX": stand_in(tmp_path / "waiting", unless_probed(wait))}
     code = f"from gpusim.backends.compile import build_native; print(build_native('twice.cu', {CPU_KERNEL}, {OFFSET}))"
     command = [sys.executable, "-c", code]
     root = Path(__file__).parents[2]
@@ -340,7 +350,7 @@ NO_OPENMP = 'for a in "$@"; do if [ "$a" = -fopenmp ]; then echo "error: no -fop
 @needs_shell
 def test_a_compiler_without_openmp_is_found_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "runs.txt"
-    monkeypatch.setenv("CXX", stand_in(tmp_path / "plain", f'echo run >> "{log}"\n{NO_OPENMP}'))
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "plain", unless_probed(f'echo run >> "{log}"') + f"\n{NO_OPENMP}"))
     with pytest.warns(UserWarning, match="has no OpenMP: the native backend runs on one thread"):
         library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     assert result_of(library, 3.0) == 6.5
@@ -358,6 +368,57 @@ def test_an_error_is_not_taken_for_missing_openmp(tmp_path: Path, monkeypatch: p
     with pytest.raises(CompileError, match="out of order"):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
     assert not list(cache.rglob("no-openmp*"))
+
+
+def no_gpu(device: int) -> None:
+    """In place of ``load_cupy``: a computer without one."""
+    raise gpusim.ModelError("no GPU in this test; use a CPU")
+
+
+BROKEN = {
+    "fails": ("echo 'error: out of order' >&2; exit 1", "does not compile a program of one line .*out of order"),
+    "makes nothing": ("exit 0", "ended with 0 and without a library"),
+    "dies": ("kill -9 $$", "ended with -9"),
+    "hangs, and its children": ("sleep 60 & wait", "has not ended after 1 s and was stopped"),
+}
+
+
+@needs_shell
+@pytest.mark.parametrize(("does", "words"), BROKEN.values(), ids=BROKEN)
+def test_a_compiler_that_does_not_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], does: str, words: str
+) -> None:
+    """Asked for, it is an error with a mend; else NumPy steps in and says why."""
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "broken", does))
+    monkeypatch.setattr(compile_native, "PROBE_LIMIT", 1.0)
+    monkeypatch.setattr(native_backend, "_LIBRARIES", {})
+    monkeypatch.setattr("gpusim.backends.load_cupy", no_gpu)
+    start = time.monotonic()
+    with pytest.raises(BrokenCompilerError, match=words) as error:
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
+    assert "CXX" in str(error.value) and "backend='numpy'" in str(error.value)
+    builder = gpusim.ModelBuilder()
+    builder.add_body(1.0, (1.0, 1.0, 1.0))
+    with pytest.raises(BrokenCompilerError):
+        gpusim.Simulation(builder.finalize(), backend="native")
+    sim = gpusim.Simulation(builder.finalize())
+    assert sim.backend_name == "numpy"
+    assert re.search(words, sim.backend_reason)
+    sim.step()
+    with pytest.raises(SystemExit) as left:
+        app(["run", "double_pendulum", "--duration", "0.01"])
+    assert left.value.code == 0
+    assert re.search(f"running on the slow NumPy backend, as .*{words}", capfd.readouterr().err)
+    assert time.monotonic() - start < 30.0
+
+
+@needs_compiler
+@needs_shell
+def test_kernels_that_take_too_long_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "slow", unless_probed("sleep 60")))
+    monkeypatch.setattr(compile_native, "BUILD_LIMIT", 1.0)
+    with pytest.raises(BrokenCompilerError, match="has not ended after 1 s"):
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
 
 
 @needs_compiler

@@ -14,6 +14,7 @@ from gpusim.importers import ImportReport, JointLimits, Mimic, add_holding_servo
 from tests.unit.urdf_text import DATA, LIMIT, SOLID, arm, inertial, joint, link, robot
 
 yourdfpy = pytest.importorskip("yourdfpy")
+trimesh = pytest.importorskip("trimesh")
 
 
 def joint_specs(builder):
@@ -249,7 +250,56 @@ def test_names_with_dots_and_spaces_become_labels():
     builder, report = load_urdf(text)
     assert set(body_specs(builder)) == {"base_link_", "arm_1", "base_link"}
     assert report.joints["j2"].mimic.leader == "j_1_x"
-    assert len(report.warnings) == 3
+    (told,) = report.warnings
+    for words in ("link 'base link' is called 'base_link_'", "link 'arm.1'", "joint 'j 1.x' is called 'j_1_x'"):
+        assert words in told
+
+
+def test_one_warning_for_one_fact():
+    """A hand with dotted names and twelve joints without an effort: two sentences with counts, not 36."""
+    links = [link(f"l{k}.0") for k in range(13)]
+    joints = [joint(f"j{k}.0", f"l{k}.0", f"l{k + 1}.0", content=LIMIT.replace('"10"', '"0"')) for k in range(12)]
+    assert sorted(load_urdf(robot(*links, *joints))[1].warnings, reverse=True) == [
+        "signal names have no dots and spaces: link 'l0.0' is called 'l0_0', link 'l1.0' is called 'l1_0', "
+        "link 'l2.0' is called 'l2_0' and 22 more likewise",
+        "joint 'j0.0': effort=\"0\" allows nothing; taken as unlimited; likewise 'j1.0', 'j2.0', 'j3.0' and 8 more",
+    ]
+
+
+def test_facts_that_differ_are_told_apart():
+    """Numbers differ from link to link, rules do not."""
+    flat = [inertial(mass, ("1", "1", "3", "0", "0", "0")) for mass in ("1", "2", "3")]
+    text = robot(
+        link("a", flat[0]), link("b", flat[1]), link("c", flat[2]), link("d", ""),
+        joint("ab", "a", "b"), joint("bc", "b", "c"), joint("cd", "c", "d", content=LIMIT.replace("-1", "0.5")),
+    )  # fmt: skip
+    told = load_urdf(text)[1].warnings
+    assert len(told) == 3
+    assert "joint 'cd': it starts at 0, outside its limits 0.5 to 1" in told[0]
+    assert told[1].startswith("link 'a': inertia breaks the triangle rule") and told[1].endswith("; likewise 'b', 'c'")
+    assert told[2].startswith("link 'd': missing <inertial>")
+
+
+def test_slips_that_other_readers_pass_over(tmp_path):
+    """A repeated axis, vectors of four numbers, an XML version that there is not: read, and told once each."""
+    collision = (
+        '<collision><origin xyz="1 2 3 4"/><geometry><mesh filename="cube.stl" scale="2 3 4 5"/></geometry></collision>'
+    )
+    (tmp_path / "cube.stl").write_bytes(trimesh.creation.box((1, 1, 1)).export(file_type="stl"))
+    content = '<axis xyz="0 1 0"/><axis xyz="0 0 1"/><origin rpy="0.1 0.2 0.3 0.4"/>' + LIMIT
+    text = arm(content, tip=SOLID + collision)
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<?xml version="0.0" encoding="utf-8"?>\n{text}')
+    builder, report = load_urdf(path)
+    elbow = joint_specs(builder)["elbow"]
+    np.testing.assert_array_equal(elbow.params["columns"][:, 2], (0, 1, 0))
+    turn = gpusim.Transform.from_rpy((0, 0, 0), (0.1, 0.2, 0.3)).matrix()
+    np.testing.assert_allclose(elbow.parent_xform.matrix(), turn, atol=1e-12)
+    np.testing.assert_array_equal(builder.shapes[0].xform.position, (1, 2, 3))
+    np.testing.assert_allclose(np.ptp(builder.shapes[0].params["vertices"], axis=0), (2, 3, 4))
+    for words in ('XML version "0.0"', "'elbow' has 2 <axis>", 'rpy="0.1', 'xyz="1 2', 'scale="2 3'):
+        assert sum(words in warning for warning in report.warnings) == 1, words
+    assert load_urdf(f"<?xml version='0.0'?>{arm()}")[1].warnings == ['there is no XML version "0.0"; read as 1.0']
 
 
 def test_text_and_path_and_namespaces_give_the_same_model(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpusim
 from gpusim.importers import load_urdf
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.model import validate
@@ -30,12 +31,12 @@ def symmetric(values):
 def test_a_repaired_tensor_is_always_possible(values, mass):
     tensor = symmetric(values)
     repaired = repair_inertia(tensor, mass)
-    assert inertia_fault(repaired) is None
-    validate.inertia("body", repaired)  # the builder agrees
+    assert inertia_fault(repaired, mass) is None
+    validate.body_inertia("body", repaired, mass)  # the builder agrees
     moments = np.linalg.eigvalsh(repaired)
     assert moments[0] > 0.0
     assert moments[0] + moments[1] >= moments[2] * (1.0 - 1e-6)
-    if inertia_fault(tensor) is None:
+    if inertia_fault(tensor, mass) is None:
         assert repaired.tobytes() == tensor.tobytes()
 
 
@@ -45,7 +46,7 @@ def test_a_repaired_tensor_is_always_possible(values, mass):
     st.lists(st.floats(0.01, 10), min_size=8, max_size=8),
 )
 def test_a_possible_tensor_is_left_bit_identical(points, masses):
-    """Any set of point masses has a possible tensor, unless all of them are on one line."""
+    """Any set of point masses has a possible tensor, unless all of them are on one line, or in one point."""
     parts = [
         MassProperties(m, np.array(p), np.zeros((3, 3)))
         for p, m in zip(points, masses[: len(points)], strict=True)
@@ -53,8 +54,8 @@ def test_a_possible_tensor_is_left_bit_identical(points, masses):
     total = combine(parts)
     tensor = 0.5 * (total.inertia + total.inertia.T)
     moments = np.linalg.eigvalsh(tensor)
-    if moments[0] > 1e-9 * moments[2]:
-        assert inertia_fault(tensor) is None
+    if moments[0] > max(1e-9 * moments[2], validate.least_moment(total.mass)):
+        assert inertia_fault(tensor, total.mass) is None
         assert repair_inertia(tensor, total.mass).tobytes() == tensor.tobytes()
 
 
@@ -77,6 +78,50 @@ def test_repair_is_small():
 def test_sphere_of_water():
     mass = 1000.0 * 4.0 / 3.0 * math.pi * 0.1**3
     np.testing.assert_allclose(sphere_inertia(mass), np.eye(3) * 0.4 * mass * 0.01, rtol=1e-12)
+
+
+# What programs of geometry write for a part without inertia: round-off of either sign.
+ROUND_OFF = {
+    "positive": ("2e-18", "2e-18", "4e-18", "0", "0", "0"),
+    "1e-15": ("1e-15", "1e-15", "1e-15", "0", "0", "0"),
+    "products alone": ("0", "0", "0", "1.355e-20", "0", "0"),
+    "smallest of all": ("2e-35", "1e-35", "2e-35", "0", "0", "-1e-35"),
+    "broken triangle": ("4.888e-21", "3.547e-20", "5.45e-20", "0", "0", "0"),
+}
+
+
+@pytest.mark.parametrize("values", ROUND_OFF.values(), ids=ROUND_OFF)
+def test_round_off_is_repaired_as_zero_is(values):
+    """And holds: the link hangs between two hinges 0.1 m apart, which pull it open where it turns too easily."""
+    free = '<limit effort="1" velocity="1"/>'
+    text = robot(
+        link("base"), link("cross", inertial("0.2", values)), link("bar", inertial("1", ("0.01",) * 3 + ("0",) * 3)),
+        joint("first", "base", "cross", content='<origin xyz="0.1 0 0"/><axis xyz="0 0 1"/>' + free),
+        joint("second", "cross", "bar", content='<origin xyz="0.1 0 0"/><axis xyz="0 1 0"/>' + free),
+    )  # fmt: skip
+    builder, report = load_urdf(text)
+    np.testing.assert_array_equal(builder.bodies[1].inertia, sphere_inertia(0.2))
+    told = [warning for warning in report.warnings if "'cross'" in warning]
+    assert len(told) == 1 and "zero but for round-off" in told[0]
+    sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
+    sim.step(200)
+    assert sim.health().all()
+    assert sim.read("sim.joint_drift")[0] < 1e-9
+
+
+def test_a_single_moment_of_round_off_is_raised():
+    content = inertial("0.01", ("1.5e-17", "0.215", "0.215", "0", "0", "0"))
+    builder, report = load_urdf(arm(tip=content))
+    np.testing.assert_allclose(np.diagonal(builder.bodies[1].inertia), [2.15e-4, 0.215, 0.215], rtol=2e-3)
+    assert any("'tip'" in text for text in report.warnings)
+
+
+def test_what_is_small_and_possible_is_kept():
+    """A gripper's plate with a tenth of the moments that it has: authors mean such numbers."""
+    values = ("2e-8", "3e-8", "2e-8", "0", "0", "0")
+    builder, report = load_urdf(arm(tip=inertial("0.3", values)))
+    np.testing.assert_array_equal(builder.bodies[1].inertia, np.diag([2e-8, 3e-8, 2e-8]))
+    assert report.warnings == []
 
 
 ZERO = ("0",) * 6

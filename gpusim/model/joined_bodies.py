@@ -1,0 +1,80 @@
+"""Which bodies are too closely joined for their shapes to touch: welded ones, and neighbors at a joint."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.specs import WORLD, JointSpec
+
+MOST_BETWEEN = 5
+"""Bodies without shapes between two neighbors: a body of MuJoCo has up to six joints, which are as many links here."""
+
+
+def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
+    """Pairs of bodies, the lower index (-1: the world) first, whose shapes do not touch.
+
+    * Welded: fixed joints make parts of one rigid body; what is welded to the world is part of the world.
+    * Neighbors: a joint connects them, or what is welded to them, or a line of joints from parent to child through
+      bodies without shapes. Two children of a body without shapes are no neighbors.
+
+    Args:
+        joints: all of a model; those whose kind lets its bodies collide count nothing.
+        shaped: bodies that have shapes.
+    """
+    holding = [joint for joint in joints if not joint_type(joint.kind).lets_collide(joint)]
+    welds = [joint for joint in holding if joint_type(joint.kind).welds]
+    part_of = _parts([joint for joint in welds if WORLD not in (joint.parent, joint.child)])
+    members: dict[int, list[int]] = {}
+    for body in sorted({end for joint in joints for end in (joint.parent, joint.child)} | set(shaped)):
+        members.setdefault(part_of.get(body, body), []).append(body)
+    still = {part_of.get(end, end) for joint in welds if WORLD in (joint.parent, joint.child) for end in _ends(joint)}
+    together = [members[part] for part in members if part not in still]
+    together.append([body for part in still for body in members.get(part, [])])
+    pairs = {_ordered(a, b) for bodies in together for a, b in combinations(bodies, 2)}
+    for a, b in _neighbors(holding, part_of, {part for part in members if not set(members[part]).isdisjoint(shaped)}):
+        pairs |= {_ordered(one, other) for one in members[a] for other in members[b]}
+    return pairs
+
+
+def _ends(joint: JointSpec) -> tuple[int, int]:
+    return joint.parent, joint.child
+
+
+def _ordered(a: int, b: int) -> tuple[int, int]:
+    return min(a, b), max(a, b)
+
+
+def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
+    """Body -> the lowest body that it is welded to, for those that are."""
+    touching: dict[int, set[int]] = {}
+    for joint in welds:
+        for a, b in (_ends(joint), _ends(joint)[::-1]):
+            touching.setdefault(a, set()).add(b)
+    part_of: dict[int, int] = {}
+    for first in sorted(touching):
+        waiting = [] if first in part_of else [first]
+        while waiting:
+            body = waiting.pop()
+            part_of[body] = first
+            waiting += [other for other in touching[body] if other not in part_of]
+    return part_of
+
+
+def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
+    """Parts that a joint connects, and parts with shapes at the ends of a line through such without."""
+    children: dict[int, set[int]] = {}
+    for joint in holding:
+        parent, child = (part_of.get(end, end) for end in _ends(joint))
+        if parent != child:
+            yield parent, child
+            if WORLD not in (parent, child):
+                children.setdefault(parent, set()).add(child)
+    for part in sorted(shaped):
+        line, passed = children.get(part, set()), {part}
+        for _ in range(MOST_BETWEEN):
+            bare = line - shaped - passed
+            passed |= bare
+            line = {child for body in bare for child in children.get(body, ())}
+            yield from ((part, child) for child in sorted(line - passed))
