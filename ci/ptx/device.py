@@ -54,7 +54,7 @@ def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
     """A copy in the executor's memory; not ``written``: a read of it before a write is a finding."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
-    buffer = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
+    buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
     weakref.finalize(buffer, _give, address, host.nbytes)
     device = np.ndarray(host.shape, host.dtype, buffer=buffer).view(fake_cupy.FakeArray)
     np.copyto(np.asarray(device), host)
@@ -118,7 +118,9 @@ def load_module(main: str, sources: dict[str, str], defines: dict[str, str]) -> 
 def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
     """Stands in for ``compile_cuda``."""
 
-    def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False) -> str:
+    def compile_cuda(
+        main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
+    ) -> str:
         assert not fast, "the bits of fast=True differ from native's"
         path = f"ptx-{len(_asked)}"
 
@@ -126,7 +128,8 @@ def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
             texts = reachable_sources(main, generated)
             if fault is not None:
                 name, right, wrong = fault
-                assert texts[name].count(right) == 1, f"{name} holds {right!r} {texts[name].count(right)} times, not once"
+                found = texts[name].count(right)
+                assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
                 texts[name] = texts[name].replace(right, wrong)
             return main, texts, defines
 

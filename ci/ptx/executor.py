@@ -1,7 +1,7 @@
 """PTX of sources, a library for the CPU of PTX, and launches of what is in it.
 
-PTX and libraries are kept in the user's cache folder under a digest of all that they are made of. There is one executor a
-process, whose memory all modules share.
+PTX and libraries are kept in the user's cache folder under a digest of all that they are made of. There is one executor
+a process, whose memory all modules share.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 import platform
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ KINDS = (
     + ("unwritten local memory read", "greatest of zeros of both signs")
 )  # fmt: skip
 NOTES = KINDS[-2:]
+MANY = 0xFFFF
 _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
@@ -124,7 +125,7 @@ class Finding:
         kind: of KINDS.
         place, other: lines; the other one of a race or of a barrier, or empty.
         count: how often.
-        thread, other_thread, block: of the first time.
+        thread, other_thread, block: of the first time; MANY are several threads.
     """
 
     kind: str
@@ -137,7 +138,8 @@ class Finding:
 
     def __str__(self) -> str:
         other = f" with {self.other}" if self.other else ""
-        threads = f"threads {self.thread} and {self.other_thread}" if self.other else f"thread {self.thread}"
+        second = "others" if self.other_thread == MANY else str(self.other_thread)
+        threads = f"threads {self.thread} and {second}" if self.other else f"thread {self.thread}"
         return f"{self.kind}: {self.place}{other} ({self.count} times, at first {threads} of block {self.block})"
 
 
@@ -191,15 +193,17 @@ class Executor:
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
 
     def findings(self) -> list[Finding]:
-        """What the checks have found since ``configure``, most frequent first."""
+        """What the checks have found since ``configure``, most frequent first; accesses of one line are one."""
         rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
         count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
-        out = []
+        out: dict[tuple[str, str, str], Finding] = {}
         for k in range(count):
-            module, kind, site, other, *rest = rows[_ROW * k : _ROW * (k + 1)]
+            module, kind, site, other, times, *first = rows[_ROW * k : _ROW * (k + 1)]
             own = self._modules[module]
-            out.append(Finding(KINDS[kind], own.site(site), own.site(other), *rest))
-        return sorted(out, key=lambda finding: -finding.count)
+            key = KINDS[kind], own.site(site), own.site(other)
+            before = out.get(key)
+            out[key] = replace(before, count=before.count + times) if before else Finding(*key, times, *first)
+        return sorted(out.values(), key=lambda finding: -finding.count)
 
 
 @cache

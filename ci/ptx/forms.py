@@ -1,8 +1,8 @@
 """Which instructions the kernels' PTX may have: those with one result on every machine.
 
-Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse. Nothing
-couples the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds for all:
-it differs in ``.target`` alone.
+Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
+Nothing couples the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds
+for all: it differs in ``.target`` alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _REASONS = (
     (r"fma\..*|mad\..*f(32|64)", "rounds once where the CPU rounds twice: compile with --fmad=false"),
     (r".*\.ftz\b.*", "flushes denormal numbers to zero: compile with --ftz=false"),
     (r".*\.(approx|full)\b.*", "is not rounded as IEEE 754 has it: --prec-div=true, --prec-sqrt=true, detmath.cuh"),
-    (r"(add|sub|mul|div|sqrt|rcp)\.(sat\.)?f(32|64)", "has no .rn, so that ptxas may fuse it: compile with --fmad=false"),
+    (r"(add|sub|mul|div|sqrt|rcp)\.(sat\.)?f(32|64)", "has no .rn, and ptxas may fuse it: compile with --fmad=false"),
     (r".*\.(rz|rm|rp)\b.*", "rounds in another direction than the CPU: use the default"),
     (r"(shfl|vote|match|activemask|redux|elect|bar\.warp)\b.*", "couples the threads of a warp: the CPU has none"),
     (r"(atom|red)\..*f(16|32|64).*", "adds in an order that nobody knows: reduce in a fixed order"),

@@ -129,7 +129,8 @@ _PARAM = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+([\w$]+)(?
 _LOCAL = re.compile(r"\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]$")
 _REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(%?[\w$]+)(?:<\d+>)?$")
 _HEAD = re.compile(
-    r"^(?:\.visible\s+|\.weak\s+)?\.(func|entry)\s*(?:\(([^()]*)\)\s*)?([\w$]+)\s*\(([^()]*)\)[^;{]*([;{])", re.MULTILINE
+    r"^(?:\.visible\s+|\.weak\s+)?\.(func|entry)\s*(?:\(([^()]*)\)\s*)?([\w$]+)\s*\(([^()]*)\)[^;{]*([;{])",
+    re.MULTILINE,
 )
 _TOKEN = re.compile(
     r"""\s*(?:
