@@ -4,6 +4,8 @@
 // threads may touch a word that one of them writes, unless both do it atomically.
 #include "executor.hpp"
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <sys/mman.h>
 #include <tuple>
@@ -211,17 +213,22 @@ void make_threads(u32 block, u32 grid, u32 count) {
 }
 
 // All threads have come to a barrier or to their end: is it the same one?
-void check_barrier(const std::vector<u32>& turn) {
+bool check_barrier(const std::vector<u32>& turn) {
     const Thread* first = nullptr;
+    bool good = true;
     for (u32 k : turn)
         if (x.threads[k].state == WAITING && (!first || k < first->tid)) first = &x.threads[k];
     for (u32 k : turn) {
         const Thread& t = x.threads[k];
         const u32 site = t.state == ENDED ? NO_SITE : t.barrier_site;
-        if (site != first->barrier_site) report(DIVERGENT_BARRIER, first->barrier_site, site, *first, t.tid);
+        if (site == first->barrier_site) continue;
+        report(DIVERGENT_BARRIER, first->barrier_site, site, *first, t.tid);
+        good = false;
     }
+    return good;
 }
 
+// Until all have ended, or part ways: whoever goes on from there may do so for ever.
 void run_fibers(std::vector<u32>& turn) {
     for (;;) {
         shuffle(turn);
@@ -234,8 +241,7 @@ void run_fibers(std::vector<u32>& turn) {
             ptx_switch(&x.scheduler, t.stack_pointer);
             waiting |= t.state == WAITING;
         }
-        if (!waiting) return;
-        check_barrier(turn);
+        if (!waiting || !check_barrier(turn)) return;
         ++x.epoch;
     }
 }
@@ -304,7 +310,10 @@ void ptx_note(Thread* t, u32 kind, u32 site) { report(kind, site, NO_SITE, *t, t
 
 u64 ptx_take_local(Thread* t, u32 size, u32 align) {
     const u64 at = (t->local_top + RED_ZONE + align - 1) / align * align;
-    if (at + size > t->local_end) __builtin_trap();
+    if (at + size > t->local_end) {
+        std::fprintf(stderr, "local arrays of a thread need more than %d bytes: raise LOCAL_BYTES\n", (int)LOCAL_BYTES);
+        std::abort();
+    }
     t->local_top = at + size;
     std::memset((void*)at, x.poison, size);
     mark(at, size, true, false);
