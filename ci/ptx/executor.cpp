@@ -168,13 +168,10 @@ void read_cell(const Thread& t, Cell& c, u32 site) {
         else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
     }
     if (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin) c.block_read_launch = x.launch_begin;
-    if (c.read_epoch == x.epoch) {
-        if (c.reader != t.tid) c.reader = MANY;
-    } else {
-        c.reader = (u16)t.tid;
-        c.read_epoch = x.epoch;
-        c.read_site = site;
-    }
+    if (c.read_epoch == x.epoch) return;  // the first reader will do: until a barrier, threads run one after another
+    c.reader = (u16)t.tid;
+    c.read_epoch = x.epoch;
+    c.read_site = site;
 }
 
 // Threads of a block.

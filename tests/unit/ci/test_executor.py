@@ -64,21 +64,24 @@ def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
 def test_arithmetic(arithmetic: Module, kind: type) -> None:
     """Every pair of numbers: sums to reciprocals, extremes, conversions and comparisons, against NumPy."""
     a, b = (np.ascontiguousarray(m.ravel()) for m in np.meshgrid(numbers(kind), numbers(kind)))
-    half = kind(0.5)
+    half, zero = kind(0.5), kind(0)
     with np.errstate(all="ignore"):
         expected = [a + b, a - b, a * b, a / b, np.sqrt(a), -a, np.abs(a), kind(1) / a]
         expected += [np.where(a > half, a, half), np.where(a < -half, a, -half)]
+        # least of zeros: NVRTC gives the sign away
+        expected += [np.where(a > zero, a, zero), np.where((a < zero) | ((a == zero) & np.signbit(a)), a, zero)]
         narrow = a.astype(np.float32)
-    arrays = a, b, np.zeros((a.size, 10), kind), np.zeros(a.size), np.zeros(a.size, np.float32)
+    arrays = a, b, np.zeros((a.size, 12), kind), np.zeros(a.size), np.zeros(a.size, np.float32)
     out = [device_array(x) for x in arrays]
-    whole = device_array(np.zeros((a.size, 8), np.int32))
+    whole = device_array(np.zeros((a.size, 12), np.int32))
     found = run(arithmetic, "doubles" if kind is np.float64 else "floats", a.size, 1, *out, whole)
-    assert kinds(found) <= {"conversion out of range"}
+    assert kinds(found) == {"conversion out of range", "greatest of zeros of both signs"}
     for k, column in enumerate(expected):
         same_bits(np.ascontiguousarray(np.asarray(out[2])[:, k]), column)
     same_bits(np.asarray(out[3]), a.astype(np.float64))
     same_bits(np.asarray(out[4]), narrow)
     tests = [a < b, a <= b, a == b, a != b, ~(a < b), ~(a >= b), np.where(a > b, 3, 5)]
+    tests += [~(a > b), ~(a <= b), np.isnan(a), ~(np.isnan(a) | np.isnan(b))]
     for k, test in enumerate(tests):
         np.testing.assert_array_equal(np.asarray(whole)[:, k], test, err_msg=str(k))
     # a GPU goes to the nearest limit
@@ -86,7 +89,7 @@ def test_arithmetic(arithmetic: Module, kind: type) -> None:
     inside = np.abs(a) < 2**31
     with np.errstate(all="ignore"):
         converted = np.where(inside, a.astype(np.int32), limited)
-    np.testing.assert_array_equal(np.asarray(whole)[~np.isnan(a), 7], converted[~np.isnan(a)])
+    np.testing.assert_array_equal(np.asarray(whole)[~np.isnan(a), 11], converted[~np.isnan(a)])
 
 
 def test_whole_numbers(arithmetic: Module) -> None:
@@ -134,18 +137,16 @@ def test_a_missing_barrier(faults: Module) -> None:
     assert np.isnan(np.asarray(x)).any()
 
 
-@pytest.mark.parametrize(
-    "kernel, blocks, kind",
-    [
-        ("all_write", 1, "race between threads"),
-        ("one_reads", 1, "race between threads"),
-        ("blocks_add", 2, "race between blocks"),
-    ],
-)
-def test_races(faults: Module, kernel: str, blocks: int, kind: str) -> None:
-    """Two writes, an atomic write and a plain read, two blocks."""
-    found = run(faults, kernel, blocks, 1 if blocks > 1 else 32, device_array(np.zeros(2, np.int32)))
-    assert kinds(found) == {kind}
+RACES = ("all_write", "one_reads", "written_then_read", "read_then_written", "written_then_added", "written_and_added")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kernel", [*RACES, "blocks_add", "blocks_read"])
+def test_races(faults: Module, kernel: str, seed: int) -> None:
+    """Two writes, a write and a read, an atomic operation and a plain one, two blocks: in every order."""
+    blocks, threads, kind = (2, 1, "blocks") if kernel.startswith("blocks_") else (1, 32, "threads")
+    found = run(faults, kernel, blocks, threads, device_array(np.zeros(4, np.int32)), seed=seed)
+    assert kinds(found) == {f"race between {kind}"}
     assert kernel in found[0].place and kernel in found[0].other and "faults.cu:" in str(found[0])
 
 
@@ -188,6 +189,7 @@ def test_local_arrays(faults: Module) -> None:
     found = run(faults, "local", 1, 1, device_array(np.array([7, 7], np.int32)), out)
     assert kinds(found) == {"unwritten local memory read"} <= set(ptx.NOTES)
     assert "out of bounds" in kinds(run(faults, "local", 1, 1, device_array(np.array([8, 8], np.int32)), out))
+    assert "out of bounds" in kinds(run(faults, "local_below", 1, 1, device_array(np.array([1, -1], np.int32)), out))
 
 
 def test_what_ptx_leaves_open(faults: Module) -> None:
