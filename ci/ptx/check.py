@@ -1,6 +1,6 @@
 """Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
 
-    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--list] [--allow-missing]
+    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--notes] [--list] [--allow-missing]
 
 Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
 each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
@@ -103,7 +103,7 @@ def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = Non
         mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", ROUNDS_FROM),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)  # of worlds that fail, and of pairs without a place
         executor().configure(seed)
         cuda, native = (_simulation(case, backend) for backend in ("cuda", "native"))
         _prepare(cuda)
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
-    parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about ten minutes")
+    parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
     parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
     parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")

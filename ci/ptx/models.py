@@ -55,10 +55,10 @@ class Run:
 
 
 MODELS = {
-    "robot": Run(robot, 5e-3, 8),
+    "robot": Run(robot, 5e-3, 6),
     "hydraulic_lift": Run(lambda: machine("hydraulic_lift"), 2e-3, 6),
     "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
     "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),
-    "pile": Run(pile, 1e-2, 8),
+    "pile": Run(pile, 1e-2, 6),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
 }
