@@ -2,8 +2,10 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--jobs 2] [--allow-missing]
 
-Prints what each kernel takes: registers, static shared memory, stack and spills. Exit code 1 where a variant does not
-compile, or where NVRTC 12 is missing without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
+Prints what each kernel takes: registers, static shared memory, stack and spills. The PTX of the last architecture may
+have instructions alone whose result IEEE 754 settles (``ci/ptx/forms.py``); that of the others is the same but for its
+name. Exit code 1 where a variant does not compile or has another instruction, or where NVRTC 12 is missing without
+``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
 
+from ci.ptx.forms import check_forms  # noqa: E402
+from ci.ptx.reader import read_module  # noqa: E402
 from gpusim.backends.compile import CompileError  # noqa: E402
 from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
 from gpusim.backends.kernel_sources import reachable_sources  # noqa: E402
@@ -31,6 +35,7 @@ from gpusim.errors import GpusimError  # noqa: E402
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_90")
 NVRTC_MAJOR = 12
 MAX_JOBS = 2
+FAULTS_SHOWN = 5
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FIGURES = {
@@ -73,6 +78,8 @@ class Job:
     generated: dict[str, str]
     defines: dict[str, str]
     arch: str
+    forms: bool = False
+    """Look at its instructions."""
 
 
 def read_resources(log: str) -> list[Kernel]:
@@ -96,14 +103,27 @@ def compile_job(job: Job) -> Result:
     try:
         sources = reachable_sources(job.main, job.generated)
         nvrtc = load_nvrtc(NVRTC_MAJOR)
-        _, log = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=["--ptxas-options=-v"])
-        result.kernels = read_resources(log)
+        # lines of the sources in the PTX change no instruction
+        extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
+        compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
+        result.kernels = read_resources(compiled.log)
         if not result.kernels:
             raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
+        if job.forms:
+            result.error = told_forms(compiled.ptx)
     except GpusimError as error:
         result.error = str(error)
     result.seconds = time.perf_counter() - begin
     return result
+
+
+def told_forms(ptx: str) -> str:
+    """The instructions of a PTX text that are not allowed, a line each; empty where there is none."""
+    faults = check_forms(read_module(ptx))
+    lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
+    if len(faults) > FAULTS_SHOWN:
+        lines.append(f"... and {len(faults) - FAULTS_SHOWN} more")
+    return "\n  ".join(lines)
 
 
 def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int) -> list[Result]:
@@ -116,7 +136,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int) -> lis
         jobs: processes, no more than MAX_JOBS; one compiles in this process.
     """
     todo = [
-        Job(v.name, v.main, dict(v.generated), dict(v.defines), arch)
+        Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, forms=arch == archs[-1])
         for v in variants
         for arch in (archs if getattr(v, "everywhere", True) else archs[-1:])
     ]

@@ -84,7 +84,7 @@ def _compile(variant: Any, arch: str, keep: bool) -> Any:
     try:
         sources = reachable_sources(variant.main, variant.generated)
         extra = ["--ptxas-options=-v"]
-        _, log = compile_cubin(load_nvrtc(), variant.main, sources, variant.defines, arch, extra=extra)
+        log = compile_cubin(load_nvrtc(), variant.main, sources, variant.defines, arch, extra=extra).log
         result.seconds = time.perf_counter() - begin
         result.kernels = check_kernels.read_resources(log)
         if keep:

@@ -48,6 +48,9 @@ say "layers and circles of imports"
 say "kernels for every GPU generation (NVRTC 12; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 
+say "the GPU's code on the CPU: races, unwritten memory, bits"
+"$venv/bin/python" ci/ptx/check.py
+
 # one file after another by one worker: numba compiles what a file needs once, not once in each worker
 say "pytest -n $workers"
 "$venv/bin/python" -m pytest -n "$workers" --dist loadfile "$@"

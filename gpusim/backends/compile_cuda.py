@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
-from gpusim.backends.nvrtc import Nvrtc, load_nvrtc
+from gpusim.backends.nvrtc import Compiled, Nvrtc, load_nvrtc
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
@@ -42,7 +42,7 @@ def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], 
     name = f"{Path(main).stem}-{arch}-{digest([*inputs, *texts])}.cubin"
 
     def make(scratch: Path) -> bytes:
-        return compile_cubin(nvrtc, main, sources, defines, arch, fast)[0]
+        return compile_cubin(nvrtc, main, sources, defines, arch, fast).cubin or b""
 
     return cached(f"{FOLDER}/{name}", make)
 
@@ -55,8 +55,8 @@ def compile_cubin(
     arch: str,
     fast: bool = False,
     extra: Sequence[str] = (),
-) -> tuple[bytes, str]:
-    """Cubin and log of one compilation, without the cache.
+) -> Compiled:
+    """Cubin, log and PTX of one compilation, without the cache.
 
     Args:
         nvrtc: the compiler.
@@ -71,10 +71,10 @@ def compile_cubin(
         CompileError: the compiler does not know ``arch``, or an error in a source.
     """
     _check_arch(nvrtc, arch)
-    cubin, log = nvrtc.compile(main, sources, [*nvrtc_options(defines, arch, fast), *extra])
-    if cubin is None:
-        raise compile_error(main, f"{nvrtc.name} for {arch}", log)
-    return cubin, log
+    compiled = nvrtc.compile(main, sources, [*nvrtc_options(defines, arch, fast), *extra])
+    if compiled.cubin is None:
+        raise compile_error(main, f"{nvrtc.name} for {arch}", compiled.log)
+    return compiled
 
 
 def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:

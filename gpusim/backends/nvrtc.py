@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpusim.compile_cache import CompileError
 
@@ -26,6 +26,15 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log says why
 
 class NvrtcMissingError(CompileError):
     """There is no NVRTC here, or none of the version asked for."""
+
+
+class Compiled(NamedTuple):
+    """What a compilation gives: the cubin, None on an error in the sources and empty for a virtual architecture
+    (``compute_90``); the log; the PTX."""
+
+    cubin: bytes | None
+    log: str
+    ptx: str = ""
 
 
 class Nvrtc(Protocol):
@@ -41,9 +50,8 @@ class Nvrtc(Protocol):
     version: tuple[int, int]
     archs: tuple[int, ...]
 
-    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
-        """Compile ``main``, one of ``sources``, which may include the others by name: the cubin, None on an error
-        in the sources, and the log."""
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
+        """Compile ``main``, one of ``sources``, which may include the others by name."""
         ...
 
 
@@ -109,7 +117,7 @@ class CupyNvrtc:
         self.archs = tuple(int(arch) for arch in nvrtc.getSupportedArchs())
         self.name = f"NVRTC {major}.{minor} of CuPy {__version__}"
 
-    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
         headers = {name: text for name, text in sources.items() if name != main}
         program = self._nvrtc.createProgram(
             sources[main], main, [text.encode() for text in headers.values()], [name.encode() for name in headers]
@@ -118,9 +126,10 @@ class CupyNvrtc:
             try:
                 self._nvrtc.compileProgram(program, options)
             except self._nvrtc.NVRTCError as error:
-                return None, self._nvrtc.getProgramLog(program) or str(error)
+                return Compiled(None, self._nvrtc.getProgramLog(program) or str(error))
             # CuPy drops the last byte, as if a cubin were a text that ends in NUL; the file would be cut short
-            return self._nvrtc.getCUBIN(program) + b"\0", self._nvrtc.getProgramLog(program)
+            cubin, ptx = self._nvrtc.getCUBIN(program) + b"\0", self._nvrtc.getPTX(program)
+            return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(ptx))
         finally:
             self._nvrtc.destroyProgram(program)
 
@@ -146,7 +155,7 @@ class LibraryNvrtc:
         self.archs = self._read_archs()
         self.name = f"NVRTC {major.value}.{minor.value} ({path})"
 
-    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> tuple[bytes | None, str]:
+    def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
         headers = {name: text for name, text in sources.items() if name != main}
         program = ctypes.c_void_p()
         self._call(
@@ -160,10 +169,10 @@ class LibraryNvrtc:
         )
         try:
             status = self._library.nvrtcCompileProgram(program, ctypes.c_int(len(options)), _strings(options))
-            log = self._read(program, "nvrtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
+            log = _text(self._read(program, "nvrtcGetProgramLog"))
             if status:
-                return None, log if status == _COMPILATION_FAILED and log else f"{self._words(status)}\n{log}"
-            return self._read(program, "nvrtcGetCUBIN"), log
+                return Compiled(None, log if status == _COMPILATION_FAILED and log else f"{self._words(status)}\n{log}")
+            return Compiled(self._read(program, "nvrtcGetCUBIN"), log, _text(self._read(program, "nvrtcGetPTX")))
         finally:
             self._call("nvrtcDestroyProgram", ctypes.byref(program))
 
@@ -188,6 +197,10 @@ class LibraryNvrtc:
         status = getattr(self._library, function)(*arguments)
         if status:
             raise CompileError(f"{function} failed: {self._words(status)}; reinstall NVRTC")
+
+
+def _text(data: bytes | str) -> str:
+    return data if isinstance(data, str) else data.rstrip(b"\0").decode(errors="replace")
 
 
 def _strings(texts: list[str]) -> Any:

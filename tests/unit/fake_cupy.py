@@ -73,6 +73,10 @@ class Function:
         if Function.recording is not None:
             Function.recording.append((self, grid, block, arguments, shared_mem))
             return
+        self.launch(grid[0], block[0], arguments, shared_mem)
+
+    def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
+        """Run it: one thread does the work of all blocks."""
         kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
         self._function(
             *(ctypes.c_void_p(a.ctypes.data) if isinstance(a, FakeArray) else kinds[type(a)](a) for a in arguments)

@@ -76,6 +76,18 @@ def test_the_check_fails_where_a_variant_does(
     assert "part/offset.cuh:3: error" in out and "holds no kernel" in out and "1 of 3 compiled" in out
 
 
+def test_the_check_fails_on_instructions_that_are_not_allowed(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With kernel, line and instruction; one architecture is looked at."""
+    scale = GPU_KERNEL["part/scale.cuh"].replace("2.0", "__fma_rn(x[2], x[1], 1.0)")
+    fused = variant("fused", **{"part/scale.cuh": scale})
+    assert check_kernels.main(["--jobs", "1", "--arch", "sm_80", "--arch", "sm_90"], [fused]) == 1
+    out = capsys.readouterr().out
+    assert "fused sm_90: kernel twice, twice.cu:2, in twice: `fma.rn.f64" in out
+    assert "fused sm_80:" not in out and "1 of 2 compiled" in out
+
+
 def test_the_check_without_nvrtc(
     check_kernels: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,226 @@
+"""Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
+
+    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--notes] [--list] [--allow-missing]
+
+Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
+each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
+compiled is kept in the user's cache folder. Exit code 1 where a fault is found or where the state's bits differ. No GPU
+is needed, but NVRTC 12, a C++ compiler, Linux and x86-64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
+
+from ci.ptx.device import installed, spoil  # noqa: E402
+from ci.ptx.executor import NOTES, Finding, executor, why_not  # noqa: E402
+from ci.ptx.models import MODELS  # noqa: E402
+from gpusim import Simulation, SolverConfig  # noqa: E402
+
+WORLDS = 3
+# More than the backend takes for models as small, or items of one thread could not race with each other.
+THREADS = 128
+# Pairs from which on a staged launch colors contacts in rounds.
+ROUNDS_FROM = 8
+# Of signals that kernels read and that native works out in NumPy.
+TOLERANCE = 1e-12
+KNOWN = {
+    ("unwritten memory read", "place_shape"): "boxes of a search that never was can only tell to search, which it does",
+}
+"""Findings of a kind in a function that are harmless, and why."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and a build."""
+
+    model: str
+    launch: str
+    solver: str
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.launch} {self.solver} {self.dtype}"
+
+
+# Both launches, solvers and types of numbers: work in float64 with a state of float32, and float32 alone.
+BUILDS = (("fused", "direct", "float32"), ("staged", "colored", "float32"))
+ALL_BUILDS = tuple(itertools.product(("fused", "staged"), ("direct", "colored"), ("float32", "float64")))
+
+
+@dataclass
+class Result:
+    """What a case has shown.
+
+    Attributes:
+        differing: names of arrays and signals that native has otherwise.
+        findings: of the checks.
+        contacts: points at the end, so that it is seen that there were some.
+    """
+
+    case: Case
+    differing: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    contacts: int = 0
+    seconds: float = 0.0
+
+    def faults(self) -> list[Finding]:
+        """Findings that are neither notes nor known."""
+        known = KNOWN.keys()
+        new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
+        return [f for f in new if f.kind not in NOTES]
+
+    def failed(self) -> bool:
+        """Whether there is a fault, or other bits."""
+        return bool(self.differing or self.faults())
+
+
+def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = None) -> Result:
+    """Run a case.
+
+    Args:
+        case: what to run.
+        seed: of the order of threads and blocks.
+        fault: a fault to put into the kernels, see ``device.installed``.
+    """
+    result, begin = Result(case), time.process_time()
+    with (
+        installed(fault),
+        mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", ROUNDS_FROM),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error", UserWarning)  # of worlds that fail, and of pairs without a place
+        executor().configure(seed)
+        cuda, native = (_simulation(case, backend) for backend in ("cuda", "native"))
+        _prepare(cuda)
+        _run(cuda, native, MODELS[case.model].steps, result)
+        if case.launch == "fused":
+            # Signals, writes and resets are kernels of this build.
+            _compare_signals(cuda, native, result)
+            for sim in (cuda, native):
+                _interfere(sim)
+            _run(cuda, native, 2, result)
+        result.contacts = len(native.contacts()) if native.model.shapes else 0
+    result.findings = executor().findings()
+    result.seconds = time.process_time() - begin
+    return result
+
+
+def _simulation(case: Case, backend: str) -> Simulation:
+    """A simulation with gravity and commands of each world's own."""
+    run = MODELS[case.model]
+    config = SolverConfig(dt=run.dt, joint_solver=case.solver, max_pairs=run.max_pairs)
+    sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, launch=case.launch)
+    for world in range(WORLDS):
+        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
+    for k, command in enumerate(sim.control):
+        sim.control[command] = np.array([0.1, 0.5, -0.3, 0.2, 0.8])[(np.arange(WORLDS) + k) % 5]
+    return sim
+
+
+def _prepare(sim: Simulation) -> None:
+    """Take more threads, and let slabs hold what nobody has written, but the zero that tells that none has searched."""
+    backend: Any = sim.backend
+    backend._threads = THREADS
+    slabs = backend._arrays["slab"]
+    spoil(slabs)
+    if sim.model.shapes:
+        place = backend.layout.places["search_owner"].offset
+        for slab in slabs.reshape(-1, backend.layout.size):
+            slab[place : place + 4] = 0
+            executor().mark(slab[place:].ctypes.data, 4, True, True)
+
+
+def _run(cuda: Simulation, native: Simulation, steps: int, result: Result) -> None:
+    """Run steps in three calls, so that the staged launch replays its graphs, and compare the state."""
+    for n in (1, 1, steps - 2):
+        for sim in (cuda, native):
+            sim.step(n)
+    states = [sim.state.variables() for sim in (cuda, native)]
+    for name, expected in states[1].items():
+        if np.ascontiguousarray(states[0][name]).tobytes() != np.ascontiguousarray(expected).tobytes():
+            result.differing.append(name)
+
+
+def _compare_signals(cuda: Simulation, native: Simulation, result: Result) -> None:
+    for signal in native.signals():
+        got, expected = cuda.read(signal, numpy=True), native.read(signal)
+        if not np.allclose(got, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
+            result.differing.append(signal)
+
+
+def _interfere(sim: Simulation) -> None:
+    """Push a body in one world, and put another world back."""
+    body = sim.model.bodies[0].label
+    sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), world=2)
+    sim.reset(np.arange(WORLDS) == 1)
+
+
+def cases(builds: Sequence[tuple[str, str, str]]) -> Iterator[Case]:
+    """Every model with every build; those of one build follow each other."""
+    return (Case(model, *build) for build in builds for model in MODELS)
+
+
+def tell(result: Result) -> None:
+    """Print a result: a line, and one for each fault."""
+    bits = f"OTHER BITS in {', '.join(result.differing[:5])}" if result.differing else "bits equal"
+    print(f"{result.case}: {bits}, {result.contacts} contacts, {result.seconds:.1f} s", flush=True)
+    for fault in result.faults():
+        print(f"  FAULT {fault}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the check; the exit code."""
+    options = _parser().parse_args(arguments)
+    chosen = [case for case in cases(ALL_BUILDS if options.all else BUILDS) if options.only in str(case)]
+    if not chosen:
+        print(f"no case holds {options.only!r}; --list names them", file=sys.stderr)
+        return 1
+    if options.list:
+        print(*chosen, sep="\n")
+        return 0
+    missing = why_not()
+    if missing:
+        if options.allow_missing:
+            print(f"skipped: {missing}")
+            return 0
+        print(missing, file=sys.stderr)
+        return 1
+    results = []
+    for case in chosen:
+        results.append(run_case(case, options.seed))
+        tell(results[-1])
+    notes = sorted({f"{f.kind}, {f.place}" for r in results for f in r.findings if f not in r.faults()})
+    print(f"\n{len(notes)} notes" + "".join(f"\n  {note}" for note in (notes if options.notes else [])))
+    failed = sum(result.failed() for result in results)
+    print(f"{len(results) - failed} of {len(results)} cases without a fault")
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
+    parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")
+    parser.add_argument("--list", action="store_true", help="name the cases")
+    parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC 12 or a compiler")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

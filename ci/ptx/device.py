@@ -1,0 +1,182 @@
+"""CuPy for ``backend="cuda"`` over the executor: device arrays in its memory, kernels by their PTX.
+
+What the host does between launches is as in tests/unit/fake_cupy.py; only arrays and kernels differ. Between arrays lie
+bytes that belong to none, and freed ones are noticed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from ci.ptx.executor import Module, build, executor, make_ptx
+from gpusim.backends.kernel_sources import reachable_sources
+from tests.unit import fake_cupy
+
+GAP, ALIGN = 256, 256
+# Freed memory lies fallow until so many pieces of its size do, so that a late access is noticed.
+FALLOW = 8
+# One processor, so that a staged launch has few threads that find nothing to do.
+ATTRIBUTES = {"MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": 232448}
+
+_free: dict[int, list[int]] = {}
+_end = 0
+
+
+def _take(size: int) -> int:
+    """Address of ``size`` bytes; those freed longest ago come back first."""
+    global _end
+    room = -(-(size + GAP) // ALIGN) * ALIGN
+    waiting = _free.setdefault(room, [])
+    if len(waiting) > FALLOW:
+        return waiting.pop(0)
+    if _end + room > executor().size:
+        raise MemoryError("the memory of ci/ptx/executor.cpp is full: raise MEMORY_BYTES, or run smaller models")
+    _end += room
+    return executor().base + _end - room
+
+
+def _give(address: int, size: int) -> None:
+    executor().mark(address, size, False, False)
+    _free[-(-(size + GAP) // ALIGN) * ALIGN].append(address)
+
+
+def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
+    """A copy in the executor's memory; not ``written``: a read of it before a write is a finding."""
+    host = np.array(array, order="C")
+    address = _take(host.nbytes)
+    buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
+    weakref.finalize(buffer, _give, address, host.nbytes)
+    device = np.ndarray(host.shape, host.dtype, buffer=buffer).view(fake_cupy.FakeArray)
+    np.copyto(np.asarray(device), host)
+    executor().mark(address, host.nbytes, True, written)
+    return device
+
+
+def spoil(array: fake_cupy.FakeArray) -> None:
+    """Let an array of the device be one that nobody has written."""
+    np.asarray(array).view(np.uint8).fill(0xFF)
+    executor().mark(array.ctypes.data, array.nbytes, True, False)
+
+
+class Function(fake_cupy.Function):
+    """A kernel of the executor."""
+
+    def __init__(self, module: RawModule, name: str) -> None:
+        super().__init__(module.path, name, None)
+        self._module, self._name = module, name
+
+    def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
+        """Run it, with its arguments as PTX lays them out."""
+        packed = b""
+        for a in arguments:
+            if isinstance(a, fake_cupy.FakeArray):
+                packed += b"\0" * (-len(packed) % 8) + struct.pack("<Q", a.ctypes.data)
+            else:
+                assert isinstance(a, np.float64 | np.int32), f"{self._name}: {type(a).__name__} is no kernel's argument"
+                packed += b"\0" * (-len(packed) % a.itemsize) + a.tobytes()
+        self._module.loaded().launch(self._name, grid, block, packed, shared)
+
+
+Sources = Callable[[], tuple[str, dict[str, str], dict[str, str]]]
+# What ``compile_cuda`` was asked for, by the path that it gave: compiled when its first kernel is launched.
+_asked: dict[str, Sources] = {}
+_loaded: dict[str, Module] = {}
+
+
+class RawModule:
+    """A module by its path."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def get_function(self, name: str) -> Function:
+        """A kernel by its name."""
+        return Function(self, name)
+
+    def loaded(self) -> Module:
+        """The module in the executor."""
+        if self.path not in _loaded:
+            _loaded[self.path] = load_module(*_asked[self.path]())
+        return _loaded[self.path]
+
+
+def load_module(main: str, sources: dict[str, str], defines: dict[str, str]) -> Module:
+    """The kernels of a source, compiled unless the cache has them."""
+    return Module(build(make_ptx(main, sources, defines)))
+
+
+def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
+    """Stands in for ``compile_cuda``."""
+
+    def compile_cuda(
+        main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
+    ) -> str:
+        assert not fast, "the bits of fast=True differ from native's"
+        path = f"ptx-{len(_asked)}"
+
+        def sources() -> tuple[str, dict[str, str], dict[str, str]]:
+            texts = reachable_sources(main, generated)
+            if fault is not None:
+                name, right, wrong = fault
+                found = texts[name].count(right)
+                assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
+                texts[name] = texts[name].replace(right, wrong)
+            return main, texts, defines
+
+        _asked[path] = sources
+        return path
+
+    return compile_cuda
+
+
+class Device(fake_cupy.Device):
+    """A GPU of one processor."""
+
+    attributes = ATTRIBUTES
+
+
+@contextmanager
+def _imported(name: str, module: Any) -> Iterator[None]:
+    """Let ``import name`` give this module."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+
+
+@contextmanager
+def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
+    """Let ``backend="cuda"`` run on the executor.
+
+    Args:
+        fault: name of a source, a text that stands once in it, and what takes its place: to see that faults are found.
+    """
+    cupy = SimpleNamespace(
+        asarray=device_array,
+        ascontiguousarray=device_array,
+        zeros=lambda shape, dtype: device_array(np.zeros(shape, dtype)),
+        empty=lambda shape: device_array(np.full(shape, np.nan), written=False),
+        from_dlpack=fake_cupy.from_dlpack,
+        RawModule=RawModule,
+        cuda=SimpleNamespace(**vars(fake_cupy.cuda) | {"Device": Device}),
+    )
+    with (
+        _imported("cupy", cupy),
+        mock.patch("gpusim.backends.cuda_backend.compile_cuda", _compiler(fault)),
+        mock.patch("gpusim.backends.load_nvrtc", lambda: None),
+    ):
+        yield

@@ -1,0 +1,373 @@
+// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber: it runs until it meets a barrier or ends,
+// then the next one goes on, in an order that can be chosen. The memory that kernels see is one arena with a shadow cell
+// for each word, which knows who wrote and read it last: between two barriers (or, for blocks, in one launch) no two
+// threads may touch a word that one of them writes, unless both do it atomically.
+#include "executor.hpp"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <sys/mman.h>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace {
+
+const u64 MEMORY_BYTES = 1ull << 28;  // what the host allocates from
+const u64 SHARED_BYTES = 1ull << 18;
+const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
+const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++
+const u32 MOST_THREADS = 1024;
+const u32 RED_ZONE = 32;              // bytes around local arrays that belong to none
+const u16 MANY = 0xffff;
+const u32 NO_SITE = 0xffffffff;
+
+// One word of memory. ``allocated`` and ``written`` have a bit for each byte.
+struct Cell {
+    u32 write_epoch, read_epoch;
+    u32 block_read_launch;  // a launch in which an earlier block has read it
+    u32 write_site, read_site;
+    u16 writer, reader;
+    u8 allocated : 4, written : 4;
+    bool atomic;
+};
+struct Finding {
+    u64 count;
+    u32 thread, other, block;
+};
+
+struct Executor {
+    u8* memory = nullptr;
+    u64 bytes = 0;
+    Cell* cells = nullptr;
+    u64 shared = 0, local = 0;  // addresses
+    u8* stacks = nullptr;
+    std::vector<Thread> threads;
+    // Epochs count barriers, starts of blocks and starts of launches.
+    u32 epoch = 1, block_begin = 1, launch_begin = 1;
+    u64 random = 0;  // 0: threads and blocks in their order
+    u8 poison = 0xff;
+    std::map<std::tuple<u32, u32, u32, u32>, Finding> findings;  // by module, kind, site, other site
+    u32 module = 0;
+    const Kernel* kernel = nullptr;
+    const u8* params = nullptr;
+    void* scheduler = nullptr;
+    Thread* running = nullptr;
+} x;
+
+// Saves the registers that a function must keep, and goes on where ``to`` was left.
+extern "C" void ptx_switch(void** from, void* to);
+asm(R"(
+.text
+.globl ptx_switch
+.type ptx_switch,@function
+ptx_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size ptx_switch,.-ptx_switch
+)");
+const int KEPT_REGISTERS = 6;
+
+enum State { READY, WAITING, ENDED };
+
+u64 next_random() {
+    x.random ^= x.random << 13;
+    x.random ^= x.random >> 7;
+    x.random ^= x.random << 17;
+    return x.random;
+}
+void shuffle(std::vector<u32>& turn) {
+    if (!x.random) return;
+    for (size_t k = turn.size(); k > 1; --k) std::swap(turn[k - 1], turn[next_random() % k]);
+}
+std::vector<u32> numbers(u32 count) {
+    std::vector<u32> out(count);
+    for (u32 k = 0; k < count; ++k) out[k] = k;
+    return out;
+}
+
+void report(u32 kind, u32 site, u32 other_site, const Thread& t, u32 other) {
+    Finding& f = x.findings[{x.module, kind, site, other_site}];
+    if (!f.count++) f = {1, t.tid, other, t.ctaid};
+}
+
+// Shadow.
+
+Cell& cell_of(u64 at) { return x.cells[(at - (u64)x.memory) / 4]; }
+bool inside(u64 at, u32 size) { return at - (u64)x.memory < x.bytes && at + size - (u64)x.memory <= x.bytes; }
+// Which bytes of a word an access touches.
+u8 byte_mask(u64 word, u64 at, u64 size) {
+    const u64 first = std::max(word, at), last = std::min(word + 4, at + size);
+    return (u8)(((1u << (last - word)) - 1) & ~((1u << (first - word)) - 1));
+}
+
+void mark(u64 at, u64 size, bool allocated, bool written) {
+    for (u64 word = at & ~3ull; word < at + size; word += 4) {
+        const u8 mask = byte_mask(word, at, size);
+        const Cell old = cell_of(word);
+        Cell& c = cell_of(word) = Cell();
+        c.allocated = allocated ? old.allocated | mask : old.allocated & ~mask;
+        c.written = written ? old.written | mask : old.written & ~mask;
+    }
+}
+
+// Bounds, alignment and ownership; false where the access is not to be carried out.
+bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
+    bool good = inside(at, size);
+    for (u64 word = at & ~3ull; good && word < at + size; word += 4)
+        good = !(byte_mask(word, at, size) & ~cell_of(word).allocated);
+    const u32 home = at >= x.local ? LOCAL : at >= x.shared ? SHARED : GLOBAL;
+    if (space != GENERIC && space != home) good = false;
+    if (home == LOCAL && (at - x.local) / LOCAL_BYTES != t.tid) good = false;
+    if (!good) report(OUT_OF_BOUNDS, site, NO_SITE, t, t.tid);
+    else if (at % std::min(size, 16u)) report(MISALIGNED, site, NO_SITE, t, t.tid);
+    return good;
+}
+
+void check_written(const Thread& t, const Cell& c, u8 mask, u64 at, u32 site) {
+    if (mask & ~c.written) report(at >= x.local ? UNWRITTEN_LOCAL : UNWRITTEN, site, NO_SITE, t, t.tid);
+}
+
+// Notes that thread t writes a word; who has touched it since the last barrier, or in another block, races with it.
+void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
+    const bool both = atomic && c.atomic;
+    if (c.write_epoch >= x.launch_begin && !both) {
+        if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
+        else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
+    }
+    // An atomic operation's own reading is not noted as one.
+    if (c.block_read_launch == x.launch_begin || (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin))
+        report(BLOCK_RACE, site, c.read_site, t, c.reader);
+    else if (c.read_epoch == x.epoch && c.reader != t.tid)
+        report(RACE, site, c.read_site, t, c.reader);
+    const bool again = c.write_epoch == x.epoch;
+    // In one epoch a plain write is remembered before an atomic one.
+    c.atomic = atomic && !(again && !c.atomic);
+    c.writer = again && c.writer != t.tid ? MANY : (u16)t.tid;
+    c.write_epoch = x.epoch;
+    c.write_site = site;
+}
+
+void read_cell(const Thread& t, Cell& c, u32 site) {
+    if (c.write_epoch >= x.launch_begin) {
+        if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
+        else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
+    }
+    if (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin) c.block_read_launch = x.launch_begin;
+    if (c.read_epoch == x.epoch) return;  // the first reader will do: until a barrier, threads run one after another
+    c.reader = (u16)t.tid;
+    c.read_epoch = x.epoch;
+    c.read_site = site;
+}
+
+// Threads of a block.
+
+void fiber_main() {
+    Thread* t = x.running;
+    x.kernel->function(t, x.params);
+    t->state = ENDED;
+    ptx_switch(&t->stack_pointer, x.scheduler);
+    __builtin_unreachable();
+}
+
+// Pieces of memory do not all begin at the same place of a page, or they would push each other out of the cache.
+u64 staggered(u32 number) { return number * 1088 % 32768; }
+
+void make_fiber(Thread& t) {
+    u64* top = (u64*)(x.stacks + (t.tid + 1) * STACK_BYTES - staggered(t.tid));
+    *--top = 0;  // aligns the stack as after a call
+    *--top = (u64)&fiber_main;
+    for (int k = 0; k < KEPT_REGISTERS; ++k) *--top = 0;
+    t.stack_pointer = top;
+}
+
+void make_threads(u32 block, u32 grid, u32 count) {
+    for (u32 k = 0; k < count; ++k) {
+        Thread& t = x.threads[k] = Thread();
+        t.tid = k;
+        t.ntid = count;
+        t.ctaid = block;
+        t.nctaid = grid;
+        t.shared = x.shared;
+        t.local_top = x.local + k * LOCAL_BYTES + staggered(k);
+        t.local_end = x.local + (k + 1) * LOCAL_BYTES;
+        if (x.kernel->waits) make_fiber(t);
+    }
+}
+
+// All threads have come to a barrier or to their end: is it the same one?
+bool check_barrier(const std::vector<u32>& turn) {
+    const Thread* first = nullptr;
+    bool good = true;
+    for (u32 k : turn)
+        if (x.threads[k].state == WAITING && (!first || k < first->tid)) first = &x.threads[k];
+    for (u32 k : turn) {
+        const Thread& t = x.threads[k];
+        const u32 site = t.state == ENDED ? NO_SITE : t.barrier_site;
+        if (site == first->barrier_site) continue;
+        report(DIVERGENT_BARRIER, first->barrier_site, site, *first, t.tid);
+        good = false;
+    }
+    return good;
+}
+
+// Until all have ended, or part ways: whoever goes on from there may do so for ever.
+void run_fibers(std::vector<u32>& turn) {
+    for (;;) {
+        shuffle(turn);
+        bool waiting = false;
+        for (u32 k : turn) {
+            Thread& t = x.threads[k];
+            if (t.state == ENDED) continue;
+            t.state = READY;
+            x.running = &t;
+            ptx_switch(&x.scheduler, t.stack_pointer);
+            waiting |= t.state == WAITING;
+        }
+        if (!waiting || !check_barrier(turn)) return;
+        ++x.epoch;
+    }
+}
+
+void run_block(u32 block, u32 grid, u32 count, u32 shared_bytes) {
+    x.block_begin = ++x.epoch;
+    std::memset((void*)x.shared, x.poison, shared_bytes);
+    mark(x.shared, shared_bytes, true, false);
+    make_threads(block, grid, count);
+    std::vector<u32> turn = numbers(count);
+    if (x.kernel->waits) {
+        run_fibers(turn);
+    } else {
+        shuffle(turn);
+        for (u32 k : turn) x.kernel->function(&x.threads[k], x.params);
+    }
+    mark(x.shared, shared_bytes, false, false);
+}
+
+void* take_pages(u64 bytes) {
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? nullptr : at;
+}
+
+}  // namespace
+
+extern "C" {
+
+void ptx_barrier(Thread* t, u32 site) {
+    t->barrier_site = site;
+    t->state = WAITING;
+    ptx_switch(&t->stack_pointer, x.scheduler);
+}
+
+bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site) {
+    if (!check_place(*t, at, size, space, site)) return false;
+    for (u64 word = at & ~3ull; word < at + size; word += 4) {
+        Cell& c = cell_of(word);
+        check_written(*t, c, byte_mask(word, at, size), at, site);
+        if (at < x.local) read_cell(*t, c, site);
+    }
+    return true;
+}
+
+bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) {
+    if (!check_place(*t, at, size, space, site)) return false;
+    for (u64 word = at & ~3ull; word < at + size; word += 4) {
+        Cell& c = cell_of(word);
+        c.written |= byte_mask(word, at, size);
+        if (at < x.local) write_cell(*t, c, false, site);
+    }
+    return true;
+}
+
+bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site) {
+    if (!check_place(*t, at, size, GENERIC, site)) return false;
+    for (u64 word = at & ~3ull; word < at + size; word += 4) {
+        Cell& c = cell_of(word);
+        check_written(*t, c, byte_mask(word, at, size), at, site);
+        if (at < x.local) write_cell(*t, c, true, site);
+    }
+    return true;
+}
+
+void ptx_note(Thread* t, u32 kind, u32 site) { report(kind, site, NO_SITE, *t, t->tid); }
+
+u64 ptx_take_local(Thread* t, u32 size, u32 align) {
+    const u64 at = (t->local_top + RED_ZONE + align - 1) / align * align;
+    if (at + size > t->local_end) {
+        std::fprintf(stderr, "local arrays of a thread need more than %d bytes: raise LOCAL_BYTES\n", (int)LOCAL_BYTES);
+        std::abort();
+    }
+    t->local_top = at + size;
+    std::memset((void*)at, x.poison, size);
+    mark(at, size, true, false);
+    return at;
+}
+void ptx_give_local(Thread* t, u64 top, u64 from, u32 size) {
+    t->local_top = top;
+    mark(from, size, false, false);
+}
+
+// The host's side.
+
+// Address of the memory that the host allocates from, nothing where there is none.
+u8* ptx_open() {
+    x.bytes = MEMORY_BYTES + SHARED_BYTES + MOST_THREADS * LOCAL_BYTES;
+    x.memory = (u8*)take_pages(x.bytes);
+    x.cells = (Cell*)take_pages(x.bytes / 4 * sizeof(Cell));
+    x.stacks = (u8*)take_pages(MOST_THREADS * STACK_BYTES);
+    if (!x.memory || !x.cells || !x.stacks) return nullptr;
+    for (u32 k = 0; k < MOST_THREADS; ++k) mprotect(x.stacks + k * STACK_BYTES, 4096, PROT_NONE);
+    x.shared = (u64)x.memory + MEMORY_BYTES;
+    x.local = x.shared + SHARED_BYTES;
+    x.threads.resize(MOST_THREADS);
+    return x.memory;
+}
+u64 ptx_memory_bytes() { return MEMORY_BYTES; }
+
+// seed: of the order of threads and blocks, 0 for that of their numbers; poison: byte of fresh shared and local memory.
+void ptx_configure(u64 seed, u32 poison) {
+    x.random = seed * 2654435761u;
+    x.poison = (u8)poison;
+}
+void ptx_mark(u64 at, u64 size, int allocated, int written) { mark(at, size, allocated, written); }
+
+// Run a kernel of a module; its sites are told under the module's number. False where it takes more than there is.
+bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 shared_bytes, const u8* params) {
+    if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
+    x.launch_begin = ++x.epoch;
+    x.module = module;
+    x.kernel = kernel;
+    x.params = params;
+    std::vector<u32> turn = numbers(grid);
+    shuffle(turn);
+    for (u32 k : turn) run_block(k, grid, block, shared_bytes);
+    return true;
+}
+
+// Findings as rows of (module, kind, site, other site, count, thread, other thread, block); how many there are.
+u32 ptx_findings(u64* out, u32 most) {
+    u32 k = 0;
+    for (const auto& [key, f] : x.findings) {
+        if (k == most) break;
+        const auto& [module, kind, site, other_site] = key;
+        const u64 row[] = {module, kind, site, other_site, f.count, f.thread, f.other, f.block};
+        std::copy(row, row + 8, out + 8 * k++);
+    }
+    return (u32)x.findings.size();
+}
+void ptx_forget() { x.findings.clear(); }
+}

@@ -1,0 +1,183 @@
+// What translated PTX calls: checked memory, barriers, and the operations that C++ does not have.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+typedef std::uint8_t u8;
+typedef std::uint16_t u16;
+typedef std::uint32_t u32;
+typedef std::uint64_t u64;
+typedef std::int8_t s8;
+typedef std::int16_t s16;
+typedef std::int32_t s32;
+typedef std::int64_t s64;
+typedef float f32;
+typedef double f64;
+#define INLINE static inline __attribute__((always_inline))
+// Accesses are long: inlined copies would only make the compilation three times as long.
+#define ACCESS static __attribute__((noinline))
+
+// One thread of a block. Local arrays are taken from its piece of the executor's memory, like a stack.
+struct Thread {
+    u32 tid, ntid, ctaid, nctaid;
+    u64 shared;                 // address of the block's dynamic shared memory
+    u64 local_top, local_end;   // free local memory
+    u32 barrier_site;           // where it waits
+    u32 state;
+    void* stack_pointer;
+};
+typedef void (*KernelFunction)(Thread* t, const u8* params);
+struct Kernel {
+    const char* name;
+    KernelFunction function;
+    int param_bytes;
+    int waits;  // it has barriers
+};
+enum Space { GENERIC, GLOBAL, LOCAL, SHARED };
+// The order is that of KINDS in executor.py.
+enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BARRIER, DIVIDE_BY_ZERO, OUTSIDE_OF_RANGE,
+            UNWRITTEN_LOCAL, ZEROS };
+
+extern "C" {
+void ptx_barrier(Thread* t, u32 site);
+// Checks of one access; false where it must not be carried out.
+bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
+bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
+bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
+// Something that PTX leaves open, or where it differs from C++.
+void ptx_note(Thread* t, u32 kind, u32 site);
+u64 ptx_take_local(Thread* t, u32 size, u32 align);
+void ptx_give_local(Thread* t, u64 top, u64 from, u32 size);
+}
+
+template <int size, int alignment> struct Bytes {
+    alignas(alignment) u8 b[size];
+};
+template <class T, int n> struct Vector {
+    T x[n];
+};
+
+template <class T> INLINE T read(const u8* at) {
+    T out;
+    std::memcpy(&out, at, sizeof out);
+    return out;
+}
+template <class T> INLINE void write(u8* at, T value) { std::memcpy(at, &value, sizeof value); }
+
+template <class T> struct Floating { static const bool value = false; };
+template <> struct Floating<f32> { static const bool value = true; };
+template <> struct Floating<f64> { static const bool value = true; };
+template <class To, class From, bool bits> struct As {
+    INLINE To of(From x) { return (To)x; }
+};
+template <class To, class From> struct As<To, From, true> {
+    INLINE To of(From x) {
+        static_assert(sizeof(To) == sizeof(From), "bits of another size");
+        return read<To>((const u8*)&x);
+    }
+};
+// A register read or written as another type: the same bits; whole numbers are cut or extended.
+template <class To, class From> INLINE To as(From x) {
+    return As<To, From, Floating<To>::value != Floating<From>::value>::of(x);
+}
+INLINE f64 f64_of(u64 bits) { return as<f64>(bits); }
+INLINE f32 f32_of(u32 bits) { return as<f32>(bits); }
+template <class T, class H> INLINE T pack(H low, H high) { return (T)((T)low | (T)high << (8 * sizeof(H))); }
+
+template <class T, int space> ACCESS T load(Thread* t, u64 at, u32 site) {
+    T out;
+    if (ptx_check_load(t, at, sizeof(T), space, site)) std::memcpy(&out, (const void*)at, sizeof out);
+    else std::memset(&out, 0xff, sizeof out);
+    return out;
+}
+template <class T, int space> ACCESS void store(Thread* t, u64 at, T value, u32 site) {
+    if (ptx_check_store(t, at, sizeof(T), space, site)) write<T>((u8*)at, value);
+}
+// Threads take turns at barriers only, so that an atomic operation is a plain one.
+template <class T, class F> ACCESS T atomic(Thread* t, u64 at, u32 site, F change) {
+    if (!ptx_check_atomic(t, at, sizeof(T), site)) return (T)-1;
+    const T old = read<T>((const u8*)at);
+    write<T>((u8*)at, change(old));
+    return old;
+}
+#define ATOMIC(name, expression)                                                      \
+    template <class T> INLINE T atomic_##name(Thread* t, u64 at, T value, u32 site) { \
+        return atomic<T>(t, at, site, [value](T old) { return (T)(expression); });    \
+    }
+ATOMIC(add, old + value)
+ATOMIC(min, old < value ? old : value)
+ATOMIC(max, old > value ? old : value)
+ATOMIC(or, old | value)
+ATOMIC(and, old & value)
+ATOMIC(xor, old ^ value)
+ATOMIC(exch, value)
+
+// A local array.
+struct Local {
+    Thread* t;
+    u64 top, address;
+    u32 size;
+    Local(Thread* thread, u32 bytes, u32 align)
+        : t(thread), top(t->local_top), address(ptx_take_local(t, bytes, align)), size(bytes) {}
+    ~Local() { ptx_give_local(t, top, address, size); }
+};
+
+template <class T> INLINE bool is_number(T a, T b) { return a == a && b == b; }
+template <class T> INLINE T magnitude(T x) { return x < 0 ? (T)(0 - (u64)x) : x; }
+INLINE f64 magnitude(f64 x) { return __builtin_fabs(x); }
+INLINE f32 magnitude(f32 x) { return __builtin_fabsf(x); }
+INLINE f64 square_root(f64 x) { return __builtin_sqrt(x); }
+INLINE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
+// PTX's extremes leave a NaN out. Of two zeros of different sign the positive one is the greater here, which PTX does not
+// promise: a note.
+template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
+    if (a != a) return b;
+    if (b != b) return a;
+    if (a != b) return a > b ? a : b;
+    if (__builtin_signbit(a) != __builtin_signbit(b)) ptx_note(t, ZEROS, site);
+    return __builtin_signbit(a) ? b : a;
+}
+template <class T> INLINE T least_number(Thread* t, T a, T b, u32 site) {
+    return -greatest_number<T>(t, -a, -b, site);
+}
+
+template <class T> INLINE T whole_div(Thread* t, T a, T b, u32 site) {
+    if (b == 0) {
+        ptx_note(t, DIVIDE_BY_ZERO, site);
+        return (T)-1;
+    }
+    return b == (T)-1 && T(-1) < T(0) ? (T)(0 - (u64)a) : (T)(a / b);
+}
+template <class T> INLINE T whole_rem(Thread* t, T a, T b, u32 site) {
+    if (b == 0) {
+        ptx_note(t, DIVIDE_BY_ZERO, site);
+        return a;
+    }
+    return b == (T)-1 && T(-1) < T(0) ? (T)0 : (T)(a % b);
+}
+template <class T> INLINE T shift_left(T x, u32 by) { return by >= 8 * sizeof(T) ? (T)0 : (T)((u64)x << by); }
+template <class T> INLINE T shift_right(T x, u32 by) {
+    return by >= 8 * sizeof(T) ? (T)(x < (T)0 ? -1 : 0) : (T)(x >> by);
+}
+INLINE u32 funnel_l(u32 low, u32 high, u32 by) { return (u32)((((u64)high << 32 | low) << (by & 31)) >> 32); }
+INLINE u32 funnel_r(u32 low, u32 high, u32 by) { return (u32)(((u64)high << 32 | low) >> (by & 31)); }
+INLINE u32 insert_bits(u32 bits, u32 into, u32 at, u32 size) {
+    at &= 255;
+    size &= 255;
+    if (at > 31 || size == 0) return into;
+    const u32 mask = (size > 31 ? 0xffffffffu : (1u << size) - 1) << at;
+    return (into & ~mask) | (bits << at & mask);
+}
+// Towards zero; what does not fit goes to the nearest limit. NaN: 0 from f32, the lowest number from f64.
+template <class T, class F> ACCESS T to_whole(Thread* t, F x, u32 site) {
+    const bool is_signed = T(-1) < T(0);
+    const int width = 8 * sizeof(T);
+    const F top = (F)__builtin_ldexp(1.0, width - (is_signed ? 1 : 0));
+    const F bottom = is_signed ? -top : (F)0;
+    const T lowest = is_signed ? (T)((u64)1 << (width - 1)) : (T)0;
+    if (x == x && x < top && x > bottom - 1) return (T)x;
+    ptx_note(t, OUTSIDE_OF_RANGE, site);
+    if (x != x) return sizeof(F) == 4 && width < 64 ? (T)0 : (T)((u64)1 << (width - 1));
+    return x > 0 ? (T)~lowest : lowest;
+}

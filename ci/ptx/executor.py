@@ -1,0 +1,263 @@
+"""PTX of sources, a library for the CPU of PTX, and launches of what is in it.
+
+PTX and libraries are kept in the user's cache folder under a digest of all that they are made of. There is one executor
+a process, whose memory all modules share.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ci.ptx.reader import read_module
+from ci.ptx.translator import translate
+from gpusim.backends.compile_cuda import nvrtc_options
+from gpusim.backends.compile_native import find_compiler
+from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.compile_cache import CompileError, cached, compile_error, digest
+
+NVRTC_MAJOR = 12
+# A virtual architecture: the PTX is that of sm_90, and ptxas has nothing to do.
+ARCH = "compute_90"
+# Tells the lines of the sources and changes no instruction.
+LINES = "-lineinfo"
+# -O1: as fast to run as -O2, in half the time to compile.
+FLAGS = (
+    ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
+    + ("-fno-tree-vectorize", "-fno-math-errno", "-w")
+)  # fmt: skip
+HERE = Path(__file__).resolve().parent
+FOLDER = "ptx"
+# In the order of enum Kind in executor.hpp. The last two are notes: PTX copies whole structures, also what nobody has
+# written in them, and which of two zeros is the greater is left open.
+KINDS = (
+    ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
+    + ("divergent barrier", "whole number divided by zero", "conversion out of range")
+    + ("unwritten local memory read", "greatest of zeros of both signs")
+)  # fmt: skip
+NOTES = KINDS[-2:]
+MANY = 0xFFFF
+_NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
+
+
+def why_not() -> str:
+    """What is missing to run PTX here; empty if nothing is."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
+    try:
+        load_nvrtc(NVRTC_MAJOR)
+        find_compiler()
+    except CompileError as error:
+        return str(error)
+    return ""
+
+
+def make_ptx(main: str, sources: dict[str, str], defines: dict[str, str]) -> str:
+    """PTX of a build, with the flags of the cuda backend.
+
+    Args:
+        main: which of the sources to compile.
+        sources: from ``reachable_sources``.
+        defines: preprocessor macros.
+
+    Raises:
+        NvrtcMissingError: there is no NVRTC 12.
+        CompileError: an error in a source.
+    """
+    nvrtc = load_nvrtc(NVRTC_MAJOR)
+    options = [*nvrtc_options(defines, ARCH), LINES]
+
+    def make(scratch: Path) -> bytes:
+        compiled = nvrtc.compile(main, sources, options)
+        if compiled.cubin is None:
+            raise compile_error(main, nvrtc.name, compiled.log)
+        return compiled.ptx.encode()
+
+    texts = [text for pair in sorted(sources.items()) for text in pair]
+    return cached(f"{FOLDER}/{digest([nvrtc.name, *options, main, *texts])}.ptx", make).read_text(encoding="utf-8")
+
+
+def _library(inputs: list[str], text: Callable[[], str]) -> Path:
+    """A shared library of C++ that includes executor.hpp; the text is asked for where the cache has none of ``inputs``.
+
+    Raises:
+        CompileError: no compiler, or an error in the text.
+    """
+    compiler = find_compiler()
+    header = (HERE / "executor.hpp").read_text(encoding="utf-8")
+    name = digest([compiler, *FLAGS, header, *inputs])
+
+    def make(scratch: Path) -> Path:
+        source, library = scratch / f"{name}.cpp", scratch / f"{name}.so"
+        source.write_text(text(), encoding="utf-8")
+        command = [compiler, *FLAGS, "-I", str(HERE), str(source), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            raise compile_error(source.name, compiler, done.stderr)
+        return library
+
+    return cached(f"{FOLDER}/{name}.so", make)
+
+
+def build(ptx: str) -> Path:
+    """Path of the library of a PTX text.
+
+    Raises:
+        PtxError: an instruction that is not allowed or not translated.
+        CompileError: no compiler.
+    """
+    own = ("reader.py", "forms.py", "instructions.py", "translator.py")
+    inputs = [(HERE / name).read_text(encoding="utf-8") for name in own]
+    return _library([ptx, *inputs], lambda: translate(read_module(ptx)))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the checks have found, for all accesses of one pair of lines.
+
+    Attributes:
+        kind: of KINDS.
+        place, other: lines; the other one of a race or of a barrier, or empty.
+        count: how often.
+        thread, other_thread, block: of the first time; MANY are several threads.
+    """
+
+    kind: str
+    place: str
+    other: str
+    count: int
+    thread: int
+    other_thread: int
+    block: int
+
+    def __str__(self) -> str:
+        other = f" with {self.other}" if self.other else ""
+        second = "others" if self.other_thread == MANY else str(self.other_thread)
+        threads = f"threads {self.thread} and {second}" if self.other else f"thread {self.thread}"
+        return f"{self.kind}: {self.place}{other} ({self.count} times, at first {threads} of block {self.block})"
+
+
+class Executor:
+    """Memory, launches and findings.
+
+    Attributes:
+        base: address of the memory for device arrays.
+        size: its bytes.
+
+    Raises:
+        CompileError: no compiler, or not enough address space.
+    """
+
+    def __init__(self) -> None:
+        text = (HERE / "executor.cpp").read_text(encoding="utf-8")
+        self._library = ctypes.CDLL(str(_library([text], lambda: text)), mode=ctypes.RTLD_GLOBAL)
+        self._library.ptx_open.restype = ctypes.c_void_p
+        self._library.ptx_memory_bytes.restype = ctypes.c_uint64
+        self._library.ptx_launch.restype = ctypes.c_bool
+        base = self._library.ptx_open()
+        if base is None:
+            raise CompileError("the executor finds no 4 GB of address space: raise the limit (ulimit -v)")
+        self.base: int = base
+        self.size: int = self._library.ptx_memory_bytes()
+        self._modules: list[Module] = []
+        self.configure()
+
+    def configure(self, seed: int = 0, poison: int = 0xFF) -> None:
+        """Begin anew.
+
+        Args:
+            seed: of the order of threads between barriers and of blocks; 0 for that of their numbers.
+            poison: byte that fresh shared and local memory is full of.
+        """
+        self._library.ptx_configure(ctypes.c_uint64(seed), poison)
+        self._library.ptx_forget()
+
+    def mark(self, at: int, size: int, allocated: bool, written: bool) -> None:
+        """Tell what the host did to a piece of memory."""
+        self._library.ptx_mark(ctypes.c_uint64(at), ctypes.c_uint64(size), int(allocated), int(written))
+
+    def add(self, module: Module) -> int:
+        """Number of a module."""
+        self._modules.append(module)
+        return len(self._modules) - 1
+
+    def launch(self, number: int, kernel: Any, grid: int, block: int, shared: int, params: bytes) -> bool:
+        """Run a kernel of a module; False where a block takes more threads or shared memory than there are."""
+        at = ctypes.c_char_p(params)
+        return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
+
+    def findings(self) -> list[Finding]:
+        """What the checks have found since ``configure``, most frequent first; accesses of one line are one."""
+        rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
+        count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
+        out: dict[tuple[str, str, str], Finding] = {}
+        for k in range(count):
+            module, kind, site, other, times, *first = rows[_ROW * k : _ROW * (k + 1)]
+            own = self._modules[module]
+            key = KINDS[kind], own.site(site), own.site(other)
+            before = out.get(key)
+            out[key] = replace(before, count=before.count + times) if before else Finding(*key, times, *first)
+        return sorted(out.values(), key=lambda finding: -finding.count)
+
+
+@cache
+def executor() -> Executor:
+    """The executor of this process."""
+    return Executor()
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("param_bytes", ctypes.c_int),
+        ("waits", ctypes.c_int),
+    ]
+
+
+class Module:
+    """The kernels of one library.
+
+    Args:
+        path: from ``build``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._executor = executor()  # first: the library needs its symbols
+        self._library = ctypes.CDLL(str(path))
+        self._sites = ctypes.cast(self._library.ptx_sites, ctypes.POINTER(ctypes.c_char_p))
+        table = ctypes.cast(self._library.ptx_kernels, ctypes.POINTER(_Kernel))
+        self._kernels: dict[str, _Kernel] = {}
+        while table[len(self._kernels)].name:
+            kernel = table[len(self._kernels)]
+            self._kernels[kernel.name.decode()] = kernel
+        self._number = self._executor.add(self)
+
+    def site(self, number: int) -> str:
+        """Line and function of a site; empty for none."""
+        text = None if number == _NO_SITE else self._sites[number]
+        return text.decode() if text else ""
+
+    def launch(self, name: str, grid: int, block: int, params: bytes, shared: int = 0) -> None:
+        """Run a kernel.
+
+        Args:
+            name: of the kernel.
+            grid, block: numbers of blocks, and of threads in each.
+            params: its parameters as PTX lays them out.
+            shared: bytes of dynamic shared memory.
+
+        Raises:
+            ValueError: it takes other parameters, or a block is too large.
+        """
+        kernel = self._kernels[name]
+        if len(params) != kernel.param_bytes:
+            raise ValueError(f"{name} takes {kernel.param_bytes} bytes of parameters, not {len(params)}")
+        if not self._executor.launch(self._number, kernel, grid, block, shared, params):
+            raise ValueError(f"{name}: a block of {block} threads with {shared} bytes of shared memory is too large")

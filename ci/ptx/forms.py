@@ -1,0 +1,113 @@
+"""Which instructions the kernels' PTX may have: those with one result on every machine.
+
+Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
+Nothing couples the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds
+for all: it differs in ``.target`` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from ci.ptx.reader import Instruction, Module, call_parts, short_name
+
+_ROUNDED, _FLOAT, _WHOLE, _BITS = r"rn\.f(32|64)", r"f(32|64)", r"[su](16|32|64)", r"b(16|32|64)"
+_ANY = r"[bsuf](8|16|32|64)"
+_EQUAL, _ORDERED = "eq|ne", "lt|le|gt|ge"
+_UNORDERED = "equ|neu|ltu|leu|gtu|geu|num|nan"
+_ALLOWED = {
+    "add": f"{_ROUNDED}|{_WHOLE}",
+    "sub": f"{_ROUNDED}|{_WHOLE}",
+    "mul": rf"{_ROUNDED}|lo\.{_WHOLE}|(wide|hi)\.[su](16|32)",
+    "mad": rf"lo\.{_WHOLE}|wide\.[su]32",
+    "div": f"{_ROUNDED}|{_WHOLE}",
+    "rem": _WHOLE,
+    "rcp": _ROUNDED,
+    "sqrt": _ROUNDED,
+    "neg": f"{_FLOAT}|s(16|32|64)",
+    "abs": f"{_FLOAT}|s(16|32|64)",
+    "min": f"{_FLOAT}|{_WHOLE}",
+    "max": f"{_FLOAT}|{_WHOLE}",
+    "setp": rf"({_EQUAL}|{_ORDERED})\.({_FLOAT}|{_WHOLE})|({_EQUAL})\.{_BITS}|({_UNORDERED})\.{_FLOAT}",
+    "selp": rf"{_BITS}|{_WHOLE}|{_FLOAT}",
+    "and": f"{_BITS}|pred",
+    "or": f"{_BITS}|pred",
+    "xor": f"{_BITS}|pred",
+    "not": f"{_BITS}|pred",
+    "shl": _BITS,
+    "shr": rf"{_BITS}|{_WHOLE}",
+    "shf": r"[lr]\.wrap\.b32",
+    "bfi": "b32",
+    "cvt": rf"[su](8|16|32|64)\.[su](8|16|32|64)|rn\.f32\.f64|f64\.f32|rn\.{_FLOAT}\.{_WHOLE}|rzi\.{_WHOLE}\.{_FLOAT}",
+    "mov": rf"pred|{_ANY}",
+    "cvta": r"(to\.)?(local|global|shared)\.u64",
+    "ld": rf"((global|local|shared)\.)?(nc\.)?(v[24]\.)?{_ANY}|param\.{_ANY}",
+    "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.{_ANY}",
+    "atom": r"((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
+    "red": r"((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
+    "bar": "sync",
+    "bra": "(uni)?",
+    "call": "(uni)?",
+    "ret": "(uni)?",
+}
+_REASONS = (
+    (r"fma\..*|mad\..*f(32|64)", "rounds once where the CPU rounds twice: compile with --fmad=false"),
+    (r".*\.ftz\b.*", "flushes denormal numbers to zero: compile with --ftz=false"),
+    (r".*\.(approx|full)\b.*", "is not rounded as IEEE 754 has it: --prec-div=true, --prec-sqrt=true, detmath.cuh"),
+    (r"(add|sub|mul|div|sqrt|rcp)\.(sat\.)?f(32|64)", "has no .rn, and ptxas may fuse it: compile with --fmad=false"),
+    (r".*\.(rz|rm|rp)\b.*", "rounds in another direction than the CPU: use the default"),
+    (r"(shfl|vote|match|activemask|redux|elect|bar\.warp)\b.*", "couples the threads of a warp: the CPU has none"),
+    (r"(atom|red)\..*f(16|32|64).*", "adds in an order that nobody knows: reduce in a fixed order"),
+    (r"brx\b.*", "jumps where a register tells: make no jump table"),
+)
+_INDIRECT = "calls where a register tells: call a function by its name"
+_FOREIGN = "calls a function that the kernels do not hold: its bits may differ; use detmath.cuh"
+_UNKNOWN = "is no form that is known: add it to ci/ptx/forms.py and instructions.py, with a test of its bits"
+
+
+class Fault(NamedTuple):
+    """An instruction that is not allowed: the kernels that reach it, its function and line, its text and the reason."""
+
+    kernels: str
+    where: str
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kernels}, {self.where}: `{self.text}` {self.reason}"
+
+
+@cache
+def why_not(name: str) -> str:
+    """Why an instruction of this name is not allowed; empty if it is."""
+    opcode, _, modifiers = name.partition(".")
+    if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
+        return ""
+    return next((reason for pattern, reason in _REASONS if re.fullmatch(pattern, name)), _UNKNOWN)
+
+
+def check_forms(module: Module) -> list[Fault]:
+    """The instructions of a module that are not allowed."""
+    faults = []
+    for function in module.functions.values():
+        for s in function.instructions():
+            reason = why_not(s.name) or (_why_not_call(module, s) if s.name.startswith("call") else "")
+            if reason:
+                where = f"{module.where(s.place)}, in {short_name(function.name)}"
+                faults.append(Fault(_kernels(module, function.name), where, s.text, reason))
+    return faults
+
+
+def _why_not_call(module: Module, s: Instruction) -> str:
+    target = call_parts(s)[1]
+    if target.startswith("%"):
+        return _INDIRECT
+    return "" if target in module.functions else _FOREIGN
+
+
+def _kernels(module: Module, name: str) -> str:
+    """Names of the kernels that reach a function."""
+    entries = [f.name for f in module.functions.values() if f.entry and name in module.reached(f.name)]
+    return f"kernel {', '.join(entries)}" if entries else "no kernel"

@@ -1,0 +1,64 @@
+"""Small models that, together, reach most of the kernels: joints, actuators, contacts, and those on jointed bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ci.state_hashes import robot
+from gpusim import ModelBuilder, Transform
+from gpusim.scene import load_scene
+
+# Shapes from which on pairs are looked for in a grid.
+GRID_SHAPES = 65
+_BALL, _FLOOR = 0.1, -50.0
+
+
+def machine(name: str) -> ModelBuilder:
+    """A scene's machine, and far below it a ball that falls onto a plane: the build is one with contacts."""
+    b = load_scene(name).builder
+    b.add_shape_plane(-1, xform=Transform((0.0, 0.0, _FLOOR)))
+    ball = b.add_body(xform=Transform((0.1, 0.2, _FLOOR + _BALL)), linear_velocity=(0.3, 0.0, -0.5), label="ball")
+    b.add_shape_sphere(ball, radius=_BALL)
+    return b
+
+
+def pile() -> ModelBuilder:
+    """Tilted boxes that fall onto each other and onto the ground."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    for k in range(8):
+        place = (0.09 * (k % 2), 0.1 * (k // 2 % 2), 0.055 + 0.11 * (k // 4))
+        body = b.add_body(xform=Transform.from_axis_angle(place, (1.0, 2.0, k), 0.05 * k))
+        b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06))
+    return b
+
+
+def grid() -> ModelBuilder:
+    """As many balls as it takes for the grid, few of which meet, so that a world fits into shared memory."""
+    b = ModelBuilder()
+    for k in range(GRID_SHAPES):
+        apart = 0.19 if k < 6 else 0.5
+        body = b.add_body(xform=Transform((apart * (k % 8), 0.5 * (k // 8), 0.1)), linear_velocity=(0.2, 0.0, -0.1))
+        b.add_shape_sphere(body, radius=0.1)
+    return b
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model, its step in seconds, how many steps are run, and its places for pairs of shapes."""
+
+    build: Callable[[], ModelBuilder]
+    dt: float
+    steps: int
+    max_pairs: int | None = None
+
+
+MODELS = {
+    "robot": Run(robot, 5e-3, 6),
+    "hydraulic_lift": Run(lambda: machine("hydraulic_lift"), 2e-3, 6),
+    "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
+    "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),
+    "pile": Run(pile, 1e-2, 6),
+    "grid": Run(grid, 1e-2, 6, max_pairs=12),
+}

@@ -1,0 +1,234 @@
+"""The text of a PTX module as data: functions, their parameters, registers, local memory and statements.
+
+It reads what NVRTC writes. Nothing is checked that ptxas checks; what this reader does not know, it refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from gpusim.errors import GpusimError
+
+
+class PtxError(GpusimError):
+    """PTX of a form that is not read or not translated."""
+
+
+class Param(NamedTuple):
+    """A parameter, result, call argument or local array: bytes, and what its address is a multiple of."""
+
+    name: str
+    size: int
+    align: int
+
+
+class Place(NamedTuple):
+    """Where in the sources an instruction comes from, and where that was inlined; 0 where PTX does not tell."""
+
+    file: int = 0
+    line: int = 0
+    outer_file: int = 0
+    outer_line: int = 0
+
+
+class Label(NamedTuple):
+    """A target of branches."""
+
+    name: str
+
+
+class Brace(NamedTuple):
+    """The beginning or the end of a block of declarations."""
+
+    text: str
+
+
+class Instruction(NamedTuple):
+    """An instruction.
+
+    Attributes:
+        name: with all modifiers, e.g. ``"add.rn.f64"``.
+        operands: the rest of its text.
+        guard: ``"%p1"`` or ``"!%p1"`` where it is conditional.
+        place: its line in the sources.
+    """
+
+    name: str
+    operands: str
+    guard: str
+    place: Place
+
+    @property
+    def text(self) -> str:
+        """As it stands in PTX, without its guard."""
+        return f"{self.name} {self.operands}".strip()
+
+
+@dataclass
+class Function:
+    """A function with a body; an entry is a kernel.
+
+    Attributes:
+        registers: type by prefix, ``{"%fd": "f64"}``, and by whole name, ``{"%SP": "b64"}``.
+        locals: local arrays.
+    """
+
+    name: str
+    entry: bool
+    results: list[Param]
+    params: list[Param]
+    registers: dict[str, str] = field(default_factory=dict)
+    locals: list[Param] = field(default_factory=list)
+    body: list[Label | Brace | Param | Instruction] = field(default_factory=list)
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Its instructions in their order."""
+        return (s for s in self.body if isinstance(s, Instruction))
+
+
+@dataclass
+class Module:
+    """A PTX module.
+
+    Attributes:
+        shared: names of arrays in dynamic shared memory.
+        files: names of the sources by number.
+    """
+
+    functions: dict[str, Function]
+    shared: list[str]
+    files: dict[int, str]
+
+    def where(self, place: Place) -> str:
+        """A place in words, ``"rows.cuh:12, inlined at factor.cuh:29"``."""
+        if not place.line:
+            return "no line"
+        inner = f"{Path(self.files.get(place.file, '?')).name}:{place.line}"
+        if not place.outer_line:
+            return inner
+        return f"{inner}, inlined at {Path(self.files.get(place.outer_file, '?')).name}:{place.outer_line}"
+
+    def reached(self, name: str) -> set[str]:
+        """The function and all that it calls, directly or not."""
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            function = self.functions.get(todo.pop())
+            if function is None or function.name in seen:
+                continue
+            seen.add(function.name)
+            todo += [call_parts(s)[1] for s in function.instructions() if s.name.startswith("call")]
+        return seen
+
+
+_PARAM = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+([\w$]+)(?:\[(\d+)\])?$")
+_LOCAL = re.compile(r"\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]$")
+_REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(%?[\w$]+)(?:<\d+>)?$")
+_HEAD = re.compile(
+    r"^(?:\.visible\s+|\.weak\s+)?\.(func|entry)\s*(?:\(([^()]*)\)\s*)?([\w$]+)\s*\(([^()]*)\)[^;{]*([;{])",
+    re.MULTILINE,
+)
+_TOKEN = re.compile(
+    r"""\s*(?:
+        \.loc\s+(?P<file>\d+)\s+(?P<line>\d+)\s+\d+
+            (?:[^\n]*inlined_at\s+(?P<outer_file>\d+)\s+(?P<outer_line>\d+))?[^\n]*(?=\n)
+      | (?P<label>[\w$]+):
+      | (?P<brace>[{}])
+      | (?:@(?P<guard>!?%\w+)\s+)?(?P<name>[a-z][\w.:]*)(?P<operands>[^;]*);
+      | (?P<directive>\.[^;]*);
+    )""",
+    re.VERBOSE,
+)
+_CALL = re.compile(r"(?:\(\s*([\w$, ]*?)\s*\)\s*,\s*)?([\w$%]+)(?:\s*,\s*\(\s*([\w$, ]*?)\s*\))?(\s*,\s*[\w$]+)?$")
+
+
+def read_module(text: str) -> Module:
+    """Read a PTX text.
+
+    Raises:
+        PtxError: a form that NVRTC was not known to write.
+    """
+    files = {int(n): name for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)}
+    text = re.sub(r"//[^\n]*", "", text)
+    module = Module({}, re.findall(r"^\.extern\s+\.shared\s+.*?([\w$]+)\[\];", text, re.MULTILINE), files)
+    position = 0
+    while head := _HEAD.search(text, position):
+        position = head.end()
+        if head[5] == "{":
+            function = Function(head[3], head[1] == "entry", _params(head[2]), _params(head[4]))
+            position = _read_body(function, text, position)
+            module.functions[function.name] = function
+    return module
+
+
+def read_param(text: str) -> Param:
+    """Read a declaration such as ``.param .align 8 .b8 x[16]``."""
+    match = _PARAM.match(" ".join(text.split()))
+    if match is None:
+        raise PtxError(f"parameter {text!r}: teach ci/ptx/reader.py its form")
+    width = int(match[2]) // 8
+    return Param(match[3], width * int(match[4] or 1), int(match[1] or width))
+
+
+def _params(text: str | None) -> list[Param]:
+    return [read_param(part) for part in (text or "").split(",") if part.strip()]
+
+
+def _read_body(function: Function, text: str, position: int) -> int:
+    """Read statements from behind the first brace; the position behind the last one."""
+    place, depth = Place(), 1
+    while True:
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise PtxError(f"{text[position : position + 80]!r} in {function.name}: teach ci/ptx/reader.py its form")
+        position = token.end()
+        if token["line"]:
+            place = Place(*(int(token[key] or 0) for key in ("file", "line", "outer_file", "outer_line")))
+        elif token["label"]:
+            function.body.append(Label(token["label"]))
+        elif token["brace"]:
+            depth += 1 if token["brace"] == "{" else -1
+            if not depth:
+                return position
+            function.body.append(Brace(token["brace"]))
+        elif token["name"]:
+            operands = " ".join(token["operands"].split())
+            function.body.append(Instruction(token["name"], operands, token["guard"] or "", place))
+        else:
+            _read_directive(function, " ".join(token["directive"].split()))
+
+
+def _read_directive(function: Function, text: str) -> None:
+    if text.startswith(".pragma"):
+        return
+    if text.startswith(".param"):
+        function.body.append(read_param(text))
+    elif match := _LOCAL.match(text):
+        function.locals.append(Param(match[2], int(match[3]), int(match[1])))
+    elif match := _REGISTER.match(text):
+        function.registers[match[2]] = match[1]
+    else:
+        raise PtxError(f"directive {text!r} in {function.name}: teach ci/ptx/reader.py its form")
+
+
+def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
+    """Results, target and arguments of a call; the target of an indirect one is a register.
+
+    Raises:
+        PtxError: no form of a call that is known.
+    """
+    match = _CALL.match(s.operands)
+    if match is None:
+        raise PtxError(f"call {s.text!r}: teach ci/ptx/reader.py its form")
+    results, arguments = ([x.strip() for x in (match[k] or "").split(",") if x.strip()] for k in (1, 3))
+    return results, match[2], arguments
+
+
+def short_name(name: str) -> str:
+    """A mangled name without that of its module."""
+    rest = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
+    return rest.lstrip("0123456789")

@@ -1,0 +1,104 @@
+"""From a PTX module to C++: a function for each PTX function, a statement for each instruction."""
+
+from __future__ import annotations
+
+import json
+
+from ci.ptx.forms import check_forms
+from ci.ptx.instructions import Instructions, storage, symbol
+from ci.ptx.reader import Brace, Function, Instruction, Label, Module, Param, Place, PtxError, short_name
+
+Site = tuple[str, Place]
+
+
+def translate(module: Module) -> str:
+    """The C++ source of a module, for executor.hpp.
+
+    It holds ``ptx_kernels``, the kernels by name, and ``ptx_sites``, function and line of each access by its number.
+
+    Raises:
+        PtxError: an instruction that is not allowed (``forms.py``), or that has no translation.
+    """
+    faults = check_forms(module)
+    if faults:
+        raise PtxError("\n".join(str(fault) for fault in faults[:5]))
+    sites: list[Site] = []
+    functions = list(module.functions.values())
+    out = ['#include "executor.hpp"', "namespace {"]
+    out += [f"void {symbol(f.name)}({_signature(f)});" for f in functions]
+    for function in functions:
+        out += _FunctionWriter(module, function, sites).lines()
+    out += ["}", 'extern "C" const Kernel ptx_kernels[] = {']
+    for f in functions:
+        if f.entry:
+            size, waits = _layout(f.params)[1], int(_waits(module, f.name))
+            out.append(f'    {{"{f.name}", {symbol(f.name)}, {size}, {waits}}},')
+    out += ["    {nullptr, nullptr, 0, 0}};", 'extern "C" const char* const ptx_sites[] = {']
+    out += [f"    {json.dumps(f'{module.where(place)}, in {name}')}," for name, place in sites]
+    return "\n".join([*out, "    nullptr};", ""])
+
+
+def _signature(f: Function) -> str:
+    if f.entry:
+        return "Thread* t, const u8* entry_params"
+    results = [f"void* {symbol(p.name)}" for p in f.results]
+    return ", ".join(["Thread* t", *results, *(f"{storage(p)} {symbol(p.name)}" for p in f.params)])
+
+
+def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
+    """Offset of each parameter of a kernel, and their size."""
+    offsets, end = {}, 0
+    for p in params:
+        end = -(-end // p.align) * p.align
+        offsets[p.name] = end
+        end += p.size
+    return offsets, end
+
+
+def _waits(module: Module, name: str) -> bool:
+    """Whether a function, or one that it calls, has a barrier."""
+    reached = (module.functions[f] for f in module.reached(name))
+    return any(s.name.startswith("bar.") for f in reached for s in f.instructions())
+
+
+class _FunctionWriter(Instructions):
+    """C++ of one function; it adds to ``sites``."""
+
+    def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
+        super().__init__(function.registers, {x.name for x in function.locals}, module.shared)
+        self._function, self._sites, self._place = function, sites, Place()
+        self._offsets = _layout(function.params)[0] if function.entry else {}
+        self._results = {p.name for p in function.results}
+
+    def site(self) -> int:
+        self._sites.append((short_name(self._function.name), self._place))
+        return len(self._sites) - 1
+
+    def param_address(self, name: str) -> str:
+        if name in self._offsets:
+            return f"entry_params + {self._offsets[name]}"
+        return f"(u8*){'' if name in self._results else '&'}{symbol(name)}"
+
+    def lines(self) -> list[str]:
+        f = self._function
+        body = [f"    {self._statement(s)}" for s in f.body]
+        head = [f"void {symbol(f.name)}({_signature(f)}) {{"]
+        variables: dict[str, list[str]] = {}
+        for name, kind in self.used.items():
+            variables.setdefault(kind, []).append(name)
+        head += [f"    {kind} {', '.join(names)};" for kind, names in variables.items()]
+        head += [f"    Local {symbol(x.name)}(t, {x.size}, {x.align});" for x in f.locals]
+        return [*head, *body, "}"]
+
+    def _statement(self, s: Label | Brace | Param | Instruction) -> str:
+        if isinstance(s, Label):
+            return f"{symbol(s.name)}:;"
+        if isinstance(s, Brace):
+            return s.text
+        if isinstance(s, Param):
+            return f"{storage(s)} {symbol(s.name)};"
+        self._place = s.place
+        try:
+            return self.code(s)
+        except PtxError as error:
+            raise PtxError(f"{error} (in {short_name(self._function.name)})") from error

@@ -1,0 +1,132 @@
+"""Which instructions are allowed (ci/ptx/forms.py), and how a PTX text is read (ci/ptx/reader.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ci.ptx.forms import check_forms, why_not
+from ci.ptx.reader import Module, PtxError, read_module
+from ci.ptx.translator import translate
+
+HEAD = """
+.version 8.8
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 memory[];
+"""
+TEXT = """
+.func  (.param .b64 func_retval0) twice(
+    .param .b64 twice_param_0
+)
+{
+    .reg .f64 %fd<4>;
+    .reg .b64 %rd<3>;
+    .loc 1 7 3
+    ld.param.f64    %fd1, [twice_param_0];
+    .loc 1 8 3, function_name $L__info_string0, inlined_at 2 30 5
+    INSTRUCTION
+    st.param.f64    [func_retval0+0], %fd2;
+    ret;
+}
+.visible .entry step(
+    .param .u64 step_param_0
+)
+{
+    .reg .pred %p<2>;
+    .reg .f64 %fd<3>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [step_param_0];  // a comment; with { everything
+    { // callseq 0, 0
+    .reg .b32 temp_param_reg;
+    .param .b64 param0;
+    st.param.f64 [param0+0], %fd1;
+    .param .b64 retval0;
+    call.uni (retval0),
+    CALL,
+    (
+    param0
+    );
+    ld.param.f64 %fd2, [retval0+0];
+    }
+    setp.eq.f64 %p1, %fd2, 0d0000000000000000;
+    @%p1 bra $L__BB1_2;
+    st.global.f64 [%rd1], %fd2;
+$L__BB1_2:
+    ret;
+}
+    .file 1 "rows.cuh"
+    .file 2 "deep/factor.cuh"
+"""
+
+
+def module(instruction: str = "add.rn.f64 %fd2, %fd1, %fd1;", call: str = "twice") -> Module:
+    return read_module(HEAD + TEXT.replace("INSTRUCTION", instruction).replace("CALL", call))
+
+
+def test_a_module_is_read() -> None:
+    """Functions, parameters, registers, lines, guards and labels."""
+    found = module()
+    assert list(found.functions) == ["twice", "step"] and found.shared == ["memory"]
+    twice, step = found.functions.values()
+    assert step.entry and not twice.entry
+    assert [(p.name, p.size) for p in (*twice.results, *twice.params)] == [("func_retval0", 8), ("twice_param_0", 8)]
+    assert twice.registers == {"%fd": "f64", "%rd": "b64"}
+    add = next(s for s in twice.instructions() if s.name == "add.rn.f64")
+    assert found.where(add.place) == "rows.cuh:8, inlined at factor.cuh:30"
+    guarded = [s for s in step.instructions() if s.guard]
+    assert [(s.guard, s.text) for s in guarded] == [("%p1", "bra $L__BB1_2")]
+    assert found.reached("step") == {"step", "twice"} and found.reached("twice") == {"twice"}
+    assert not check_forms(found)
+    assert "v_fd2 = (f64)(v_fd1 + v_fd1);" in translate(found)
+
+
+@pytest.mark.parametrize(
+    "instruction, reason",
+    [
+        ("fma.rn.f64 %fd2, %fd1, %fd1, %fd1;", "--fmad=false"),
+        ("mad.rn.f32 %fd2, %fd1, %fd1, %fd1;", "--fmad=false"),
+        ("add.f64 %fd2, %fd1, %fd1;", "may fuse"),
+        ("mul.f32 %fd2, %fd1, %fd1;", "may fuse"),
+        ("add.rn.ftz.f32 %fd2, %fd1, %fd1;", "denormal"),
+        ("sqrt.approx.f32 %fd2, %fd1;", "IEEE 754"),
+        ("div.full.f32 %fd2, %fd1, %fd1;", "IEEE 754"),
+        ("add.rz.f64 %fd2, %fd1, %fd1;", "another direction"),
+        ("shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", "warp"),
+        ("vote.sync.any.pred %p1, %p1, -1;", "warp"),
+        ("atom.global.add.f64 %fd2, [%rd1], %fd1;", "order"),
+        ("brx.idx %r1, $L__table;", "jump table"),
+        ("add.rn.f16 %h1, %h1, %h1;", "no form that is known"),
+        ("bar.red.popc.u32 %r1, 0, %p1;", "no form that is known"),
+        ("trap;", "no form that is known"),
+    ],
+)
+def test_other_instructions_are_told(instruction: str, reason: str) -> None:
+    """With the kernel that reaches them, the line, the text, and why; nothing of them is translated."""
+    found = module(instruction)
+    (fault,) = check_forms(found)
+    assert reason in fault.reason
+    assert str(fault).startswith("kernel step, rows.cuh:8, inlined at factor.cuh:30, in twice: `" + instruction[:-1])
+    with pytest.raises(PtxError, match="kernel step"):
+        translate(found)
+
+
+@pytest.mark.parametrize("call, reason", [("%rd1", "register"), ("vprintf", "do not hold")])
+def test_other_calls_are_told(call: str, reason: str) -> None:
+    """Through a register, and of what has no body."""
+    (fault,) = check_forms(module(call=call))
+    assert reason in fault.reason and "kernel step" in fault.kernels and call in fault.text
+
+
+def test_what_is_not_read_is_refused() -> None:
+    """Rather than left out."""
+    for wrong in (".branchtargets $L1;", ".reg .v4 .f32 %v;", "<nonsense>"):
+        with pytest.raises(PtxError, match=r"teach ci/ptx/reader\.py"):
+            module(wrong)
+
+
+def test_names_alone_decide() -> None:
+    """Whole numbers, bits and moves carry no rounding."""
+    for name in ("add.s32", "mul.lo.s64", "mad.wide.u32", "cvt.rn.f32.f64", "ld.global.nc.v2.f32", "bar.sync"):
+        assert not why_not(name), name
+    for name in ("cvt.f32.f64", "cvt.rz.f32.f64", "cvt.rni.s32.f64", "mul.f64", "ld.volatile.f64", "bar.arrive"):
+        assert why_not(name), name

@@ -1,0 +1,67 @@
+"""The check of the kernels' PTX, ci/ptx/check.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ci.ptx import check
+from ci.ptx.check import Case, main, run_case
+from ci.ptx.executor import why_not
+from ci.ptx.models import MODELS, Run
+from gpusim.scene import load_scene
+
+needed = pytest.mark.skipif(bool(why_not()), reason=why_not())
+CHAIN = Case("chain", "fused", "direct", "float32")
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of joints alone, whose build compiles in a third of the time."""
+    monkeypatch.setitem(MODELS, "chain", Run(lambda: load_scene("chain").builder, 2e-3, 4))
+
+
+@needed
+@pytest.mark.slow
+def test_joints_alone(chain: None) -> None:
+    """Nothing is found, and the bits are native's."""
+    result = run_case(CHAIN)
+    assert not result.failed() and not result.differing and not result.findings
+
+
+@needed
+@pytest.mark.slow
+def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Between two phases of the solver: races of their lines, also where the order happens to give the right bits."""
+    phase = "RUN(w.rows(), divide_row(w, i));"
+    alone = "for (int i = w.tid; i < w.rows(); i += w.threads) divide_row(w, i);"
+    result = run_case(CHAIN, seed=0, fault=("order.cuh", phase, alone))
+    races = [f for f in result.faults() if f.kind == "race between threads"]
+    assert races and not result.differing
+    assert all("divide_row" in f.place + f.other and "factor.cuh:" in f.other for f in races)
+    check.tell(result)
+    assert "FAULT race between threads: " in capsys.readouterr().out
+
+
+@needed
+@pytest.mark.slow
+def test_other_bits_are_found(chain: None) -> None:
+    """A sum whose order differs from native's."""
+    right = "GPUSIM_FN void forget_search(const World& w) {"
+    wrong = f"{right} if (w.tid == 0) w.a->kept_time[w.id] += 1e-9;"
+    result = run_case(CHAIN, fault=("fused.cu", right, wrong))
+    assert "time" in result.differing and result.failed()
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases by name; what is missing is told, and fails unless it may be missing."""
+    assert main(["--list", "--only", "pile"]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == ["pile fused direct float32", "pile staged colored float32"]
+    assert main(["--list", "--all"]) == 0
+    assert len(capsys.readouterr().out.split("\n")) - 1 == 8 * len(MODELS)
+    assert main(["--only", "nothing"]) == 1
+    assert "no case holds 'nothing'" in capsys.readouterr().err
+    monkeypatch.setattr(check, "why_not", lambda: "NVRTC 12 is not installed")
+    assert main([]) == 1
+    assert "NVRTC 12 is not installed" in capsys.readouterr().err
+    assert main(["--allow-missing"]) == 0
+    assert capsys.readouterr().out.startswith("skipped: NVRTC 12")
