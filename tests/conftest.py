@@ -1,4 +1,7 @@
-"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available."""
+"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available.
+
+The files that compile most come first: others find their builds, and no process ends alone with one of them.
+"""
 
 from __future__ import annotations
 
@@ -18,3 +21,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, backend in NEEDED.items():
         if item.get_closest_marker(marker) and (reason := missing(backend)):
             pytest.skip(f"no {backend} backend: {reason}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name != "parity")

@@ -6,6 +6,8 @@ import pytest
 
 from .bits import CONTACTS, cases, check_64_worlds, check_neighbors
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "dtype", "solver"), cases(CONTACTS))

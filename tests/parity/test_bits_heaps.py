@@ -6,6 +6,8 @@ import pytest
 
 from .bits import HEAPS, cases, check_64_worlds, check_neighbors
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "dtype", "solver"), cases(HEAPS))

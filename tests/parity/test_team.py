@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import native_backend
+from gpusim.backends import compile_native, native_backend
 from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.scene import load_scene
 
@@ -69,7 +69,7 @@ def crawler() -> ModelBuilder:
 TOUCHING = {"leg": leg, "crawler": crawler, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
 SCENES = (
     "boom_crane", "bricard", "chain", "dc_motor_rig", "double_pendulum", "flyball", "four_bar", "hydraulic_lift",
-    "quarter_car", "slider_crank", "slope", "spinning_top",
+    "quarter_car", "slider_crank", pytest.param("slope", marks=pytest.mark.slow), "spinning_top",
 )  # fmt: skip
 # Number of threads and defines of the build.
 TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
@@ -78,6 +78,18 @@ TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({
 def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
     """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
+    # A single world would else get a single thread.
+    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
+    options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
+    with monkeypatch.context() as own:
+        if defines:
+            add_defines(defines, own)
+            optimize_less(own)
+        return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
+
+
+def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """To all builds that follow."""
     plain = native_backend.model_variant
 
     def with_defines(*args: object) -> object:
@@ -85,10 +97,14 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
         return dataclasses.replace(variant, defines=variant.defines | defines)
 
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
-    # A single world would else get a single thread.
-    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
-    options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
-    return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
+
+
+def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds that only tests have compile in half of the time, and have the same bits."""
+    flags = tuple("-O1" if flag == "-O2" else flag for flag in compile_native.FLAGS)
+    assert "-O1" in flags
+    monkeypatch.setattr(compile_native, "FLAGS", flags)
+    monkeypatch.setattr(compile_native, "UNROLLED", ())
 
 
 def end(sim: Simulation) -> dict[str, bytes]:
@@ -151,6 +167,7 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("name", sorted(TOUCHING))
 def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +180,7 @@ def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert ends[0] == ends[2], "threads of a block step on each other"
 
 
+@pytest.mark.slow
 def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
     free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")
