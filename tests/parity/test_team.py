@@ -71,8 +71,10 @@ SCENES = (
     "boom_crane", "bricard", "chain", "dc_motor_rig", "double_pendulum", "flyball", "four_bar", "hydraulic_lift",
     "quarter_car", "slider_crank", pytest.param("slope", marks=pytest.mark.slow), "spinning_top",
 )  # fmt: skip
-# Number of threads and defines of the build.
-TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
+#: One build for both: each thread of a block goes through its items from the last to the first.
+UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
+#: Defines of the build and number of threads.
+TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (UNLIKE, 1), "team": (UNLIKE, 3)}
 
 
 def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
@@ -114,7 +116,7 @@ def end(sim: Simulation) -> dict[str, bytes]:
         report = (ctypes.c_int * 4).in_dll(library, "team_report")
         size, count, first, other = report
         report[1] = 0
-        assert size == TEAMS["team"][1]
+        assert size == sim.backend.threads  # type: ignore[union-attr]
         assert not count, f"threads of a block have met at different barriers, called in lines {first} and {other}"
     assert sim.health().all()
     return {name: array.tobytes() for name, array in sim.state.variables().items()}
