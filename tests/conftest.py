@@ -5,16 +5,23 @@ The files that compile most come first: others find their builds, and no process
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import pytest
 
 from gpusim.backends import why_not
+from tests.builds import optimize_less
 
 #: A backend's reason, asked once a process: looking for compilers takes a while.
 missing = cache(why_not)
 #: Marker and the backend it asks for.
 NEEDED = {"native": "native", "gpu": "cuda"}
+
+
+def pytest_configure() -> None:
+    if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
+        optimize_less(pytest.MonkeyPatch())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

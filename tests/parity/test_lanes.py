@@ -9,8 +9,9 @@ from gpusim import Simulation, SolverConfig
 from gpusim.backends import compile_native
 from gpusim.backends.contact_tables import by_place
 from gpusim.backends.native_backend import NativeBackend
+from tests.builds import optimize_as_shipped, optimize_less
 
-from .test_team import add_defines, heap, leg, optimize_less
+from .test_team import add_defines, heap, leg
 
 pytestmark = pytest.mark.native
 
@@ -33,8 +34,10 @@ def run(
     builder = heap(70) if solver == "colored" else leg()
     with monkeypatch.context() as own:
         add_defines(defines, own)
-        if "GPUSIM_PLAIN" in defines:  # the others are about what the compiler makes of vectors
+        if "GPUSIM_PLAIN" in defines:
             optimize_less(own)
+        elif lanes > 1:  # about what the compiler makes of vectors
+            optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)

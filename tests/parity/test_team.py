@@ -11,9 +11,10 @@ import dataclasses
 import pytest
 
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import compile_native, native_backend
+from gpusim.backends import native_backend
 from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.scene import load_scene
+from tests.builds import optimize_less
 
 pytestmark = pytest.mark.native
 
@@ -99,14 +100,6 @@ def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Non
         return dataclasses.replace(variant, defines=variant.defines | defines)
 
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
-
-
-def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds that only tests have compile in half of the time, and have the same bits."""
-    flags = tuple("-O1" if flag == "-O2" else flag for flag in compile_native.FLAGS)
-    assert "-O1" in flags
-    monkeypatch.setattr(compile_native, "FLAGS", flags)
-    monkeypatch.setattr(compile_native, "UNROLLED", ())
 
 
 def end(sim: Simulation) -> dict[str, bytes]:
