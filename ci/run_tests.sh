@@ -13,6 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python="${PYTHON:-python3}"
 venv="${GPUSIM_CI_VENV:-.venv-ci}"
 workers="${GPUSIM_CI_WORKERS:-2}"
+# with the kernels as users have them (tests/builds.py)
+export GPUSIM_TEST_BUILDS=shipped
 # no screen here: matplotlib must draw into files
 export MPLBACKEND=Agg
 

@@ -1,12 +1,17 @@
-"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available."""
+"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available.
+
+The files that compile most come first: others find their builds, and no process ends alone with one of them.
+"""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import pytest
 
 from gpusim.backends import why_not
+from tests.builds import optimize_less
 
 #: A backend's reason, asked once a process: looking for compilers takes a while.
 missing = cache(why_not)
@@ -14,7 +19,16 @@ missing = cache(why_not)
 NEEDED = {"native": "native", "gpu": "cuda"}
 
 
+def pytest_configure() -> None:
+    if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
+        optimize_less(pytest.MonkeyPatch())
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, backend in NEEDED.items():
         if item.get_closest_marker(marker) and (reason := missing(backend)):
             pytest.skip(f"no {backend} backend: {reason}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name != "parity")

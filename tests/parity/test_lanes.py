@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import compile_native, native_backend
+from gpusim.backends import compile_native
 from gpusim.backends.contact_tables import by_place
 from gpusim.backends.native_backend import NativeBackend
+from tests.builds import optimize_as_shipped, optimize_less
 
-from .test_team import heap, leg
+from .test_team import add_defines, heap, leg
 
 pytestmark = pytest.mark.native
 
@@ -30,17 +29,16 @@ def run(
     solver: str = "colored",
 ) -> Simulation:
     """A heap after some steps, of two worlds that differ; its memory was full of NaN. With joints: a leg and a box."""
-    plain = native_backend.model_variant
-
-    def with_defines(*args: object) -> object:
-        variant = plain(*args)  # type: ignore[arg-type]
-        return dataclasses.replace(variant, defines=variant.defines | defines)
-
     monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
-    monkeypatch.setattr(native_backend, "model_variant", with_defines)
     config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=5, joint_solver=solver)
     builder = heap(70) if solver == "colored" else leg()
-    sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
+    with monkeypatch.context() as own:
+        add_defines(defines, own)
+        if "GPUSIM_PLAIN" in defines:
+            optimize_less(own)
+        elif lanes > 1:  # about what the compiler makes of vectors
+            optimize_as_shipped(own)
+        sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
     sim.step(STEPS)
@@ -48,6 +46,7 @@ def run(
     return sim
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", sorted(LAYOUTS))
 def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = run(dtype, 1, {}, monkeypatch, "fused")
@@ -61,6 +60,7 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sizes[:, :5] % lanes).any(), "all lists fill their vectors"
 
 
+@pytest.mark.slow
 def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled for one without long vectors."""
     expected = run("float32", 1, {}, monkeypatch, "fused").state.variables()
@@ -70,6 +70,7 @@ def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
         assert array.tobytes() == expected[name].tobytes(), name
 
 
+@pytest.mark.slow
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
     """The direct solver takes single records out of the lanes."""
     states = [run("float64", lanes, {}, monkeypatch, "fused", "direct").state.variables() for lanes in (1, 4)]
@@ -86,6 +87,7 @@ def test_records_come_back_by_place() -> None:
             np.testing.assert_array_equal(records[world, place], flat[world, place // 4, :, place % 4])
 
 
+@pytest.mark.slow
 def test_contacts_read_the_same() -> None:
     """The report finds the records wherever they stand."""
     found = []

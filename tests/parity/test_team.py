@@ -14,6 +14,7 @@ from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Tran
 from gpusim.backends import native_backend
 from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.scene import load_scene
+from tests.builds import optimize_less
 
 pytestmark = pytest.mark.native
 
@@ -69,15 +70,29 @@ def crawler() -> ModelBuilder:
 TOUCHING = {"leg": leg, "crawler": crawler, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
 SCENES = (
     "boom_crane", "bricard", "chain", "dc_motor_rig", "double_pendulum", "flyball", "four_bar", "hydraulic_lift",
-    "quarter_car", "slider_crank", "slope", "spinning_top",
+    "quarter_car", "slider_crank", pytest.param("slope", marks=pytest.mark.slow), "spinning_top",
 )  # fmt: skip
-# Number of threads and defines of the build.
-TEAMS = {"plain": ({}, 1), "reversed": ({"GPUSIM_REVERSED": "1"}, 1), "team": ({"GPUSIM_TEAM": "1"}, 3)}
+#: One build for both: each thread of a block goes through its items from the last to the first.
+UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
+#: Defines of the build and number of threads.
+TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (UNLIKE, 1), "team": (UNLIKE, 3)}
 
 
 def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
     """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
+    # A single world would else get a single thread.
+    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
+    options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
+    with monkeypatch.context() as own:
+        if defines:
+            add_defines(defines, own)
+            optimize_less(own)
+        return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
+
+
+def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """To all builds that follow."""
     plain = native_backend.model_variant
 
     def with_defines(*args: object) -> object:
@@ -85,10 +100,6 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
         return dataclasses.replace(variant, defines=variant.defines | defines)
 
     monkeypatch.setattr(native_backend, "model_variant", with_defines)
-    # A single world would else get a single thread.
-    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
-    options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
-    return Simulation(model, backend="native", threads=threads, launch="fused", config=options)
 
 
 def end(sim: Simulation) -> dict[str, bytes]:
@@ -98,7 +109,7 @@ def end(sim: Simulation) -> dict[str, bytes]:
         report = (ctypes.c_int * 4).in_dll(library, "team_report")
         size, count, first, other = report
         report[1] = 0
-        assert size == TEAMS["team"][1]
+        assert size == sim.backend.threads  # type: ignore[union-attr]
         assert not count, f"threads of a block have met at different barriers, called in lines {first} and {other}"
     assert sim.health().all()
     return {name: array.tobytes() for name, array in sim.state.variables().items()}
@@ -151,6 +162,7 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("name", sorted(TOUCHING))
 def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +175,7 @@ def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert ends[0] == ends[2], "threads of a block step on each other"
 
 
+@pytest.mark.slow
 def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
     free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")

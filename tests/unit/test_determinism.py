@@ -54,7 +54,12 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
 @on_backends
 @pytest.mark.parametrize(
     ("solver", "dtype", "steps"),
-    [("direct", "float64", 200), ("direct", "float32", 40), ("colored", "float64", 30), ("colored", "float32", 30)],
+    [
+        pytest.param("direct", "float64", 200, marks=pytest.mark.slow),
+        ("direct", "float32", 40),
+        ("colored", "float64", 30),
+        ("colored", "float32", 30),
+    ],
 )
 def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -> None:
     """World i of 64 = its place in a permutation of 8 of them = alone: identical bytes in every variable."""

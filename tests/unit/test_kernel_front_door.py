@@ -270,6 +270,7 @@ def _resident_bytes() -> int:
     return 0
 
 
+@pytest.mark.slow
 def test_simulations_leave_no_memory_behind() -> None:
     """1000 times create, step, delete: the process keeps its size, and 50 cycles keep less than 400 bytes each."""
     b = ModelBuilder()

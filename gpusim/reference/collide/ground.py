@@ -106,6 +106,7 @@ class Field:
         self._heights = field.heights
         self._spacing = field.size[2:4]
         self._last = np.array(field.heights.shape[::-1]) - 1
+        self._made = field.triangles
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
@@ -116,8 +117,10 @@ class Field:
         (column, row), (end, top) = (np.clip(x, 0, self._last - 1).astype(int) for x in (first, last))
         for i in range(row, top + 1):
             for j in range(column, end + 1):
-                yield self._triangle(i, j, [(0, 0), (0, 1), (1, 1)])
-                yield self._triangle(i, j, [(0, 0), (1, 1), (1, 0)])
+                if (i, j) not in self._made:
+                    steps = [(0, 0), (0, 1), (1, 1)], [(0, 0), (1, 1), (1, 0)]
+                    self._made[i, j] = [self._triangle(i, j, way) for way in steps]
+                yield from self._made[i, j]
 
     def _triangle(self, row: int, column: int, steps: list[tuple[int, int]]) -> Triangle:
         grid = np.array([(column + x, row + y) for y, x in steps])

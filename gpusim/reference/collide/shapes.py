@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -251,6 +251,8 @@ class HeightField:
 
     size: Array
     heights: Array
+    triangles: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False, compare=False)
+    """Those of a cell (row, column) once they have been met (ground.py)."""
 
 
 Shape = Convex | HalfSpace | HeightField

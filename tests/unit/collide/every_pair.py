@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,13 +96,13 @@ def build() -> tuple[ModelBuilder, list[Case]]:
     return b, cases
 
 
-def simulation(b: ModelBuilder, cases: list[Case], backend: str) -> Simulation:
-    """A world for each of GAPS."""
+def simulation(b: ModelBuilder, cases: list[Case], backend: str, gaps: Sequence[float] = GAPS) -> Simulation:
+    """A world for each gap."""
     config = SolverConfig(dt=DT, push_speed=PUSH_SPEED, iterations=20)
-    sim = Simulation(b.finalize(), len(GAPS), backend=backend, config=config)
+    sim = Simulation(b.finalize(), len(gaps), backend=backend, config=config)
     place = sim.state.arrays["position"]
     for case in cases:
         up = case.axis if case.upper else -case.axis
-        place[:, case.bodies[case.upper]] += np.outer(GAPS, up)
+        place[:, case.bodies[case.upper]] += np.outer(gaps, up)
     sim.changed()
     return sim

@@ -1,0 +1,28 @@
+"""How the kernels are optimized that tests run: less than those of users, since compiling takes longer than most runs.
+
+The bits are the same, which test_bits_contacts.py and test_lanes.py look at with builds as users have them. All tests
+run with those where GPUSIM_TEST_BUILDS is "shipped", as in ci/run_tests.sh.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusim.backends import compile_native, native_backend
+
+SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED")}
+
+
+def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds that follow compile in half of the time."""
+    flags = tuple("-O1" if flag == "-O2" else flag for flag in compile_native.FLAGS)
+    assert "-O1" in flags
+    monkeypatch.setattr(compile_native, "FLAGS", flags)
+    monkeypatch.setattr(compile_native, "UNROLLED", ())
+
+
+def optimize_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds that follow are those of users, also of what this process has loaded already."""
+    for name, flags in SHIPPED.items():
+        monkeypatch.setattr(compile_native, name, flags)
+    monkeypatch.setattr(native_backend, "_LIBRARIES", {})
