@@ -43,8 +43,8 @@ SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
-    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
-    "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
+    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES", "FRICTION_PASSES",
+    "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
@@ -60,6 +60,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "PASSES": direct_solve.PASSES,
+        "RELAX_PASSES": direct_solve.RELAX_PASSES,
         "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
         "STALE": direct_solve.STALE,
         "LEAST_SLOPE": direct_solve.LEAST_SLOPE[real],

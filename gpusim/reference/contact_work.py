@@ -11,6 +11,7 @@ from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
 from gpusim.model.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
+from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
@@ -41,8 +42,9 @@ class ContactWork:
         self.sizes = {
             "worlds": num_worlds,
             "bodies": t.num_bodies + 1,
-            "direction_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+            "block": t.block,
             **contacts,
+            **path_sizes(model, contacts),
         }
         self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)

@@ -29,6 +29,8 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 PASSES = 3
+# Passes of stage relax, which goes on from a solved substep with its bias held.
+RELAX_PASSES = 1
 # How often the curvature bias is found anew in a solve, beyond the first time.
 MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
