@@ -7,7 +7,7 @@
 #include "direct_solve.cuh"
 
 // A GPU's thread works on one column of a path, a CPU on all six side by side.
-#if GPUSIM_GPU || defined(GPUSIM_TEAM)
+#if !WHOLE_BLOCKS
 #define PATH_COLUMNS 1
 #else
 #define PATH_COLUMNS 6
@@ -44,6 +44,19 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
     const int n = w.block(), slots = w.slots();
     for (int row = 0; row < n; ++row) {
         real* y = out + 6 * row;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::zero();
+        for (int s = 0; s < slots; ++s)
+            for (int side = 0; side < 2; ++side) {
+                const int body = side_body(w, m, side);
+                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+                const real *own = jacobian_row(w, c * n + row, s), *turned = motion + 36 * side;
+                Six<real> part = Six<real>::column(turned) * own[0];
+                for (int k = 1; k < 6; ++k) part = part + Six<real>::column(turned + k) * own[k];
+                sum = sum + part;
+            }
+        (sum * w.scale()[c * n + row]).store(y);
+#else
         for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = real(0);
         for (int s = 0; s < slots; ++s)
             for (int side = 0; side < 2; ++side) {
@@ -53,6 +66,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
                 for (int j = 0; j < PATH_COLUMNS; ++j) y[j] += dot6(own, motion + 6 * (PATH_COLUMNS * side + j));
             }
         for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = y[j] * w.scale()[c * n + row];
+#endif
     }
 }
 // out -= L_e y for the constraint that edge e leads to.
@@ -60,15 +74,33 @@ GPUSIM_FN void path_step(const World& w, int edge, const real* y, real* out) {
     const int n = w.block();
     for (int row = 0; row < n; ++row) {
         const real* l = w.lower() + (edge * n + row) * n;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::load(y) * l[0];
+        for (int m = 1; m < n; ++m) sum = sum + Six<real>::load(y + 6 * m) * l[m];
+        (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
+#else
         real sum[PATH_COLUMNS];
         for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] = l[0] * y[j];
         for (int m = 1; m < n; ++m)
             for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] += l[m] * y[6 * m + j];
         for (int j = 0; j < PATH_COLUMNS; ++j) out[6 * row + j] -= sum[j];
+#endif
     }
 }
 GPUSIM_FN void path_divide(const World& w, int c, int first, const real* y, real* z) {
     const int n = w.block();
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> column[6];
+        for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(w.inverse() + 36 * c + m);
+        for (int j = 0; j < 6; ++j) {
+            Six<real> sum = column[0] * y[j];
+            for (int m = 1; m < 6; ++m) sum = sum + column[m] * y[6 * m + j];
+            sum.store(z + 6 * j);
+        }
+        return;
+    }
+#endif
     for (int row = 0; row < n; ++row) {
         const real* d = w.inverse() + (c * n + row) * n;
         real sum[PATH_COLUMNS];
@@ -139,6 +171,13 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     for (int k = 0; k < w.path_count()[n]; ++k)
         for (int row = 0; row < block; ++row) {
             const real *y = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
+#if WHOLE_BLOCKS
+            if (block == 6) {
+                const Six<real> column = Six<real>::column(z);
+                for (int i = 0; i < 6; ++i) (Six<real>::load(out + 6 * i) - column * y[i]).store(out + 6 * i);
+                continue;
+            }
+#endif
             for (int i = 0; i < 6; ++i)
                 for (int j = 0; j < 6; ++j) out[6 * i + j] -= y[i] * z[block * j];
         }
@@ -154,6 +193,17 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 
+#if WHOLE_BLOCKS
+GPUSIM_FN void sum_path_six(const World& w, int n) {
+    Six<real> sum[6];
+    for (int row = 0; row < 6; ++row) sum[row] = Six<real>::zero();
+    for (int k = 0; k < w.path_count()[n]; ++k) {
+        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * 6, *y = path_y_at(w, n, k);
+        for (int row = 0; row < 6; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
+    }
+    for (int row = 0; row < 6; ++row) sum[row].store(w.path_part() + 6 * row);
+}
+#endif
 // What the joints' pending correction does to the relative twist of a manifold, Y^T x, row by row: path_part[row][j] is
 // the sum over the path. ``delta`` holds x from the forward solve to the backward one.
 GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
@@ -163,14 +213,14 @@ GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
     for (int k = 0; k < count; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
     w.path_part()[item] = sum;
 #else
-    real sum[6 * GPUSIM_MAX_BLOCK];
-    for (int i = 0; i < 6 * block; ++i) sum[i] = real(0);
+    if (block == 6) return sum_path_six(w, n);
+    Six<real> sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < block; ++row) sum[row] = Six<real>::zero();
     for (int k = 0; k < count; ++k) {
         const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, *y = path_y_at(w, n, k);
-        for (int row = 0; row < block; ++row)
-            for (int j = 0; j < 6; ++j) sum[6 * row + j] += x[row] * y[6 * row + j];
+        for (int row = 0; row < block; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
     }
-    for (int i = 0; i < 6 * block; ++i) w.path_part()[i] = sum[i];
+    for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
 #endif
 }
 GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() : 1; }
@@ -207,6 +257,12 @@ GPUSIM_PHASE void update_path(const World& w, int n, int item) {
     w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
 #else
     const real* z = path_z_at(w, n, item);
+    if (block == 6) {
+        real* x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * 6;
+        Six<real> sum = Six<real>::load(z) * f[0];
+        for (int j = 1; j < 6; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
+        return (Six<real>::load(x) - sum).store(x);
+    }
     real *x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * block, sum[GPUSIM_MAX_BLOCK];
     for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
     for (int j = 1; j < 6; ++j)

@@ -2,6 +2,7 @@
 // bodies are read and written once (gpusim/reference/contact_solve.py). The same sweeps serve the stages solve and relax.
 #pragma once
 #include "contact_rows.cuh"
+#include "factor.cuh"
 
 template <class N> struct Sweep {
     N twist[6];   // relative, at the middle of the manifold
@@ -248,6 +249,11 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
     for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
         w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
 }
+// Parts of the list of pairs that have members.
+GPUSIM_FN int square_parts(const World& w) {
+    const int count = *w.pair_count(), size = part_size(count);
+    return size ? (count + size - 1) / size : 0;
+}
 GPUSIM_PHASE void sum_squares(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
     double sum = 0.0;
@@ -257,7 +263,7 @@ GPUSIM_PHASE void sum_squares(const World& w, int part) {
 }
 GPUSIM_PHASE void choose_beta(const World& w, int) {
     double sum = 0.0;
-    for (int part = 0; part < PARTS; ++part) sum += w.square_sum()[part];
+    for (int part = 0; part < square_parts(w); ++part) sum += w.square_sum()[part];
     const double before = *w.square_before();
     *w.beta() = sum < before ? real(sum / before) : real(0);
     *w.square_before() = sum;
@@ -278,17 +284,39 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
         }
     }
 }
-GPUSIM_PHASE void extend_body(const World& w, int i) {
-    const real share = *w.beta(), course = share * w.twist_direction()[i], step = w.twist()[i] - w.twist_sweep()[i];
-    w.twist()[i] += course;
-    w.twist_direction()[i] = share > real(0) ? course + step : real(0);
-    w.twist_sweep()[i] = w.twist()[i];
+// Numbers first to end of an array go on along their direction; ``swept``: before the sweep.
+GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
+    for (int i = first; i < end; ++i) {
+        const real along = beta * direction[i], step = now[i] - swept[i];
+        now[i] += along;
+        direction[i] = beta > real(0) ? along + step : real(0);
+        swept[i] = now[i];
+    }
 }
-GPUSIM_PHASE void extend_row(const World& w, int row) {
-    const real share = *w.beta(), course = share * w.row_direction()[row], step = w.delta()[row] - w.row_sweep()[row];
-    w.delta()[row] += course;
-    w.row_direction()[row] = share > real(0) ? course + step : real(0);
-    w.row_sweep()[row] = w.delta()[row];
+#if WHOLE_BLOCKS
+GPUSIM_FN void extend_six(real beta, int first, real* now, real* direction, real* swept) {
+    const Six<real> was = Six<real>::load(now + first), along = Six<real>::load(direction + first) * beta, moved = was + along;
+    const Six<real> step = was - Six<real>::load(swept + first);
+    moved.store(now + first);
+    (beta > real(0) ? along + step : Six<real>::zero()).store(direction + first);
+    moved.store(swept + first);
+}
+#endif
+// Item: a body on a CPU, one of its six numbers on a GPU; likewise a constraint's rows.
+GPUSIM_PHASE void extend_body(const World& w, int i) {
+#if WHOLE_BLOCKS
+    extend_six(*w.beta(), 6 * i, w.twist(), w.twist_direction(), w.twist_sweep());
+#else
+    extend_numbers(*w.beta(), i, i + 1, w.twist(), w.twist_direction(), w.twist_sweep());
+#endif
+}
+GPUSIM_PHASE void extend_row(const World& w, int i) {
+    const RowPart at = row_part(w, i);
+    const int first = at.constraint * w.block();
+#if WHOLE_BLOCKS
+    if (w.block() == 6) return extend_six(*w.beta(), first, w.delta(), w.row_direction(), w.row_sweep());
+#endif
+    extend_numbers(*w.beta(), first + at.row, first + at.end, w.delta(), w.row_direction(), w.row_sweep());
 }
 GPUSIM_PHASE void start_direction_row(const World& w, int row) {
     w.row_sweep()[row] = w.delta()[row];

@@ -148,11 +148,19 @@ CONTACT_PHASES = (
     Phase("start_direction_body", "bodies * 6", reads="twist", writes="twist_direction twist_sweep"),
     Phase("start_direction_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
     Phase("start_direction_row", "rows", reads="delta", writes="row_direction row_sweep"),
-    Phase("sum_squares", "PARTS", reads="pair_count pair_points sweep_square", writes="square_sum"),
-    Phase("choose_beta", reads="square_sum", writes="beta square_before"),
+    Phase(
+        "sum_squares", "square_parts(w)", room="PARTS",
+        reads="pair_count pair_points sweep_square",
+        writes="square_sum",
+    ),
+    Phase("choose_beta", reads="pair_count square_sum", writes="beta square_before"),
     Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
-    Phase("extend_body", "bodies * 6", reads="beta", writes="twist twist_direction twist_sweep"),
-    Phase("extend_row", "rows", reads="beta", writes="delta row_direction row_sweep"),
+    Phase(
+        "extend_body", "(WHOLE_BLOCKS ? 1 : 6) * w.bodies()",
+        reads="beta",
+        writes="twist twist_direction twist_sweep",
+    ),
+    Phase("extend_row", "row_items(w, w.constraints())", reads="beta", writes="delta row_direction row_sweep"),
     Phase(
         "end_contact_sweep", reads="since_factor", writes="done largest_change largest_load sweep_change sweep_count"
     ),
