@@ -142,12 +142,14 @@ GPUSIM_FN real least_tangent(Lane mass) {
 }
 // A point that joints lock has next to no response, and what is divided by it would be rounding: it gets a true
 // compliance, so that its response is at least a small share of the free bodies'.
+// Tangents give way a little in any case: friction that several points bear redundantly would wind up to the cone.
 GPUSIM_FN void add_floor(Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
-    *floor = larger(real(POINT_FLOOR) * free - smaller(real(mass[0]), least_tangent(mass)), real(0));
-    mass[0] += *floor;
-    mass[3] += *floor;
-    mass[5] += *floor;
+    floor[0] = larger(real(POINT_FLOOR) * free - smaller(real(mass[0]), least_tangent(mass)), real(0));
+    floor[1] = larger(floor[0], real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    mass[0] += floor[0];
+    mass[3] += floor[1];
+    mass[5] += floor[1];
 }
 // Response along the normal to an impulse in the middle.
 GPUSIM_FN real middle_response(Lane r) {
@@ -186,7 +188,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     // What joints lock is not pushed; by the manifold, for unequal pushes at its points would turn a locked face to and fro.
     w.push_share()[n] = clamped(middle_response(r) / (real(PUSH_RESPONSE) * free_middle), real(0), real(1));
     for (int k = 0; k < w.pair_points()[m]; ++k) {
-        add_floor(point_record(r, k), free[k], w.point_floor() + 4 * n + k);
+        add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
         invert_point(r, point_record(r, k));
     }
 }
@@ -227,7 +229,7 @@ GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block
 struct Floors {
     const real* at;
     template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
-        for (int d = 0; d < 3; ++d) u[d] += at[k] * impulse[d];
+        for (int d = 0; d < 3; ++d) u[d] += at[2 * k + (d > 0)] * impulse[d];
     }
 };
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
@@ -240,7 +242,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
         for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
         s.twist[j] += joints;
     }
-    sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 4 * n}, s);
+    sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(w, r, s.wrench);
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
     end_manifolds(w, w.record_place()[m], r, 1, s);

@@ -309,7 +309,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
-    inputs.softness = softness(w);
+    inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
     take_push_share(w, place, &inputs.push_share);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);

@@ -41,6 +41,7 @@ GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *whole = w.turn() + 18 * b, *beyond = whole + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
+    w.turn_angle()[b] = h * norm3(omega);
     if (omega[0] == real(0) && omega[1] == real(0) && omega[2] == real(0)) {
         for (int k = 0; k < 18; ++k) whole[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
@@ -133,7 +134,7 @@ GPUSIM_PHASE void bend_element(const World& w, int e) {
     real bias = e < dots ? dot_bias(w, e, keep)
                          : (e < dots + spins ? spin_bias(w, e - dots, keep) : line_bias(w, e - dots - spins, keep));
     // The expansion is used up at large turns; a bounded bias keeps the step stable there.
-    const real h = real(w.h), phi = larger(h * norm3(w.twist() + 6 * a + 3), h * norm3(w.twist() + 6 * b + 3));
+    const real phi = larger(w.turn_angle()[a], w.turn_angle()[b]);
     if (phi > real(FULL_BIAS_BELOW)) {
         const real ratio = real(FULL_BIAS_BELOW) / phi;
         bias *= ratio * ratio;

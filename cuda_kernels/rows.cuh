@@ -49,7 +49,7 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
 // What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
-    *w.worst() = real(0);
+    *w.worst() = *w.worst_change() = real(0);
 }
 GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.residual_now() = *w.worst() = real(0);

@@ -43,8 +43,8 @@ SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
-    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES", "FRICTION_PASSES",
-    "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
+    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "TANGENT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES",
+    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
@@ -68,6 +68,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
         "CONTRACTION": direct_solve.CONTRACTION,
         "ROUNDING": direct_solve.ROUNDING[real],
+        "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
         "DEAD_BAND": modes.DEAD_BAND[real],
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,

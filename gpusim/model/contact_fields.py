@@ -106,7 +106,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("path_z", ("articulated_places", "path_length", 6, "block"), "real", "N s", "Z = D^-1 Y, turned"),
     Field("path_part", ("path_rows", 6), "real", "m/s", "Y^T x of one manifold, row by row"),
     Field("path_wrench", ("path_wrenches", 6), "real", "N s", "what a sweep has added to one manifold"),
-    Field("point_floor", ("articulated_places", 4), "real", "1/kg", "compliance of points that joints lock"),
+    Field("point_floor", ("articulated_places", 4, 2), "real", "1/kg", "compliance along normal and tangents"),
     Field("push_share", ("articulated_places",), "real", "-", "share of the push-out; less where joints hold on"),
     Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
     Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),

@@ -44,6 +44,8 @@ CAREFUL_AFTER = 4
 # rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# Passes end where no row has more than this to correct, m/s.
+SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
 class Rows:
