@@ -114,7 +114,7 @@ class NumpyBackend:
 
     def _set_forward(self, trial: int) -> None:
         if self.work.contacts is not None:
-            self.work.contacts.trial[:] = trial
+            self.work.contacts.forward_only[:] = trial
 
     def _keep_forward(self) -> None:
         """The contacts that the trial has found, before the state gets back its own."""

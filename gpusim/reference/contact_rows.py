@@ -261,7 +261,7 @@ def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array
     apart, over = gap > np.where(m.material[:, 3] > 0.0, zero, slop), -(gap + slop)
     most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     # A trial for what forces are now leaves out what only the drift needs.
-    trial = w.contacts.trial[m.world] != 0
+    trial = w.contacts.forward_only[m.world] != 0
     push = np.where((over > 0.0) & ~trial, most, zero)
     bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]

@@ -28,7 +28,7 @@ def relax(w: Work) -> None:
     """Find the worlds whose velocities change after the drift, solve for them, and store velocities."""
     worlds = _find_axis_impacts(w) | _relax_points(w)
     if w.contacts is not None:
-        w.contacts.settling[:] = worlds
+        w.contacts.relaxing[:] = worlds
     if worlds.any():
         _resolve(w, worlds)
         _store(w, worlds)
