@@ -38,12 +38,6 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
     sizes |= {"lanes": lanes, "record_places": places, "anchor_places": places}
 
 
-def by_place(records: Array, lanes: int) -> Array:
-    """Records (num_worlds, places, numbers) out of the kernels' memory, where ``lanes`` of them stand side by side."""
-    worlds, places, numbers = records.shape
-    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
-
-
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
     """Tables by name (CONTACT_TABLES)."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]

@@ -20,7 +20,8 @@ from gpusim.backends.tables import SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
-from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
+from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
+from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields

@@ -27,7 +27,7 @@ from gpusim.reference import (
     prepare,
     relax,
 )
-from gpusim.reference.contact_report import ForwardContacts
+from gpusim.reference.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.rotations import matrix_from_quaternion
@@ -119,12 +119,7 @@ class NumpyBackend:
     def _keep_forward(self) -> None:
         """The contacts that the trial has found, before the state gets back its own."""
         if self.work.contacts is not None:
-            found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
-            c = self.work.contacts
-            own = {
-                name: getattr(c, name).copy() for name in ("manifold", "record_place", "sweep_change", "sweep_count")
-            }
-            self._trial = ForwardContacts(**own, **found)
+            self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
         """Contacts of the last trial; None where the model has no places for pairs."""

@@ -18,7 +18,7 @@ import numpy as np
 from gpusim.contact.constants import CONVERGED
 from gpusim.reference import contact_rows, contact_solve
 from gpusim.reference.contact_laws import larger
-from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.search_direction import SearchDirection
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -45,7 +45,7 @@ def respond_articulated(w: Work, worlds: Array) -> None:
         for j in range(6):
             _respond_column(w, m, j)
         contact_rows.point_masses(m)
-        part.record[mask], part.moved[mask] = m.record, m.moved
+        part.put(mask, m, ("response", "mass", "moved"))
 
 
 def _respond_column(w: Work, m: Manifolds, j: int) -> None:
@@ -77,7 +77,6 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
         w.contacts.sweep_change[live, sweep] = change[live]
         w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon)))
-    w.touch.keep(w)
 
 
 def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
@@ -86,7 +85,7 @@ def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, loa
         return
     m = part.part(mask)
     s = contact_solve.sweep_list(m, w.twist, False)
-    part.record[mask] = m.record
+    part.put(mask, m, SOLVED)
     change[m.world] = np.maximum(change[m.world], s.most)
     load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))
     worlds = m.world[s.most > 0.0]
@@ -95,23 +94,3 @@ def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, loa
         moved = w.apply_impulse(answered)
         w.impulse[worlds] += answered[worlds]
         w.twist[worlds] += moved[worlds]
-
-
-def keep_records(w: Work, worlds: Array) -> None:
-    """Keep the records of some worlds for the guard."""
-    if w.touch is None:
-        return
-    assert w.contacts is not None
-    m = w.touch.all
-    mask = worlds[m.world]
-    w.contacts.kept_manifold[m.world[mask], m.pair[mask]] = m.record[mask]
-
-
-def restore_records(w: Work, worlds: Array) -> None:
-    """Return to the records that were kept."""
-    if w.touch is None:
-        return
-    assert w.contacts is not None
-    m = w.touch.all
-    mask = worlds[m.world]
-    m.record[mask] = w.contacts.kept_manifold[m.world[mask], m.pair[mask]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
+_OF_RECORDS = ("manifold", "record_anchor", "record_place", "kept_manifold")
+"""How the kernels pack what stands in Manifolds (manifolds.py)."""
 # The kernels read what was kept from the state of the step before.
 _BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
 _OVER_WORLDS = (
-    *(Field(f.name, ("worlds", *f.dims), f.kind, f.unit, f.doc) for f in CONTACT_WORK_FIELDS),
+    *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS if f.name not in _OF_RECORDS),
     *_BEFORE,
     Field("before_count", ("worlds",), "int", "-", "pairs of the step before"),
 )

@@ -110,13 +110,15 @@ class Passes:
             pick = diverges[:, None, None]
             w.twist = np.where(pick, self.saved[0], w.twist)
             w.impulse = np.where(pick, self.saved[1], w.impulse)
-            contact_direct.restore_records(w, diverges)
+            if w.touch is not None:
+                w.touch.restore(diverges)
             self.left[diverges] = 0
             self.stuck |= diverges
         first = self.active & (self.since == 1)
         if first.any():
             pick = first[:, None, None]
-            contact_direct.keep_records(w, first)
+            if w.touch is not None:
+                w.touch.keep(first)
             self.error = np.where(first, error, self.error)
             if first.all():
                 self.saved = w.twist, w.impulse

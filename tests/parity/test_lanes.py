@@ -9,8 +9,8 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends import compile_native, native_backend
-from gpusim.backends.contact_tables import by_place
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.model.contact_record import by_place
 
 from .test_team import heap, leg
 
