@@ -186,7 +186,7 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
     for (int side = 0; side < 2; ++side) {
         N middle[3], rate[3], arm[3], more[3], moves;
         gather(r, side, w.midpoint(), 3, 3, middle);
-        gather(r, side, w.twist() + 3, 6, 3, rate);
+        gather(r, side, w.twist_kicked() + 3, 6, 3, rate);
         gather(r, side, w.dynamic(), 1, 1, &moves);
         subtract3(middle, rate, rate);
         for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_OFFSET + j];
@@ -204,8 +204,9 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
     subtract3(of_b, of_a, out);
     if (any(is_new(w, r))) add_middle(w, r, p, out);
 }
-// Rate in the middle of the drift, of the kicked velocities.
-GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.midpoint() + 3 * b); }
+// Rate in the middle of the drift, of the kicked velocities: those with the joints' warm start in them would make the bias
+// run after the impulses.
+GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
 // Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
 // few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
 // of them, and gives way the more the fewer there are.
@@ -309,6 +310,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
+    // Joints answer articulated bodies at once.
     inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
     take_push_share(w, place, &inputs.push_share);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);

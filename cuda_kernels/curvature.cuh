@@ -9,12 +9,12 @@ GPUSIM_FN bool is_round(const real* m) {
            m[6] == real(0) && m[7] == real(0);
 }
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
-GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
+GPUSIM_SHARED void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    if (is_round(inertia)) return copy3(w.twist() + 6 * b + 3, out);
+    if (is_round(inertia)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3], slope[9], cross[9];
-    turn_back3(rotation, w.twist() + 6 * b + 3, rate);
+    turn_back3(rotation, twist + 6 * b + 3, rate);
     turn3(inertia, rate, momentum);
     skew3(momentum, cross);
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
@@ -47,7 +47,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
         return;
     }
-    midpoint_rate(w, b, middle);
+    midpoint_rate(w, b, w.twist(), middle);
     real theta[3], late[3], turn[9], square[9], sine, cosine;
     for (int k = 0; k < 3; ++k) {
         theta[k] = h * middle[k];

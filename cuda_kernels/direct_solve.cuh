@@ -72,8 +72,9 @@ GPUSIM_PHASE void guard(const World& w, int) {
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
     const real worst = *w.worst();
     int action = 0;
-    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) *w.passes_left() = 0;
-    if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
+    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) {
+        *w.passes_left() = 0;
+    } else if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
         action = RESTORE_TWIST;
         *w.passes_left() = 0;
         *w.stalled() = 1;

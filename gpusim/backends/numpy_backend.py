@@ -220,7 +220,7 @@ class NumpyBackend:
             w.residual = np.zeros(w.num_worlds)
             w.axis_velocity_next = w.axis_velocity
             contact_solve.start_contacts(w)
-            contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool))
+            contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)
         elif self._direct:
             direct_solve.solve(w)
         else:

@@ -53,9 +53,7 @@ def longest_path(paths: Paths, contact: ContactTopology) -> int:
     """Pivots on the longest path of a manifold that can be: both bodies' paths merged."""
     if contact.candidates is None:
         return min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
-    pairs = {
-        (int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later
-    }
+    pairs = {(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later}
     return max((len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs), default=0)
 
 

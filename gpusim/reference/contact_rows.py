@@ -93,7 +93,7 @@ def prepare(w: Work) -> None:
     _start_impulses(w, m)
     _levers(m)
     for k, part in enumerate(w.touch.lists):
-        _free_response(w, part, split=w.touch.overflow and k == 0)
+        free_response(w, part, split=w.touch.overflow and k == 0)
         point_masses(part)
 
 
@@ -188,7 +188,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
-def _free_response(w: Work, m: Manifolds, split: bool) -> None:
+def free_response(w: Work, m: Manifolds, split: bool) -> None:
     """Response of free bodies; those of the overflow as if they were split among its manifolds."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
@@ -229,7 +229,8 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
     """Free bodies turn by the rate in the middle of the drift, not by the one at its start; (n, 3), m/s."""
-    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w) - w.twist[..., 3:], 0.0).astype(w.real)
+    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
+    late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
     return np.asarray(moved[:, 1] - moved[:, 0])
 
@@ -258,7 +259,7 @@ def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     # What bounces lands on the surface itself.
     apart, over = gap > np.where(m.restitution > 0.0, zero, slop), -(gap + slop)
-    most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    most = m.push_share * np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     push = np.where((over > 0.0) & ~trial, most, zero)
@@ -279,7 +280,8 @@ def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
-    return np.asarray(1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+    # Joints answer articulated bodies at once.
+    return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _continues(w: Work, m: Manifolds, k: int) -> Array:

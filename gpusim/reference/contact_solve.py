@@ -78,6 +78,8 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     """Normal impulses of points k of the first n manifolds, then their friction."""
     mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
     u = point_velocity(m, k, n, s) + m.bias[:n, k]
+    u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
+    u[:, 1:] += m.floor[:n, k, 1:] * old[:, 1:]
     new = old.copy()
     new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]

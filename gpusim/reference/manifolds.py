@@ -43,6 +43,8 @@ class Manifolds:
     """(n,) how often the points are solved in turn in each sweep."""
     law: Array
     """(n, 8) numbers of the contact law."""
+    articulated: Array
+    """(n,) True where the direct solver feels the bodies through their joints."""
 
     frame: Array
     """(n, 3, 3), rows normal and tangents from A to B, world frame."""
@@ -87,6 +89,14 @@ class Manifolds:
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
     """(n, 4, 3) what the last sweep changed of the impulse, N s."""
+    floor: Array
+    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg; 0 for free bodies."""
+    push_share: Array
+    """(n,) share of the push-out; less than 1 where joints hold on."""
+    path_y: Array
+    """(n, constraints, block, 6) Y of contact_direct.py; no rows for free bodies."""
+    path_z: Array
+    """(n, constraints, block, 6) Z of contact_direct.py."""
     lever: Array
     """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
@@ -118,7 +128,7 @@ _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "offset": (4, 3), "mass": (4, 6),
     "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "direction": (4, 3),
-    "delta": (4, 3), "lever": (4, 6, 3), "moved": (4, 6, 3),
+    "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
 """Arrays of a substep, in its number type, by their shapes for one manifold."""
 
@@ -168,6 +178,7 @@ def gather(w: Work) -> ContactRows | None:
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
     # New points have nothing to start from, so they are solved in turn more often.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
+    rows = w.impulse.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
         world=world,
         pair=pair,
@@ -179,6 +190,10 @@ def gather(w: Work) -> ContactRows | None:
         points=points,
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
+        articulated=turn >= w.config.max_colors,
+        push_share=np.ones(world.size, w.real),
+        path_y=np.zeros((world.size, *rows, 6), w.real),
+        path_z=np.zeros((world.size, *rows, 6), w.real),
         **{name: np.zeros((world.size, *shape), w.real) for name, shape in _WORKED_OUT.items()},
     )
     edge = np.flatnonzero(np.diff(turn, prepend=turn[0] - 1, append=turn[-1] + 1))

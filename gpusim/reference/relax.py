@@ -37,7 +37,7 @@ def relax(w: Work) -> None:
 def _resolve(w: Work, worlds: Array) -> None:
     """Velocities once more, from the impulses as they are."""
     if not w.topology.num_constraints:
-        contact_direct.sweep_contacts(w, worlds)
+        contact_direct.sweep_contacts(w, worlds, w.config.iterations)
     elif w.config.joint_solver == "direct":
         direct_solve.resume(w, worlds)
     else:

@@ -130,11 +130,11 @@ CONTACT_PHASES = (
         writes="manifold point_floor push_share",
     ),
     Phase("start_contact_sweeps", writes="done largest_change largest_load sweep_count"),
-    Phase("middle_body", "bodies", reads="rotation twist", writes="midpoint"),
+    Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
         reads="color_first color_member forward_only midpoint pair_points pair_shapes push_share step_last touching "
-        "twist twist_before twist_kicked",
+        "twist_before twist_kicked",
         writes="manifold",
     ),
     Phase("warm_contact", reads="color_first color_member", writes="manifold part_change twist"),
