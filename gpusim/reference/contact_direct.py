@@ -9,11 +9,11 @@ solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
 
     t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-and goes on with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in one
 and goes on with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
-one manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows; they differ from
-zero on the path from the constraints of the manifold's bodies to the root of the elimination tree only, which is what
-the kernels go along (model/paths.py).
+one sweep, where a foot alone would need as many as the masses' ratio, and all manifolds together cost one solve.
+Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows; they
+differ from zero on the path from the constraints of the manifold's bodies to the root of the elimination tree only,
+which is what the kernels go along (model/paths.py).
 
 Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
 normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
