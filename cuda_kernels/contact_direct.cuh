@@ -1,65 +1,278 @@
-// Contacts on articulated bodies with the direct solver: each manifold feels its bodies through all joints, by the factor of
-// the joint rows, and every change is followed by the joints' answer (gpusim/reference/contact_direct.py). So a foot
-// carries the whole robot in one sweep, where a foot alone would need as many as the masses' ratio.
+// Contacts on articulated bodies with the direct solver: sweeps within the factor of the joint rows
+// (gpusim/reference/contact_direct.py, where the equations stand). Between the forward and the backward solve, what a
+// manifold does to the joints lives only on the path from the constraints of its bodies to the root of the elimination
+// tree, so that a sweep of a manifold costs two thin products with that path.
 #pragma once
 #include "contact_solve.cuh"
 #include "direct_solve.cuh"
 
+// A GPU's thread works on one column of a path, a CPU on all six side by side.
+#if !WHOLE_BLOCKS
+#define PATH_COLUMNS 1
+#else
+#define PATH_COLUMNS 6
+#endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
-// Motions of both sides (12 numbers) by a unit wrench along j about the middle.
-GPUSIM_PHASE void unit_motion(const World& w, int m, int j) {
-    const Lane r = record(w, m);
-    real wrench[6];
-    for (int k = 0; k < 6; ++k) wrench[k] = k == j ? real(1) : real(0);
-    for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, w.side_motion() + 6 * side);
-}
-// What the joints have to take back of the motions of both sides.
-GPUSIM_PHASE void joint_response_row(const World& w, int m, int row) {
-    const int c = row / w.block(), slots = w.slots();
-    real sum = real(0);
-    for (int s = 0; s < slots; ++s)
-        for (int side = 0; side < 2; ++side) {
-            const int b = side_body(w, m, side);
-            if (w.dynamic()[b] && w.constraint_bodies()[c * slots + s] == b) sum += dot6(jacobian_row(w, row, s), w.side_motion() + 6 * side);
-        }
-    w.rhs()[row] = -sum;
-}
-// Column j of the response: the motions and the joints' answer.
-GPUSIM_PHASE void respond_column(const World& w, int m, int j) {
-    Lane r = record(w, m);
-    real moved[12], relative[6];
+GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
+// Number n is the n-th manifold of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z turned (6 x block).
+GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[n * w.path_length() + k]; }
+GPUSIM_FN real* path_y_at(const World& w, int n, int k) { return w.path_y() + (n * w.path_length() + k) * w.block() * 6; }
+GPUSIM_FN real* path_z_at(const World& w, int n, int k) { return w.path_z() + (n * w.path_length() + k) * w.block() * 6; }
+
+// Pivots of both bodies' paths in the order of elimination.
+GPUSIM_PHASE void merge_path(const World& w, int n) {
+    if (n >= articulated_size(w)) return;
+    const int m = articulated_member(w, n), none = 0x7fffffff;
+    int next[2], end[2], count = 0;
     for (int side = 0; side < 2; ++side) {
-        impulse_response(w, side_body(w, m, side), w.delta(), moved + 6 * side);
-        for (int k = 0; k < 6; ++k) moved[6 * side + k] += w.side_motion()[6 * side + k];
+        const int body = side_body(w, m, side);
+        next[side] = w.body_path_start()[body];
+        end[side] = w.body_path_start()[body + 1];
     }
-    relative_motion(r, moved, moved + 6, relative);
-    for (int k = 0; k < 6; ++k) r[AT_RESPONSE + 6 * k + j] = relative[k];
+    while (next[0] < end[0] || next[1] < end[1]) {
+        const int a = next[0] < end[0] ? w.body_path()[next[0]] : none, b = next[1] < end[1] ? w.body_path()[next[1]] : none;
+        const int first = smaller(a, b);
+        w.path_pivot()[n * w.path_length() + count++] = first;
+        next[0] += a == first;
+        next[1] += b == first;
+    }
+    w.path_count()[n] = count;
+}
+// Rows S J M^-1 C^T of constraint c: what unit wrenches about the middle do to them.
+// ``motion``: of both sides, six numbers by column.
+GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
+    const int n = w.block(), slots = w.slots();
+    for (int row = 0; row < n; ++row) {
+        real* y = out + 6 * row;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::zero();
+        for (int s = 0; s < slots; ++s)
+            for (int side = 0; side < 2; ++side) {
+                const int body = side_body(w, m, side);
+                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+                const real *own = jacobian_row(w, c * n + row, s), *turned = motion + 36 * side;
+                Six<real> part = Six<real>::column(turned) * own[0];
+                for (int k = 1; k < 6; ++k) part = part + Six<real>::column(turned + k) * own[k];
+                sum = sum + part;
+            }
+        (sum * w.scale()[c * n + row]).store(y);
+#else
+        for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = real(0);
+        for (int s = 0; s < slots; ++s)
+            for (int side = 0; side < 2; ++side) {
+                const int body = side_body(w, m, side);
+                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+                const real* own = jacobian_row(w, c * n + row, s);
+                for (int j = 0; j < PATH_COLUMNS; ++j) y[j] += dot6(own, motion + 6 * (PATH_COLUMNS * side + j));
+            }
+        for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = y[j] * w.scale()[c * n + row];
+#endif
+    }
+}
+// out -= L_e y for the constraint that edge e leads to.
+GPUSIM_FN void path_step(const World& w, int edge, const real* y, real* out) {
+    const int n = w.block();
+    for (int row = 0; row < n; ++row) {
+        const real* l = w.lower() + (edge * n + row) * n;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::load(y) * l[0];
+        for (int m = 1; m < n; ++m) sum = sum + Six<real>::load(y + 6 * m) * l[m];
+        (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
+#else
+        real sum[PATH_COLUMNS];
+        for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] = l[0] * y[j];
+        for (int m = 1; m < n; ++m)
+            for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] += l[m] * y[6 * m + j];
+        for (int j = 0; j < PATH_COLUMNS; ++j) out[6 * row + j] -= sum[j];
+#endif
+    }
+}
+GPUSIM_FN void path_divide(const World& w, int c, int first, const real* y, real* z) {
+    const int n = w.block();
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> column[6];
+        for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(w.inverse() + 36 * c + m);
+        for (int j = 0; j < 6; ++j) {
+            Six<real> sum = column[0] * y[j];
+            for (int m = 1; m < 6; ++m) sum = sum + column[m] * y[6 * m + j];
+            sum.store(z + 6 * j);
+        }
+        return;
+    }
+#endif
+    for (int row = 0; row < n; ++row) {
+        const real* d = w.inverse() + (c * n + row) * n;
+        real sum[PATH_COLUMNS];
+        for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] = d[0] * y[j];
+        for (int m = 1; m < n; ++m)
+            for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] += d[m] * y[6 * m + j];
+        for (int j = 0; j < PATH_COLUMNS; ++j) z[n * (first + j) + row] = sum[j];
+    }
+}
+// Item: columns of the articulated manifolds. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
+GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
+GPUSIM_PHASE void solve_path(const World& w, int item) {
+    if (item >= path_items(w)) return;
+    const int n = item / (6 / PATH_COLUMNS), first = item % (6 / PATH_COLUMNS) * PATH_COLUMNS, m = articulated_member(w, n);
+    const int count = w.path_count()[n];
+    const Lane r = record(w, m);
+    real motion[12 * PATH_COLUMNS];
+    for (int j = 0; j < PATH_COLUMNS; ++j) {
+        real wrench[6];
+        for (int k = 0; k < 6; ++k) wrench[k] = k == first + j ? real(1) : real(0);
+        for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * (PATH_COLUMNS * side + j));
+    }
+    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, path_y_at(w, n, k) + first);
+    for (int k = 0; k < count; ++k) {
+        const int at = path_pivot_at(w, n, k);
+        const real* y = path_y_at(w, n, k) + first;
+        int later = k;
+        for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
+            while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
+            path_step(w, edge, y, path_y_at(w, n, later) + first);
+        }
+        path_divide(w, w.pivot()[at], first, y, path_z_at(w, n, k));
+    }
+}
+// Least eigenvalue of the tangents' masses.
+GPUSIM_FN real least_tangent(Lane mass) {
+    const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
+    return real(0.5) * (both - square_root(apart * apart + real(4) * mass[4] * mass[4]));
+}
+// A point that joints lock has next to no response, and what is divided by it would be rounding: it gets a true
+// compliance, so that its response is at least a small share of the free bodies'.
+// Tangents give way a little in any case: friction that several points bear redundantly would wind up to the cone.
+GPUSIM_FN void add_floor(Lane p, real free, real* floor) {
+    Lane mass = p + AT_MASS;
+    floor[0] = larger(real(POINT_FLOOR) * free - smaller(real(mass[0]), least_tangent(mass)), real(0));
+    floor[1] = larger(floor[0], real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    mass[0] += floor[0];
+    mass[3] += floor[1];
+    mass[5] += floor[1];
+}
+// Response along the normal to an impulse in the middle.
+GPUSIM_FN real middle_response(Lane r) {
+    real n[3], wrench[6] = {real(0), real(0), real(0), real(0), real(0), real(0)}, moved[6];
+    take(r + AT_FRAME, 3, n);
+    copy3(n, wrench);
+    respond(r, wrench, moved);
+    return dot3(n, moved);
+}
+// Response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and what follows from it.
+GPUSIM_PHASE void respond_path(const World& w, int n) {
+    if (n >= articulated_size(w)) return;
+    const int m = articulated_member(w, n), block = w.block();
+    Lane r = record(w, m);
+    real free[4], out[36];
+    free_response(w, false, r);
+    point_masses(r);
+    for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = point_record(r, k)[AT_MASS];
+    const real free_middle = middle_response(r);
+    take(r + AT_RESPONSE, 36, out);
+    for (int k = 0; k < w.path_count()[n]; ++k)
+        for (int row = 0; row < block; ++row) {
+            const real *y = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
+#if WHOLE_BLOCKS
+            if (block == 6) {
+                const Six<real> column = Six<real>::column(z);
+                for (int i = 0; i < 6; ++i) (Six<real>::load(out + 6 * i) - column * y[i]).store(out + 6 * i);
+                continue;
+            }
+#endif
+            for (int i = 0; i < 6; ++i)
+                for (int j = 0; j < 6; ++j) out[6 * i + j] -= y[i] * z[block * j];
+        }
+    put(out, 36, r + AT_RESPONSE);
+    point_masses(r);
+    // What joints lock is not pushed; by the manifold, for unequal pushes at its points would turn a locked face to and fro.
+    w.push_share()[n] = clamped(middle_response(r) / (real(PUSH_RESPONSE) * free_middle), real(0), real(1));
+    for (int k = 0; k < w.pair_points()[m]; ++k) {
+        add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
+        invert_point(r, point_record(r, k));
+    }
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
-GPUSIM_PHASE void respond_points(const World& w, int m) {
-    Lane r = record(w, m);
-    point_masses(r);
-    for (int k = 0; k < w.pair_points()[m]; ++k) invert_point(r, point_record(r, k));
-}
-// Solve an articulated manifold for the velocities and move its bodies; the joints answer to ``side_motion`` after it.
-GPUSIM_FN void finish_articulated(const World& w, int m, Lane r, const Sweep<real>& s) {
-    for (int side = 0; side < 2; ++side) {
-        real* moved = w.side_motion() + 6 * side;
-        const int b = side_body(w, m, side);
-        side_motion(r, side, s.wrench, moved);
-        for (int k = 0; w.dynamic()[b] && k < 6; ++k) w.twist()[6 * b + k] += moved[k];
+
+#if WHOLE_BLOCKS
+GPUSIM_FN void sum_path_six(const World& w, int n) {
+    Six<real> sum[6];
+    for (int row = 0; row < 6; ++row) sum[row] = Six<real>::zero();
+    for (int k = 0; k < w.path_count()[n]; ++k) {
+        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * 6, *y = path_y_at(w, n, k);
+        for (int row = 0; row < 6; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
     }
-    *w.joints_respond() = s.most > real(0);
-    end_manifolds(w, w.record_place()[m], r, 1, s);
+    for (int row = 0; row < 6; ++row) sum[row].store(w.path_part() + 6 * row);
 }
-GPUSIM_PHASE void sweep_articulated(const World& w, int m) {
+#endif
+// What the joints' pending correction does to the relative twist of a manifold, Y^T x, row by row: path_part[row][j] is
+// the sum over the path. ``delta`` holds x from the forward solve to the backward one.
+GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
+    const int block = w.block(), count = w.path_count()[n];
+#if PATH_COLUMNS == 1
+    real sum = real(0);
+    for (int k = 0; k < count; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
+    w.path_part()[item] = sum;
+#else
+    if (block == 6) return sum_path_six(w, n);
+    Six<real> sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < block; ++row) sum[row] = Six<real>::zero();
+    for (int k = 0; k < count; ++k) {
+        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, *y = path_y_at(w, n, k);
+        for (int row = 0; row < block; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
+    }
+    for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
+#endif
+}
+GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() : 1; }
+struct Floors {
+    const real* at;
+    template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
+        for (int d = 0; d < 3; ++d) u[d] += at[2 * k + (d > 0)] * impulse[d];
+    }
+};
+// Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
+GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    sweep_points(w, w.record_place()[m], r, s);
-    finish_articulated(w, m, r, s);
+    for (int j = 0; j < 6; ++j) {
+        real joints = w.path_part()[j];
+        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
+        s.twist[j] += joints;
+    }
+    sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
+    move_sides(w, r, s.wrench);
+    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+    end_manifolds(w, w.record_place()[m], r, 1, s);
 }
+// The joints' pending correction takes the wrench of the n-th manifold in, x -= Z f. Item: rows of the path, or its pivots.
+GPUSIM_PHASE void update_path(const World& w, int n, int item) {
+    const int block = w.block();
+    const real* f = w.path_wrench();
+#if PATH_COLUMNS == 1
+    const int k = item / block, row = item % block;
+    const real* z = path_z_at(w, n, k) + row;
+    real sum = z[0] * f[0];
+    for (int j = 1; j < 6; ++j) sum += z[block * j] * f[j];
+    w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
+#else
+    const real* z = path_z_at(w, n, item);
+    if (block == 6) {
+        real* x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * 6;
+        Six<real> sum = Six<real>::load(z) * f[0];
+        for (int j = 1; j < 6; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
+        return (Six<real>::load(x) - sum).store(x);
+    }
+    real *x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * block, sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
+    for (int j = 1; j < 6; ++j)
+        for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
+    for (int row = 0; row < block; ++row) x[row] -= sum[row];
+#endif
+}
+GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * (PATH_COLUMNS == 1 ? w.block() : 1); }
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];

@@ -41,15 +41,15 @@ template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* w
 // Inverse mass and inertia (xx, xy, xz, yy, yz, zz) of both bodies.
 template <class R> GPUSIM_FN void load_inertia_inverse(const World& w, R r) {
     for (int side = 0; side < 2; ++side) {
-        NUMBER(R) inertia_inverse_effective[9], inverse_mass;
+        NUMBER(R) inverse[9], inverse_mass;
         R out = r + (AT_INERTIA_INVERSE + 7 * side);
         gather(r, side, w.inverse_mass(), 1, 1, &inverse_mass);
-        gather(r, side, w.inertia_inverse_effective(), 9, 9, inertia_inverse_effective);
+        gather(r, side, w.inertia_inverse_effective(), 9, 9, inverse);
         out[0] = inverse_mass;
-        for (int k = 0; k < 3; ++k) out[1 + k] = inertia_inverse_effective[k];
-        out[4] = inertia_inverse_effective[4];
-        out[5] = inertia_inverse_effective[5];
-        out[6] = inertia_inverse_effective[8];
+        for (int k = 0; k < 3; ++k) out[1 + k] = inverse[k];
+        out[4] = inverse[4];
+        out[5] = inverse[5];
+        out[6] = inverse[8];
     }
 }
 // out = response wrench.
@@ -60,13 +60,13 @@ template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out)
     }
 }
 // Adds what a wrench on one side does to the relative twist, n times for n parts of the body's mass. With the arm c,
-// inertia_inverse_effective J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
+// inverse inertia J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
 template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, N* out) {
-    const N inertia_inverse_effective[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
+    const N inverse[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
     const N x = c[0], y = c[1], z = c[2], mass = parts * m[0];
     N turn[9], back[9];
     for (int i = 0; i < 3; ++i) {  // J [c]x
-        const N* j = inertia_inverse_effective + 3 * i;
+        const N* j = inverse + 3 * i;
         turn[3 * i] = j[1] * z - j[2] * y;
         turn[3 * i + 1] = j[2] * x - j[0] * z;
         turn[3 * i + 2] = j[0] * y - j[1] * x;
@@ -82,7 +82,7 @@ template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, 
             out[6 * i + j] -= parts * back[3 * i + j];
             out[6 * (3 + i) + j] += parts * turn[3 * i + j];
             out[6 * i + 3 + j] += parts * turn[3 * j + i];
-            out[6 * (3 + i) + 3 + j] += parts * inertia_inverse_effective[3 * i + j];
+            out[6 * (3 + i) + 3 + j] += parts * inverse[3 * i + j];
         }
     }
 }
@@ -92,14 +92,14 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
     N out[36];
     for (int k = 0; k < 36; ++k) out[k] = N{};
     for (int side = 0; side < 2; ++side) {
-        N inertia_inverse_effective[7], arm[3], parts = Every<N>::of(real(1));
-        take(r + (AT_INERTIA_INVERSE + 7 * side), 7, inertia_inverse_effective);
+        N inverse[7], arm[3], parts = Every<N>::of(real(1));
+        take(r + (AT_INERTIA_INVERSE + 7 * side), 7, inverse);
         take(r + (AT_ARM + 3 * side), 3, arm);
         if (shared) {
             gather(r, side, w.body_parts(), 1, 1, &parts);
             parts = larger(parts, Every<N>::of(real(1)));
         }
-        add_response(arm, inertia_inverse_effective, parts, out);
+        add_response(arm, inverse, parts, out);
     }
     put(out, 36, r + AT_RESPONSE);
 }
@@ -186,7 +186,7 @@ template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, 
     for (int side = 0; side < 2; ++side) {
         N middle[3], rate[3], arm[3], more[3], moves;
         gather(r, side, w.midpoint(), 3, 3, middle);
-        gather(r, side, w.twist() + 3, 6, 3, rate);
+        gather(r, side, w.twist_kicked() + 3, 6, 3, rate);
         gather(r, side, w.dynamic(), 1, 1, &moves);
         subtract3(middle, rate, rate);
         for (int j = 0; j < 3; ++j) arm[j] = r[AT_ARM + 3 * side + j] + p[AT_OFFSET + j];
@@ -204,8 +204,9 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
     subtract3(of_b, of_a, out);
     if (any(is_new(w, r))) add_middle(w, r, p, out);
 }
-// Rate in the middle of the drift, of the kicked velocities.
-GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.midpoint() + 3 * b); }
+// Rate in the middle of the drift, of the kicked velocities: those with the joints' warm start in them would make the bias
+// run after the impulses.
+GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
 // Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
 // few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
 // of them, and gives way the more the fewer there are.
@@ -227,6 +228,7 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
+    N push_share;            // of the push-out; less where joints hold the bodies
     real softness;
 };
 // Rows of a point: biases after the kick, from the velocities before it.
@@ -254,7 +256,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N over = -(gap + slop);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    const N push = inputs.push_share * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
     p[AT_PUSH] = trial ? none : choose(over > real(0), push, none);
     p[AT_BIAS] = choose(apart, N(gap / h), N(-p[AT_PUSH])) + dot3(n, bend) + turn;
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
@@ -281,6 +283,20 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
+// Free bodies are pushed out whole; records of articulated ones stand last.
+GPUSIM_FN void take_push_share(const World& w, int place, real* out) {
+    const int n = place - w.color_first()[w.max_colors() + 1];
+    *out = n >= 0 ? w.push_share()[n] : real(1);
+}
+#if ITEM_LANES > 1
+GPUSIM_FN void take_push_share(const World& w, int place, Wide* out) {
+    for (int l = 0; l < LANES; ++l) {
+        real share = real(1);
+        if (is_filled(w, place + l)) take_push_share(w, place + l, &share);
+        set_lane(*out, l, share);
+    }
+}
+#endif
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
@@ -294,7 +310,9 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
-    inputs.softness = softness(w);
+    // Joints answer articulated bodies at once.
+    inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
+    take_push_share(w, place, &inputs.push_share);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
 }

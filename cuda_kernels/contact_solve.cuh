@@ -2,6 +2,7 @@
 // bodies are read and written once (gpusim/reference/contact_solve.py). The same sweeps serve the stages solve and relax.
 #pragma once
 #include "contact_rows.cuh"
+#include "factor.cuh"
 
 template <class N> struct Sweep {
     N twist[6];   // relative, at the middle of the manifold
@@ -26,14 +27,22 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(place, wrench, wrench + 3);
 }
-// Normal impulse of a point, then its friction with what that does to the tangents; nothing changes where it is not live.
-template <class R, class M, class N> GPUSIM_FN void sweep_point(R r, R p, const N* frame, M live, N* step, Sweep<N>& s) {
-    N place[3], u[3], velocity[3], mass[3], rub[2], wrench[6], moved[6];
+// Compliances of the points of a manifold that joints may lock (contact_direct.cuh); those of free bodies have none.
+struct NoFloors {
+    template <class N> MEMBER void add(int, const N*, N*) const {}
+};
+// Normal impulse of point k, then its friction with what that does to the tangents; nothing changes where it is not live.
+template <class R, class M, class N, class F>
+GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
+    R p = point_record(r, k);
+    N place[3], u[3], velocity[3], mass[3], rub[2], impulse[3], wrench[6], moved[6];
     const N none = Every<N>::of(real(0)), old = p[AT_IMPULSE];
     take(p + AT_OFFSET, 3, place);
     take(p + (AT_MASS + 3), 3, mass);
     velocity_at(s.twist, place, velocity);
     for (int d = 0; d < 3; ++d) u[d] = dot3(frame + 3 * d, velocity) + p[AT_BIAS + d];
+    take(p + AT_IMPULSE, 3, impulse);
+    floors.add(k, impulse, u);
     const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
     const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
@@ -169,7 +178,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
 }
 #endif
 // All points of the manifolds in turn, then what acts on a patch as a whole; the wrench stays in ``s``.
-template <class R, class N> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, Sweep<N>& s) {
+template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const N none{};
     N frame[9];
@@ -177,7 +186,7 @@ template <class R, class N> GPUSIM_SHARED void sweep_points(const World& w, int 
     for (int k = 0; k < 3 * points; ++k) s.step[k] = none;
     for (int pass = 0; pass < passes; ++pass)
         for (int k = 0; k < points; ++k)
-            sweep_point(r, point_record(r, k), frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), s.step + 3 * k, s);
+            sweep_point(r, k, frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), floors, s.step + 3 * k, s);
     for (int k = 0; k < points; ++k) {
         N arm[3], wrench[6];
         take(point_record(r, k) + AT_OFFSET, 3, arm);
@@ -240,6 +249,11 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
     for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
         w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
 }
+// Parts of the list of pairs that have members.
+GPUSIM_FN int square_parts(const World& w) {
+    const int count = *w.pair_count(), size = part_size(count);
+    return size ? (count + size - 1) / size : 0;
+}
 GPUSIM_PHASE void sum_squares(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
     double sum = 0.0;
@@ -249,7 +263,7 @@ GPUSIM_PHASE void sum_squares(const World& w, int part) {
 }
 GPUSIM_PHASE void choose_beta(const World& w, int) {
     double sum = 0.0;
-    for (int part = 0; part < PARTS; ++part) sum += w.square_sum()[part];
+    for (int part = 0; part < square_parts(w); ++part) sum += w.square_sum()[part];
     const double before = *w.square_before();
     *w.beta() = sum < before ? real(sum / before) : real(0);
     *w.square_before() = sum;
@@ -270,20 +284,42 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
         }
     }
 }
-GPUSIM_PHASE void extend_body(const World& w, int i) {
-    const real share = *w.beta(), course = share * w.twist_direction()[i], step = w.twist()[i] - w.twist_sweep()[i];
-    w.twist()[i] += course;
-    w.twist_direction()[i] = share > real(0) ? course + step : real(0);
-    w.twist_sweep()[i] = w.twist()[i];
+// Numbers first to end of an array go on along their direction; ``swept``: before the sweep.
+GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
+    for (int i = first; i < end; ++i) {
+        const real along = beta * direction[i], step = now[i] - swept[i];
+        now[i] += along;
+        direction[i] = beta > real(0) ? along + step : real(0);
+        swept[i] = now[i];
+    }
 }
-GPUSIM_PHASE void extend_row(const World& w, int row) {
-    const real share = *w.beta(), course = share * w.row_direction()[row], step = w.solved()[row] - w.row_sweep()[row];
-    w.solved()[row] += course;
-    w.row_direction()[row] = share > real(0) ? course + step : real(0);
-    w.row_sweep()[row] = w.solved()[row];
+#if WHOLE_BLOCKS
+GPUSIM_FN void extend_six(real beta, int first, real* now, real* direction, real* swept) {
+    const Six<real> was = Six<real>::load(now + first), along = Six<real>::load(direction + first) * beta, moved = was + along;
+    const Six<real> step = was - Six<real>::load(swept + first);
+    moved.store(now + first);
+    (beta > real(0) ? along + step : Six<real>::zero()).store(direction + first);
+    moved.store(swept + first);
+}
+#endif
+// Item: a body on a CPU, one of its six numbers on a GPU; likewise a constraint's rows.
+GPUSIM_PHASE void extend_body(const World& w, int i) {
+#if WHOLE_BLOCKS
+    extend_six(*w.beta(), 6 * i, w.twist(), w.twist_direction(), w.twist_sweep());
+#else
+    extend_numbers(*w.beta(), i, i + 1, w.twist(), w.twist_direction(), w.twist_sweep());
+#endif
+}
+GPUSIM_PHASE void extend_row(const World& w, int i) {
+    const RowPart at = row_part(w, i);
+    const int first = at.constraint * w.block();
+#if WHOLE_BLOCKS
+    if (w.block() == 6) return extend_six(*w.beta(), first, w.delta(), w.row_direction(), w.row_sweep());
+#endif
+    extend_numbers(*w.beta(), first + at.row, first + at.end, w.delta(), w.row_direction(), w.row_sweep());
 }
 GPUSIM_PHASE void start_direction_row(const World& w, int row) {
-    w.row_sweep()[row] = w.solved()[row];
+    w.row_sweep()[row] = w.delta()[row];
     w.row_direction()[row] = real(0);
 }
 GPUSIM_PHASE void start_direction_body(const World& w, int i) {
@@ -314,7 +350,7 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.twist(), s);
-    sweep_points(w, place, r, s);
+    sweep_points(w, place, r, NoFloors(), s);
     move_item(w, place, r, shared, s.wrench);
     end_manifolds(w, place, r, ITEM_LANES, s);
 }

@@ -9,12 +9,12 @@ GPUSIM_FN bool is_round(const real* m) {
            m[6] == real(0) && m[7] == real(0);
 }
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
-GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
+GPUSIM_SHARED void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    if (is_round(inertia)) return copy3(w.twist() + 6 * b + 3, out);
+    if (is_round(inertia)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3], slope[9], cross[9];
-    turn_back3(rotation, w.twist() + 6 * b + 3, rate);
+    turn_back3(rotation, twist + 6 * b + 3, rate);
     turn3(inertia, rate, momentum);
     skew3(momentum, cross);
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
@@ -41,12 +41,13 @@ GPUSIM_SHARED void midpoint_rate(const World& w, int b, real* out) {
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *whole = w.turn() + 18 * b, *beyond = whole + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
+    w.turn_angle()[b] = h * norm3(omega);
     if (omega[0] == real(0) && omega[1] == real(0) && omega[2] == real(0)) {
         for (int k = 0; k < 18; ++k) whole[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
         return;
     }
-    midpoint_rate(w, b, middle);
+    midpoint_rate(w, b, w.twist(), middle);
     real theta[3], late[3], turn[9], square[9], sine, cosine;
     for (int k = 0; k < 3; ++k) {
         theta[k] = h * middle[k];
@@ -133,7 +134,7 @@ GPUSIM_PHASE void bend_element(const World& w, int e) {
     real bias = e < dots ? dot_bias(w, e, keep)
                          : (e < dots + spins ? spin_bias(w, e - dots, keep) : line_bias(w, e - dots - spins, keep));
     // The expansion is used up at large turns; a bounded bias keeps the step stable there.
-    const real h = real(w.h), phi = larger(h * norm3(w.twist() + 6 * a + 3), h * norm3(w.twist() + 6 * b + 3));
+    const real phi = larger(w.turn_angle()[a], w.turn_angle()[b]);
     if (phi > real(FULL_BIAS_BELOW)) {
         const real ratio = real(FULL_BIAS_BELOW) / phi;
         bias *= ratio * ratio;

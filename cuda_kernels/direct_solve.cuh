@@ -46,22 +46,35 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.first_error() = real(0);
+    *w.worst() = *w.worst_change() = *w.first_error() = real(0);
 }
 // What the equation of a row still misses, m/s.
-GPUSIM_PHASE void residual_row(const World& w, int row) {
-    const real gamma = w.gamma()[row], compliance = (gamma + real(REGULARIZATION) * w.diagonal()[row]) * w.solved()[row];
-    const real residual = w.target()[row] - row_velocity(w, row, w.twist()) - w.bias()[row] - compliance;
-    w.rhs()[row] = residual;
-    if (w.row_used()[row] && gamma == real(0)) raise_to(w.worst(), residual);
+GPUSIM_PHASE void residual_row(const World& w, int item) {
+    const RowPart at = row_part(w, item);
+    const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
+    for (int row = first + at.row; row < first + at.end; ++row) {
+        const real own = w.diagonal()[row], gamma = w.gamma()[row];
+        const real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
+        const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
+        real velocity = dot6(j, w.twist() + 6 * body[0]);
+        for (int s = 1; s < slots; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);
+        const real residual = w.target()[row] - velocity - w.bias()[row] - compliance;
+        w.rhs()[row] = residual;
+        if (!w.row_used()[row]) continue;
+        if (gamma == real(0)) raise_to(w.worst(), residual);
+        raise_to(w.worst_change(), residual * (own / (own + gamma)));
+    }
 }
-// Take the first refresh back where it did not shrink the error, and stop there.
+// Take the first refresh back where it did not shrink the error, and stop there; stop as well where the bias is that of the
+// velocities and no row has anything to correct.
 GPUSIM_PHASE void guard(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
     const real worst = *w.worst();
     int action = 0;
-    if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
+    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) {
+        *w.passes_left() = 0;
+    } else if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
         action = RESTORE_TWIST;
         *w.passes_left() = 0;
         *w.stalled() = 1;
@@ -71,7 +84,7 @@ GPUSIM_PHASE void guard(const World& w, int) {
     }
     *w.correcting() = *w.passes_left() > 0;
     *w.guard_action() = action;
-    *w.worst() = real(0);
+    *w.worst() = *w.worst_change() = real(0);
 }
 GPUSIM_PHASE void guard_body(const World& w, int i) {
     if (*w.guard_action() == KEEP_TWIST) w.kept_twist()[i] = w.twist()[i];

@@ -47,7 +47,7 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     store_velocity(w, b);
     // Bodies at rest need no passes.
     if (w.semi_implicit() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
-    else midpoint_rate(w, b, rate);
+    else midpoint_rate(w, b, w.twist(), rate);
     double shift[3], turn[3];
     for (int k = 0; k < 3; ++k) {
         shift[k] = double(twist[k]) * w.h;

@@ -3,32 +3,64 @@
 #pragma once
 #include "rows.cuh"
 
-// Items of block products: each number of a row on a GPU, which has the threads, the whole row on a CPU, which has not.
-#if GPUSIM_GPU || defined(GPUSIM_TEAM)
-GPUSIM_FN int row_parts(const World& w) { return w.block(); }
-#else
-GPUSIM_FN int row_parts(const World&) { return 1; }
-#endif
-struct BlockRow {
-    int block, row, column;  // the item's columns are column, column + row_parts, ...
+// Item of block products: one number of a block on a GPU, the whole block on a CPU.
+struct BlockPart {
+    int block, row, end, column, columns;  // rows row to end, columns column, column + columns, ...
 };
-GPUSIM_FN BlockRow block_row(const World& w, int i) {
-    const int parts = row_parts(w), n = w.block(), row = i / parts;
-    return {row / n, row % n, i - row * parts};
+GPUSIM_FN BlockPart block_part(const World& w, int i) {
+    const int n = w.block();
+#if WHOLE_BLOCKS
+    return {i, 0, n, 0, 1};
+#else
+    const int block = i / (n * n), at = i - block * n * n;
+    return {block, at / n, at / n + 1, at % n, n};
+#endif
 }
-GPUSIM_FN int block_items(const World& w, int blocks) { return blocks * w.block() * row_parts(w); }
+GPUSIM_FN int block_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block() * w.block(); }
+// The same for vectors of the rows of constraints.
+GPUSIM_FN int row_items(const World& w, int constraints) { return WHOLE_BLOCKS ? constraints : constraints * w.block(); }
+struct RowPart {
+    int constraint, row, end;
+};
+GPUSIM_FN RowPart row_part(const World& w, int i) {
+    const int n = w.block();
+#if WHOLE_BLOCKS
+    return {i, 0, n};
+#else
+    return {i / n, i % n, i % n + 1};
+#endif
+}
 
 // Blocks of J M^-1 J^T.
-GPUSIM_PHASE void product_entry(const World& w, int i) {
-    const BlockRow at = block_row(w, i);
-    const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
-    real* out = w.mass_blocks() + (at.block * n + at.row) * n;
-    for (int c = at.column; c < n; c += row_parts(w)) {
-        real sum = real(0);
-        for (int k = first; k < end; ++k)
-            sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + at.row), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
-        out[c] = sum;
+#if WHOLE_BLOCKS
+GPUSIM_FN void product_six(const World& w, int block) {
+    real* out = w.mass_blocks() + 36 * block;
+    for (int r = 0; r < 36; ++r) out[r] = real(0);
+    for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
+        const real *j = w.jacobian() + 36 * w.product_i()[k], *m = w.mass_jacobian() + 36 * w.product_j()[k];
+        Six<real> column[6];
+        for (int c = 0; c < 6; ++c) column[c] = Six<real>::column(m + c);
+        for (int r = 0; r < 6; ++r) {
+            Six<real> sum = column[0] * j[6 * r];
+            for (int c = 1; c < 6; ++c) sum = sum + column[c] * j[6 * r + c];
+            (Six<real>::load(out + 6 * r) + sum).store(out + 6 * r);
+        }
     }
+}
+#endif
+GPUSIM_PHASE void product_entry(const World& w, int i) {
+    const BlockPart at = block_part(w, i);
+#if WHOLE_BLOCKS
+    if (w.block() == 6) return product_six(w, i);
+#endif
+    const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
+    for (int row = at.row; row < at.end; ++row)
+        for (int c = at.column; c < n; c += at.columns) {
+            real sum = real(0);
+            for (int k = first; k < end; ++k)
+                sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + row), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
+            w.mass_blocks()[(at.block * n + row) * n + c] = sum;
+        }
 }
 
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
@@ -47,6 +79,22 @@ GPUSIM_SHARED void invert_block(real* m, int n, int width) {
         }
     }
 }
+#if WHOLE_BLOCKS
+GPUSIM_FN void invert_six(real* m) {
+    for (int p = 0; p < 6; ++p) {
+        const real scale = real(1) / m[7 * p];
+        m[7 * p] = real(1);
+        const Six<real> pivot = Six<real>::load(m + 6 * p) * scale;
+        pivot.store(m + 6 * p);
+        for (int r = 0; r < 6; ++r) {
+            if (r == p) continue;
+            const real factor = m[6 * r + p];
+            m[6 * r + p] = real(0);
+            (Six<real>::load(m + 6 * r) - pivot * factor).store(m + 6 * r);
+        }
+    }
+}
+#endif
 
 // Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
@@ -59,12 +107,16 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     w.factored_gamma()[row] = w.gamma()[row];
 }
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
-    const BlockRow at = block_row(w, i);
-    const int n = w.block(), row = w.block_row()[at.block] * n + at.row, columns = w.block_column()[at.block] * n;
+    const BlockPart at = block_part(w, i);
+    const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
     const bool diagonal = at.block < w.constraints();
-    const real *from = w.mass_blocks() + (at.block * n + at.row) * n, *scale = w.scale() + columns;
-    real *out = w.factor_blocks() + (at.block * n + at.row) * n, own = w.scale()[row];
-    for (int c = at.column; c < n; c += row_parts(w)) out[c] = diagonal && c == at.row ? w.scaled_diagonal()[row] : from[c] * own * scale[c];
+    const real* scale = w.scale() + columns;
+    for (int row = at.row; row < at.end; ++row) {
+        const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
+        real* out = w.factor_blocks() + (at.block * n + row) * n;
+        for (int c = at.column; c < n; c += at.columns)
+            out[c] = diagonal && c == row ? w.scaled_diagonal()[rows + row] : from[c] * own * scale[c];
+    }
 }
 
 // The operations of one level: pivots, column, updates.
@@ -72,31 +124,58 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
+#if WHOLE_BLOCKS
+    if (n == 6) return invert_six(out);
+#endif
     invert_block(out, n, n);
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
-    const BlockRow at = block_row(w, i);
+    const BlockPart at = block_part(w, i);
     const int n = w.block(), square = n * n, edge = w.level_edge()[level] + at.block;
-    const real *a = w.factor_blocks() + w.edge_block()[edge] * square + at.row * n, *d = w.inverse() + w.edge_pivot()[edge] * square;
-    real* out = w.lower() + edge * square + at.row * n;
-    for (int c = at.column; c < n; c += row_parts(w)) {
-        real sum = real(0);
-        for (int k = 0; k < n; ++k) sum += a[k] * d[k * n + c];
-        out[c] = sum;
+    const real *a = w.factor_blocks() + w.edge_block()[edge] * square, *d = w.inverse() + w.edge_pivot()[edge] * square;
+    real* out = w.lower() + edge * square;
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        for (int row = 0; row < 6; ++row) {
+            Six<real> sum = Six<real>::zero();
+            for (int k = 0; k < 6; ++k) sum = sum + Six<real>::load(d + 6 * k) * a[6 * row + k];
+            sum.store(out + 6 * row);
+        }
+        return;
     }
+#endif
+    for (int row = at.row; row < at.end; ++row)
+        for (int c = at.column; c < n; c += at.columns) {
+            real sum = real(0);
+            for (int k = 0; k < n; ++k) sum += a[row * n + k] * d[k * n + c];
+            out[row * n + c] = sum;
+        }
 }
 GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
-    const BlockRow at = block_row(w, i);
+    const BlockPart at = block_part(w, i);
     const int n = w.block(), square = n * n, target = w.level_target()[level] + at.block;
-    real* out = w.factor_blocks() + w.target_block()[target] * square + at.row * n;
+    real* out = w.factor_blocks() + w.target_block()[target] * square;
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
-        const real* l = w.lower() + w.update_left()[k] * square + at.row * n;
+        const real* l = w.lower() + w.update_left()[k] * square;
         const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
-        for (int c = at.column; c < n; c += row_parts(w)) {
-            real sum = real(0);
-            for (int m = 0; m < n; ++m) sum += l[m] * a[c * n + m];
-            out[c] -= sum;
+#if WHOLE_BLOCKS
+        if (n == 6) {
+            Six<real> column[6];
+            for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(a + m);
+            for (int row = 0; row < 6; ++row) {
+                Six<real> sum = Six<real>::zero();
+                for (int m = 0; m < 6; ++m) sum = sum + column[m] * l[6 * row + m];
+                (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
+            }
+            continue;
         }
+#endif
+        for (int row = at.row; row < at.end; ++row)
+            for (int c = at.column; c < n; c += at.columns) {
+                real sum = real(0);
+                for (int m = 0; m < n; ++m) sum += l[row * n + m] * a[c * n + m];
+                out[row * n + c] -= sum;
+            }
     }
 }
 GPUSIM_FN int level_pivots(const World& w, int level) { return w.level_pivot()[level + 1] - w.level_pivot()[level]; }
@@ -106,35 +185,57 @@ GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[l
 
 // Solves in ``right``; the result goes to ``change``.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
+// out -= M x for a block, ``turned``: its transpose.
+#if WHOLE_BLOCKS
+GPUSIM_FN void take_six(const real* m, bool turned, const real* x, real* out) {
+    Six<real> sum = Six<real>::zero();
+    for (int k = 0; k < 6; ++k) sum = sum + (turned ? Six<real>::load(m + 6 * k) : Six<real>::column(m + k)) * x[k];
+    (Six<real>::load(out) - sum).store(out);
+}
+#endif
+GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool turned, const real* x, real* out) {
+    const int n = w.block(), row_step = turned ? 1 : n, step = turned ? n : 1;
+#if WHOLE_BLOCKS
+    if (n == 6) return take_six(m, turned, x, out);
+#endif
+    for (int row = at.row; row < at.end; ++row) {
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += m[row * row_step + k * step] * x[k];
+        out[row] -= sum;
+    }
+}
 GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
-    const int n = w.block(), at = w.level_forward()[level] + i / n, r = i % n;
-    real* out = w.rhs() + w.forward_target()[at] * n + r;
-    real value = *out;
+    const RowPart part = row_part(w, i);
+    const int n = w.block(), at = w.level_forward()[level] + part.constraint;
+    real* out = w.rhs() + w.forward_target()[at] * n;
     for (int k = w.forward_start()[at]; k < w.forward_start()[at + 1]; ++k) {
         const int edge = w.forward_edge()[k];
-        const real *l = w.lower() + (edge * n + r) * n, *y = w.rhs() + w.edge_pivot()[edge] * n;
-        real sum = real(0);
-        for (int m = 0; m < n; ++m) sum += l[m] * y[m];
-        value -= sum;
+        take_block(w, part, w.lower() + edge * n * n, false, w.rhs() + w.edge_pivot()[edge] * n, out);
     }
-    *out = value;
 }
-GPUSIM_PHASE void divide_row(const World& w, int row) {
-    const int n = w.block(), c = row / n;
-    const real *d = w.inverse() + row * n, *y = w.rhs() + c * n;
-    real sum = real(0);
-    for (int m = 0; m < n; ++m) sum += d[m] * y[m];
-    w.delta()[row] = sum;
+GPUSIM_PHASE void divide_row(const World& w, int i) {
+    const RowPart at = row_part(w, i);
+    const int n = w.block();
+    const real *d = w.inverse() + at.constraint * n * n, *y = w.rhs() + at.constraint * n;
+    real* out = w.delta() + at.constraint * n;
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> sum = Six<real>::zero();
+        for (int k = 0; k < 6; ++k) sum = sum + Six<real>::column(d + k) * y[k];
+        return sum.store(out);
+    }
+#endif
+    for (int row = at.row; row < at.end; ++row) {
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += d[row * n + k] * y[k];
+        out[row] = sum;
+    }
 }
 GPUSIM_PHASE void substitute_backward_row(const World& w, int level, int i) {
-    const int n = w.block(), at = w.level_pivot()[level] + i / n, pivot = w.pivot()[at], r = i % n;
-    real value = w.delta()[pivot * n + r];
-    for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-        const real *l = w.lower() + edge * n * n + r, *x = w.delta() + w.edge_row()[edge] * n;
-        real sum = real(0);
-        for (int m = 0; m < n; ++m) sum += l[m * n] * x[m];
-        value -= sum;
-    }
-    w.delta()[pivot * n + r] = value;
+    const RowPart part = row_part(w, i);
+    const int n = w.block(), at = w.level_pivot()[level] + part.constraint;
+    real* out = w.delta() + w.pivot()[at] * n;
+    for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge)
+        take_block(w, part, w.lower() + edge * n * n, true, w.delta() + w.edge_row()[edge] * n, out);
 }
 GPUSIM_PHASE void scale_change(const World& w, int row) { w.delta()[row] = w.delta()[row] * w.scale()[row]; }

@@ -12,10 +12,16 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.largest_change() = *w.largest_load() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
+// Sweeps over contacts at most; with joints, the first pass of a solve has twice as many, for what it leaves the next ones
+// have to find in the joints' correction.
+GPUSIM_FN int sweeps_of_pass(const World& w) {
+    return w.direct() && w.constraints() && *w.since_factor() == 0 ? 2 * w.iterations() : w.iterations();
+}
 // Colored joint solver: sweeps of joints and contacts together are counted by end_sweep, and told nowhere else.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     w.sweep_change()[(*w.sweep_count())++] = *w.largest_change();
-    *w.done() = *w.largest_change() <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    const bool converged = *w.largest_change() <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    *w.done() = converged || *w.sweep_count() >= sweeps_of_pass(w);
     *w.largest_change() = *w.largest_load() = real(0);
 }
 // Axis k that was stopped by a limit: its bound becomes the speed with which it leaves. The papers' scheme has no bounce
@@ -40,7 +46,7 @@ GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing();
 // The direct solver goes on from what it has solved.
 GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
 GPUSIM_PHASE void resume_passes(const World& w, int) {
-    *w.passes_left() = PASSES;
+    *w.passes_left() = RELAX_PASSES;
     *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
     *w.hold_bias() = 1;
     *w.refreshes() = MOST_REFRESHES;

@@ -2,6 +2,7 @@
 // constraint * slots + slot; a row is numbered constraint * block + place.
 #pragma once
 #include "elements.cuh"
+#include "six.cuh"
 
 // Times of the substep in the simulation's number type; the drift already tells the next substep of its own.
 GPUSIM_PHASE void set_times(const World& w, int) { *w.step_last() = *w.step_before(); }
@@ -33,16 +34,22 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
     for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
         const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
         const real *m = w.mass_jacobian() + 6 * side * block, *p = impulse + c * block;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::zero();
+        for (int r = 0; r < used; ++r) sum = sum + Six<real>::load(m + 6 * r) * p[r];
+        (Six<real>::load(out) + sum).store(out);
+#else
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
         for (int r = 0; r < used; ++r)
             for (int k = 0; k < 6; ++k) sum[k] += p[r] * m[6 * r + k];
         for (int k = 0; k < 6; ++k) out[k] += sum[k];
+#endif
     }
 }
 // What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
-    *w.worst() = real(0);
+    *w.worst() = *w.worst_change() = real(0);
 }
 GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.residual_now() = *w.worst() = real(0);

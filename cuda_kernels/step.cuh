@@ -35,37 +35,15 @@
             RUN(list_items(w, list), phase(w, list, i));              \
     } while (0)
 
-// Contacts of the direct solver on articulated bodies go one by one, each by all threads: the joints answer to every one.
+// Contacts of the direct solver on articulated bodies go one by one, each by all threads.
 #if GPUSIM_DIRECT && GPUSIM_SHAPES
-GPUSIM_PHASE void solve_factored(const World& w);
-GPUSIM_PHASE void joint_response(const World& w, int m) {
-    RUN(w.rows(), joint_response_row(w, m, i));
-    solve_factored(w);
-}
-GPUSIM_PHASE void respond_articulated(const World& w) {
-    GPUSIM_ROLLED
-    for (int n = 0; n < articulated_size(w); ++n) {
-        const int m = articulated_member(w, n);
-        GPUSIM_ROLLED
-        for (int j = 0; j < 6; ++j) {
-            RUN(1, unit_motion(w, m, j));
-            joint_response(w, m);
-            RUN(1, respond_column(w, m, j));
-        }
-        RUN(1, respond_points(w, m));
-    }
-}
 GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
-        RUN(1, sweep_articulated(w, m));
-        const bool responds = *w.joints_respond();
-        w.sync();  // the next manifold sets it anew
-        if (!responds) continue;
-        joint_response(w, m);
-        RUN(w.rows(), correct_row(w, i));
-        RUN(w.bodies(), correct_body(w, i));
+        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(1, sweep_articulated(w, m, n));
+        RUN(update_items(w, n), update_path(w, n, i));
     }
 }
 GPUSIM_PHASE void warm_articulated_contacts(const World& w) {

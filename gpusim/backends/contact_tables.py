@@ -25,7 +25,8 @@ CONTACT_SIZES = (
     "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes",
     "scan_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes", "lanes",
     "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents", "ready_pairs", "color_parts",
-    "direction_rows", "contact_sweeps", "max_colors",
+    "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_length", "path_rows",
+    "path_wrenches",
 )  # fmt: skip
 
 
@@ -35,12 +36,6 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
     sizes |= {"lanes": lanes, "record_places": places, "anchor_places": places}
-
-
-def by_place(records: Array, lanes: int) -> Array:
-    """Records (num_worlds, places, numbers) out of the kernels' memory, where ``lanes`` of them stand side by side."""
-    worlds, places, numbers = records.shape
-    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:

@@ -20,7 +20,8 @@ from gpusim.backends.tables import SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
-from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, RECORD_LAYOUT, WIDER
+from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
+from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
@@ -43,8 +44,8 @@ SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
-    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
-    "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
+    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "TANGENT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES",
+    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
@@ -60,6 +61,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "PASSES": direct_solve.PASSES,
+        "RELAX_PASSES": direct_solve.RELAX_PASSES,
         "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
         "STALE": direct_solve.STALE,
         "LEAST_SLOPE": direct_solve.LEAST_SLOPE[real],
@@ -67,6 +69,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
         "CONTRACTION": direct_solve.CONTRACTION,
         "ROUNDING": direct_solve.ROUNDING[real],
+        "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
         "DEAD_BAND": modes.DEAD_BAND[real],
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,

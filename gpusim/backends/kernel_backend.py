@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.backends.contact_tables import add_lanes, by_place
+from gpusim.backends.contact_tables import add_lanes
 from gpusim.backends.header import (
     READ_PARAMETERS,
     SETTINGS_DOUBLE,
@@ -25,12 +24,13 @@ from gpusim.backends.tables import model_tables
 from gpusim.errors import unknown_name
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
+from gpusim.model.contact_record import by_place, unpack
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
-from gpusim.reference.contact_report import ForwardContacts
+from gpusim.reference.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
@@ -377,8 +377,18 @@ class KernelBackend(ABC):
         """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
         if not self.sizes["pairs"]:
             return None
-        arrays = {field.name: self.slab_array(field.name) for field in fields(ForwardContacts)}
-        return ForwardContacts(**arrays | {"manifold": by_place(arrays["manifold"], self.sizes["lanes"])})
+        slab = self.slab_array
+        world, pair = touching_pairs(slab("pair_points"), slab("pair_count"))
+        records = by_place(slab("manifold"), self.sizes["lanes"])[world, slab("record_place")[world, pair]]
+        return ForwardContacts(
+            world=world,
+            shape=slab("pair_shapes")[world, pair],
+            points=slab("pair_points")[world, pair],
+            color=slab("manifold_color")[world, pair],
+            sweep_change=slab("sweep_change"),
+            sweep_count=slab("sweep_count"),
+            **unpack(records, PACKED),
+        )
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage forward."""

@@ -27,7 +27,7 @@ from gpusim.reference import (
     prepare,
     relax,
 )
-from gpusim.reference.contact_report import ForwardContacts
+from gpusim.reference.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.rotations import matrix_from_quaternion
@@ -119,12 +119,7 @@ class NumpyBackend:
     def _keep_forward(self) -> None:
         """The contacts that the trial has found, before the state gets back its own."""
         if self.work.contacts is not None:
-            found = {name: self.state.arrays[name].copy() for name in ("pair_count", "pair_shapes", "pair_points")}
-            c = self.work.contacts
-            own = {
-                name: getattr(c, name).copy() for name in ("manifold", "record_place", "sweep_change", "sweep_count")
-            }
-            self._trial = ForwardContacts(**own, **found)
+            self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
         """Contacts of the last trial; None where the model has no places for pairs."""
@@ -225,7 +220,7 @@ class NumpyBackend:
             w.residual = np.zeros(w.num_worlds)
             w.axis_velocity_next = w.axis_velocity
             contact_solve.start_contacts(w)
-            contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool))
+            contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)
         elif self._direct:
             direct_solve.solve(w)
         else:

@@ -10,6 +10,7 @@ from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contac
 from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
+from gpusim.model.paths import find_paths, path_sizes
 from gpusim.model.topology import Topology
 from gpusim.reference.layout import Layout
 from gpusim.typing import Array
@@ -35,7 +36,7 @@ _INDICES = (
     "level_forward", "forward_target", "forward_start", "forward_edge",
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
     "constraint_axis", "axis_term_start", "axis_term", "axis_clamp_start", "axis_clamp", "actuator_term_axis",
-    "body_push_start", "body_push",
+    "body_push_start", "body_push", "body_path_start", "body_path",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
     **{
@@ -107,7 +108,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "actuators": sum(len(g.specs) for g in model.groups),
         "max_colors": config.max_colors,
         **(contacts := model.contact.sizes(config, t.dynamic)),
-        "direction_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+        **path_sizes(model, contacts),
     }
 
 
@@ -150,7 +151,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
 _ELIMINATION = (
     "product_start", "product_i", "product_j", "block_row", "block_column", "level_pivot", "pivot", "pivot_edge",
     "level_edge", "edge_block", "edge_pivot", "edge_row", "level_target", "target_block", "update_start", "update_left",
-    "update_right", "level_forward", "forward_target", "forward_start", "forward_edge",
+    "update_right", "level_forward", "forward_target", "forward_start", "forward_edge", "body_path_start", "body_path",
 )  # fmt: skip
 
 
@@ -205,6 +206,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
     tables["update_left"] = np.array([a for u in updates for a, _ in u])
     tables["update_right"] = np.array([b for u in updates for _, b in u])
     tables["forward_start"], tables["forward_edge"] = packed(forwards)
+    tables["body_path_start"], tables["body_path"] = packed(find_paths(t).bodies)
     return tables
 
 

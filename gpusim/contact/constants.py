@@ -18,6 +18,12 @@ SLIP_SHARE = 0.2
 SLIDING_SHARE = 1.0 - 1e-5
 # Share of an overlap that is taken back in each substep.
 PUSH_SHARE = 0.2
+# A point on bodies that joints hold gives way by at least this share of the same bodies' response without joints.
+POINT_FLOOR = 1e-3
+# Tangents of such points give way by at least this share of their response.
+TANGENT_FLOOR = 1e-2
+# Manifolds whose response with joints is below this share of the free bodies' are pushed out more slowly.
+PUSH_RESPONSE = 0.1
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0

@@ -1,4 +1,4 @@
-"""Arrays of contacts, for the table of model/fields.py, and the layout of a manifold's record.
+"""Arrays of contacts, for the table of model/fields.py.
 
 Dimensions: shapes, pairs (places for pairs of shapes whose boxes overlap), 4 (points of a manifold). Forces, impulses
 and slips of a contact are those of shape A on shape B, world frame; A has the lower number, normals point from A to B.
@@ -6,39 +6,14 @@ and slips of a contact are those of shape A on shape B, world frame; A has the l
 
 from __future__ import annotations
 
+from gpusim.model.contact_record import ANCHOR, RECORD
+from gpusim.model.contact_record import POINTS as POINTS
 from gpusim.model.field import Field
 
-POINTS = 4
-"""Points of a manifold at most."""
 PARTNERS = 24
 """Shapes near a shape that are remembered; one with more is looked for in the grid in every step."""
 WIDER = 0.04
 """By which share of a cell boxes are widened for the search of the grid."""
-
-# Record of a manifold in the array "manifold": what a sweep reads and writes, in the frame (normal, tangents).
-FRAME, ARM, RESPONSE = 0, 9, 15
-FRICTION, ROLLING, SPINNING, RESTITUTION, PATCH, SPEED = 51, 52, 53, 54, 55, 56
-TORQUE, SHEAR, BODIES, COUNT, PASSES, LAW, SOFT, ROLLS = 57, 60, 62, 64, 65, 66, 67, 68
-BEND, INERTIA_INVERSE, MOVED = 70, 73, 87
-FIRST_POINT, POINT = 89, 38
-# Within the record of a point.
-PLACE, MASS, BIAS, GAMMA, IMPULSE, IMPACT, GAP, PUSH, DIRECTION, STEP, SOLVE = 0, 3, 9, 12, 13, 16, 17, 18, 19, 22, 25
-SLIP, BEFORE, AGE = 28, 31, 37
-RECORD = FIRST_POINT + POINTS * POINT
-# Double-precision numbers of a record: points on A and B, then the normal.
-ANCHOR = 6 * POINTS + 3
-RECORD_LAYOUT = {
-    "AT_FRAME": FRAME, "AT_ARM": ARM, "AT_RESPONSE": RESPONSE, "AT_FRICTION": FRICTION, "AT_ROLLING": ROLLING,
-    "AT_SPINNING": SPINNING, "AT_RESTITUTION": RESTITUTION, "AT_PATCH": PATCH, "AT_SPEED": SPEED, "AT_TORQUE": TORQUE,
-    "AT_SHEAR": SHEAR, "AT_BODIES": BODIES, "AT_COUNT": COUNT, "AT_PASSES": PASSES, "AT_LAW": LAW,
-    "AT_SOFT": SOFT, "AT_ROLLS": ROLLS, "AT_BEND": BEND, "AT_INERTIA_INVERSE": INERTIA_INVERSE,
-    "AT_MOVED": MOVED,
-    "FIRST_POINT": FIRST_POINT, "POINT_SIZE": POINT, "AT_OFFSET": PLACE, "AT_MASS": MASS, "AT_BIAS": BIAS,
-    "AT_GAMMA": GAMMA, "AT_IMPULSE": IMPULSE, "AT_IMPACT": IMPACT, "AT_GAP": GAP, "AT_PUSH": PUSH,
-    "AT_DIRECTION": DIRECTION, "AT_DELTA": STEP, "AT_INVERSE_MASS": SOLVE, "AT_SLIP": SLIP, "AT_ARM_BEFORE": BEFORE,
-    "AT_AGE": AGE, "RECORD_SIZE": RECORD, "ANCHOR_SIZE": ANCHOR,
-}  # fmt: skip
-"""Names and values of the same constants in the kernels."""
 
 # What is kept of every pair from step to step, so that the next step finds it again.
 KEPT_FIELDS: tuple[Field, ...] = (
@@ -100,16 +75,22 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("part_start", ("body_places",), "int", "-", "first overflow side of a body"),
     Field("part_side", ("pair_sides",), "int", "-", "overflow sides (manifold * 2 + side) by body"),
     Field("part_change", ("pair_sides", 6), "real", "m/s", "velocity changes by overflow sides"),
-    Field("side_motion", (2, 6), "real", "m/s", "motions of both sides, for the joints to answer"),
-    Field("joints_respond", (), "int", "-", "1: the joints have to answer"),
+    Field("path_count", ("articulated_places",), "int", "-", "pivots on the path of an articulated manifold"),
+    Field("path_pivot", ("articulated_places", "path_length"), "int", "-", "those pivots, in the order of elimination"),
+    Field("path_y", ("articulated_places", "path_length", "block", 6), "real", "m/s", "Y = L^-1 S J M^-1 C^T"),
+    Field("path_z", ("articulated_places", "path_length", 6, "block"), "real", "N s", "Z = D^-1 Y, turned"),
+    Field("path_part", ("path_rows", 6), "real", "m/s", "Y^T x of one manifold, row by row"),
+    Field("path_wrench", ("path_wrenches", 6), "real", "N s", "what a sweep has added to one manifold"),
+    Field("point_floor", ("articulated_places", 4, 2), "real", "1/kg", "compliance along normal and tangents"),
+    Field("push_share", ("articulated_places",), "real", "-", "share of the push-out; less where joints hold on"),
     Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
     Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
     Field("square_before", (), "pose", "J", "size of what the last sweep changed"),
     Field("beta", (), "real", "-", "how much of the course so far is gone again"),
     Field("twist_sweep", ("contact_bodies", 6), "real", "m/s", "velocities before a sweep"),
     Field("twist_direction", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
-    Field("row_sweep", ("direction_rows",), "real", "N s", "joint impulses before a sweep"),
-    Field("row_direction", ("direction_rows",), "real", "N s", "course of the joint impulses"),
+    Field("row_sweep", ("direction_rows",), "real", "N s", "the joints' pending correction before a sweep"),
+    Field("row_direction", ("direction_rows",), "real", "N s", "search direction of the joints' pending correction"),
     Field("sweep_change", ("contact_sweeps",), "real", "N s", "greatest change of an impulse in each sweep"),
     Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),

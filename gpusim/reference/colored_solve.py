@@ -112,8 +112,6 @@ def _run_sweeps(w: Work, done: Array) -> None:
         w.active = ~done[:, None]
         if done.all():
             break
-    if w.touch is not None:
-        w.touch.keep(w)
 
 
 def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:

@@ -30,7 +30,6 @@ def color(w: Work) -> None:
         on, points, chosen = bodies[k, :count], state["pair_points"][k, :count], c.manifold_color[k, :count]
         c.touching[k] = color_pairs(on, points, w.topology.dynamic, articulated, w.config.max_colors, used[k], chosen)
         list_colors(chosen, w.config.max_colors, c.color_first[k], c.color_member[k])
-        c.record_place[k, c.color_member[k, : c.touching[k]]] = np.arange(c.touching[k])
         first, last = c.color_first[k, w.config.max_colors : w.config.max_colors + 2]
         list_overflow(on, c.color_member[k, first:last], c.body_parts[k], c.part_start[k], c.part_side[k])
 

@@ -1,36 +1,42 @@
-"""Contacts of worlds with the direct joint solver, and sweeps over contacts alone.
+"""Contacts of worlds with the direct joint solver, within the factor of the joint rows, and sweeps over contacts alone.
 
-Each manifold on an articulated body feels it through all joints, by the factor of the joint rows: its response to a
-wrench f is
+With A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py) and C_n v the relative twist of manifold n about its middle,
 
-    R f + S M^-1 J^T q,   q = -A^-1 J m(f)
+    Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
 
-with R the free bodies' response, m(f) the motions of its two bodies, q the joints' answer and S what their motions do
-at the manifold. Every change of such a manifold's impulses is followed by the joints' answer to it. So a foot carries
-the whole robot in one sweep, where a foot alone would need as many as the masses' ratio. These manifolds follow one
-after another, the n-th of every world together.
+R_n is the response of the manifold with all joints. A pass of the solve stops between the forward and the backward
+solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
+
+    t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
+
+and goes on with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
+one sweep, where a foot alone would need as many as the masses' ratio, and all manifolds together cost one solve.
+Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows; they
+differ from zero on the path from the constraints of the manifold's bodies to the root of the elimination tree only,
+which is what the kernels go along (model/paths.py).
+
+Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
+normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
+``max(0, POINT_FLOOR f - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for
+friction that several points bear redundantly would wind up to the cone. Overlaps are pushed out by the share
+``R_n/(PUSH_RESPONSE R_free)`` along the normal, 1 at most: what joints lock is not pushed, by the manifold, since
+unequal pushes at its points would turn a locked face to and fro.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CONVERGED
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
 from gpusim.reference import contact_rows, contact_solve
 from gpusim.reference.contact_laws import larger
-from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.search_direction import SearchDirection
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-
-def joint_response(w: Work, m: Manifolds, motion: Array) -> Array:
-    """Impulses by which the joints take back the motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
-    moved = np.zeros_like(w.twist)
-    world = np.broadcast_to(m.world[:, None], m.body.shape)
-    moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
-    change: Array = w.factor.solve(-w.row_velocity(moved))
-    return change
+RESPONDING = ("response", "mass", "moved", "floor", "push_share", "path_y", "path_z")
+"""What follows from a factor."""
 
 
 def respond_articulated(w: Work, worlds: Array) -> None:
@@ -39,45 +45,79 @@ def respond_articulated(w: Work, worlds: Array) -> None:
         return
     for part in w.touch.articulated:
         mask = worlds[part.world]
-        if not mask.any():
-            continue
-        m = part.part(mask)
-        for j in range(6):
-            _respond_column(w, m, j)
-        contact_rows.point_masses(m)
-        part.record[mask], part.moved[mask] = m.record, m.moved
+        if mask.any():
+            m = part.part(mask)
+            _respond(w, m)
+            part.put(mask, m, RESPONDING)
 
 
-def _respond_column(w: Work, m: Manifolds, j: int) -> None:
-    """Column j of the response: the motions by a unit wrench and the joints' answer."""
-    wrench = np.zeros((m.world.size, 6), w.real)
-    wrench[:, j] = 1.0
-    motion = contact_rows.side_motions(m, wrench)
-    answered = w.apply_impulse(joint_response(w, m, motion))[m.world[:, None], m.body]
-    m.response[:, :, j] = contact_rows.relative_motion(m, answered + motion)
+def _respond(w: Work, m: Manifolds) -> None:
+    contact_rows.free_response(w, m, split=False)
+    contact_rows.point_masses(m)
+    free, free_middle = m.mass[..., 0].copy(), _middle_response(m)
+    rows = np.zeros((w.num_worlds, *w.impulse.shape[1:], 6), w.real)
+    for j in range(6):
+        wrench = np.zeros((m.world.size, 6), w.real)
+        wrench[:, j] = 1.0
+        rows[..., j] = _joint_velocity(w, m, contact_rows.side_motions(m, wrench))
+    y, z = w.factor.forward(rows)
+    m.path_y[:], m.path_z[:] = y[m.world], z[m.world]
+    m.response[:] -= np.einsum("ncri,ncrj->nij", m.path_y, m.path_z)
+    contact_rows.point_masses(m)
+    m.push_share[:] = np.clip(_middle_response(m) / (w.real.type(PUSH_RESPONSE) * free_middle), 0.0, 1.0)
+    _add_floors(m, free)
 
 
-def sweep_contacts(w: Work, worlds: Array) -> None:
-    """Sweep contacts of some worlds for the velocities that the joint rows have left, until they converge."""
+def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
+    """What motions (n, 2, 6) of the manifolds' bodies do to the joint rows, for all worlds."""
+    moved = np.zeros_like(w.twist)
+    world = np.broadcast_to(m.world[:, None], m.body.shape)
+    moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
+    return w.row_velocity(moved)
+
+
+def _middle_response(m: Manifolds) -> Array:
+    """Along the normal to an impulse in the middle, (n,)."""
+    n = m.frame[:, 0]
+    return np.asarray(np.vecdot(n, np.matvec(m.response[:, :3, :3], n)))  # type: ignore[call-overload, unused-ignore]
+
+
+def _add_floors(m: Manifolds, free: Array) -> None:
+    """Compliances of the points; ``free``: their responses without joints, (n, 4)."""
+    real = m.mass.dtype.type
+    first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
+    apart, both = first - second, first + second
+    least = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
+    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - np.minimum(m.mass[..., 0], least), real(0))
+    m.floor[..., 1] = np.maximum(m.floor[..., 0], real(0.5 * TANGENT_FLOOR) * both)
+    m.mass[..., 0] += m.floor[..., 0]
+    m.mass[..., 3] += m.floor[..., 1]
+    m.mass[..., 5] += m.floor[..., 1]
+
+
+def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
+    """Sweep contacts of some worlds until they converge, ``most`` (num_worlds,) times at most.
+
+    With joints, between the forward and the backward solve: ``w.pending`` is x, (num_worlds, constraints, block).
+    """
     if w.touch is None:
         return
     live = worlds & w.touch.touching
-    w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
-    course, share = SearchDirection(w, live), w.real.type(CONVERGED[w.real])
+    w.twist = w.twist.copy()
+    direction, share = SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     assert w.contacts is not None
     w.contacts.sweep_count[live] = 0
-    for sweep in range(w.config.iterations):
+    for sweep in range(int(np.max(most, initial=0))):
         if not live.any():
             break
         if sweep:
-            course.extend(w, live)
+            direction.extend(w, live)
         change, load = contact_solve.sweep_lists(w, live)
         for part in w.touch.articulated:
             _sweep_articulated(w, part, live, change, load)
         w.contacts.sweep_change[live, sweep] = change[live]
         w.contacts.sweep_count[live] = sweep + 1
-        live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon)))
-    w.touch.keep(w)
+        live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon))) & (sweep + 1 < most)
 
 
 def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
@@ -85,33 +125,11 @@ def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, loa
     if not mask.any():
         return
     m = part.part(mask)
-    s = contact_solve.sweep_list(m, w.twist, False)
-    part.record[mask] = m.record
+    s = contact_solve.start_sweep(m, w.twist)
+    s.twist += np.einsum("ncrj,ncr->nj", m.path_y, w.pending[m.world])
+    contact_solve.sweep_points(m, s)
+    contact_solve.move_sides(m, s.wrench, w.twist, shared=False)
+    w.pending[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
+    part.put(mask, m, SOLVED)
     change[m.world] = np.maximum(change[m.world], s.most)
     load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))
-    worlds = m.world[s.most > 0.0]
-    if worlds.size:
-        answered = joint_response(w, m, contact_rows.side_motions(m, s.wrench))
-        moved = w.apply_impulse(answered)
-        w.impulse[worlds] += answered[worlds]
-        w.twist[worlds] += moved[worlds]
-
-
-def keep_records(w: Work, worlds: Array) -> None:
-    """Keep the records of some worlds for the guard."""
-    if w.touch is None:
-        return
-    assert w.contacts is not None
-    m = w.touch.all
-    mask = worlds[m.world]
-    w.contacts.kept_manifold[m.world[mask], m.pair[mask]] = m.record[mask]
-
-
-def restore_records(w: Work, worlds: Array) -> None:
-    """Return to the records that were kept."""
-    if w.touch is None:
-        return
-    assert w.contacts is not None
-    m = w.touch.all
-    mask = worlds[m.world]
-    m.record[mask] = w.contacts.kept_manifold[m.world[mask], m.pair[mask]]

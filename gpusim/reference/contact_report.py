@@ -5,13 +5,13 @@ They come from the trial kick of stage forward: impulses over the time of the ki
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusim.contact.constants import CODES, FLIGHT, MODES, PATCH_STICK, SLIDING, SLIDING_SHARE, STICKING
-from gpusim.model import contact_fields as at
+from gpusim.model.contact_fields import POINTS
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 
@@ -25,16 +25,40 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 
 @dataclass(frozen=True)
 class ForwardContacts:
-    """What stage forward left of the contacts; leading axis worlds, then places for pairs (model/contact_fields.py)."""
+    """What stage forward left of the contacts: n manifolds with points, sorted by world and place of the pair.
 
-    pair_count: Array
-    pair_shapes: Array
-    pair_points: Array
-    manifold: Array
+    Arrays are those of :class:`gpusim.reference.manifolds.Manifolds`, but for the last three.
+    """
+
+    world: Array
+    shape: Array
+    points: Array
+    frame: Array
+    arm: Array
+    friction: Array
+    torque: Array
+    shear: Array
+    offset: Array
+    mass: Array
+    gamma: Array
+    impulse: Array
+    gap: Array
+    color: Array
+    """(n,) as in the array manifold_color (model/contact_fields.py)."""
     sweep_change: Array
+    """(num_worlds, sweeps) greatest change of an impulse in each sweep, N s."""
     sweep_count: Array
-    record_place: Array
-    """Place of each pair's record in ``manifold``; means nothing for pairs without points."""
+    """(num_worlds,) sweeps of the solve."""
+
+
+PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
+"""Those that the kernels pack into records."""
+
+
+def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
+    """World and place of every pair with points, (n,) each, sorted."""
+    world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
+    return world, pair
 
 
 @dataclass(frozen=True)
@@ -116,23 +140,19 @@ def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
         trial: its contacts; None for a model without places for pairs.
     """
     if trial is None:
-        trial = _no_forward(w.num_worlds)
-    places = np.arange(trial.pair_points.shape[1])
-    world, pair = np.nonzero((trial.pair_points > 0) & (places < trial.pair_count[:, None]))
-    points, shape = trial.pair_points[world, pair], trial.pair_shapes[world, pair]
-    record = np.array(trial.manifold[world, trial.record_place[world, pair]])
+        trial = no_contacts(w.num_worlds)
+    world, shape, points = trial.world, trial.shape, trial.points
     body = w.model.contact.body[shape]
-    m, k = np.nonzero(np.arange(at.POINTS) < points[:, None])
-    of_point = record[:, at.FIRST_POINT :].reshape(-1, at.POINTS, at.POINT)[m, k]
-    place = w.state.arrays["position"][world, body[:, 0]] + record[:, at.ARM : at.ARM + 3]
-    frame = record[:, at.FRAME : at.ARM].reshape(-1, 3, 3).astype(np.float64)
+    m, k = np.nonzero(np.arange(POINTS) < points[:, None])
+    middle = w.state.arrays["position"][world, body[:, 0]] + trial.arm[:, 0]
+    frame, impulse = trial.frame.astype(np.float64), trial.impulse[m, k]
     kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1).astype(np.float64)[world]
     # A patch has one friction for all of its points.
-    rub = of_point[:, at.IMPULSE + 1 : at.IMPACT] + (record[:, at.SHEAR : at.BODIES] / points[:, None])[m]
-    parts = np.concatenate([of_point[:, at.IMPULSE, None], rub], axis=1) / kick[m, None]
-    torque = _from_frame(frame, record[:, at.TORQUE : at.SHEAR] / (points * kick)[:, None])
+    rub = impulse[:, 1:] + (trial.shear / points[:, None])[m]
+    parts = np.concatenate([impulse[:, :1], rub], axis=1) / kick[m, None]
+    torque = _from_frame(frame, trial.torque / (points * kick)[:, None])
     named = np.where(body == w.topology.num_bodies, WORLD, body)
-    point = place[m] + of_point[:, at.PLACE : at.MASS]
+    point = middle[m] + trial.offset[m, k]
     return Contacts(
         world=world[m],
         shape_a=shape[m, 0],
@@ -141,28 +161,48 @@ def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
         body_b=named[m, 1],
         point=point,
         normal=frame[m, 0],
-        gap=of_point[:, at.GAP].astype(np.float64),
+        gap=trial.gap[m, k].astype(np.float64),
         force=_from_frame(frame[m], parts),
         normal_force=parts[:, 0],
         friction_force=np.hypot(parts[:, 1], parts[:, 2]),
-        mode=_modes(w, world[m], shape[m], record[m], of_point, point),
+        mode=_modes(w, trial, m, k, point),
         torque=torque[m],
         pair=m,
         model=w.model,
     )
 
 
-def _no_forward(worlds: int) -> ForwardContacts:
-    none = np.zeros((worlds, 0), np.int32)
-    count = np.zeros(worlds, np.int32)
-    records, pairs = np.zeros((worlds, 0, at.RECORD)), none.reshape(worlds, 0, 2)
-    return ForwardContacts(count, pairs, none, records, none.astype(np.float64), count, none)
+def no_contacts(worlds: int) -> ForwardContacts:
+    """Where nothing touches."""
+    shapes = {
+        "shape": (2,), "frame": (3, 3), "arm": (2, 3), "torque": (3,), "shear": (2,), "offset": (POINTS, 3),
+        "mass": (POINTS, 6), "gamma": (POINTS,), "impulse": (POINTS, 3), "gap": (POINTS,),
+    }  # fmt: skip
+    whole = ("world", "shape", "points", "color")
+    arrays = {
+        f.name: np.zeros((0, *shapes.get(f.name, ())), np.int32 if f.name in whole else np.float64)
+        for f in fields(ForwardContacts)
+    }
+    return ForwardContacts(**arrays | {"sweep_change": np.zeros((worlds, 0)), "sweep_count": np.zeros(worlds, int)})
+
+
+def keep_contacts(w: Work) -> ForwardContacts:
+    """The contacts of a trial that NumPy has made, before the state gets back its own."""
+    c = w.contacts
+    assert c is not None
+    sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
+    if w.touch is None:
+        return replace(no_contacts(w.num_worlds), **sweeps)
+    m = w.touch.all
+    order = np.lexsort((m.pair, m.world))
+    arrays = {name: getattr(m, name)[order] for name in ("world", "shape", "points", *PACKED)}
+    return ForwardContacts(**arrays, color=c.manifold_color[m.world, m.pair][order], **sweeps)
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
     """Greatest change of an impulse in each sweep over contacts, N s, (num_worlds, sweeps); NaN after the last one."""
     if trial is None:
-        trial = _no_forward(num_worlds)
+        trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
     return np.where(done, trial.sweep_change, np.nan).astype(np.float64)
 
@@ -172,16 +212,16 @@ def _from_frame(frame: Array, parts: Array) -> Array:
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
-def _modes(w: Work, world: Array, shape: Array, record: Array, p: Array, point: Array) -> Array:
-    """Mode of every point: as the kernels tell it (contact_rows.cuh), of patches by the velocity."""
+def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
+    """Mode of points k of manifolds m: as the kernels tell it (contact_record.cuh), of patches by the velocity."""
+    world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
-    impulse, mass = p[:, at.IMPULSE : at.IMPACT], p[:, at.MASS]
-    yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, p[:, at.GAMMA] / np.where(mass > 0.0, mass, 1.0))
-    most = record[:, at.FRICTION] * impulse[:, 0] * (1.0 + yielding)
+    yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))
+    most = c.friction[m] * impulse[:, 0] * (1.0 + yielding)
     slides = np.hypot(impulse[:, 1], impulse[:, 2]) >= SLIDING_SHARE * most
     patch = law[:, _FRICTION_AT] == CODES["LAW_CONTENSOU"]
     if patch.any():
-        slides[patch] = _slip_speed(w, world, shape, record[:, at.FRAME : at.FRAME + 3], point)[patch] > PATCH_STICK
+        slides[patch] = _slip_speed(w, world, shape, c.frame[m, 0], point)[patch] > PATCH_STICK
     return np.where(impulse[:, 0] > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT)
 
 

@@ -2,7 +2,7 @@
 
 A point of a manifold has three rows along its frame (normal n from A to B, tangents), each ``u + b + gamma p = 0`` or a
 friction law, with u the velocity of B's point against A's. Both bodies act at one arm each, from the center of mass to
-the middle of the gap; the arms of a point are those of the manifold's middle plus its ``place``, so that a whole
+the middle of the gap; the arms of a point are those of the manifold's middle plus its ``offset``, so that a whole
 manifold needs only the relative twist there and the 6x6 response to a wrench there.
 
 Second order in the step: velocities live at half steps, so rows should hold at the arms half a step later,
@@ -33,7 +33,7 @@ from gpusim.contact.constants import (
     SOFTEST,
     STICKING,
 )
-from gpusim.model import contact_fields as at
+from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, manifolds
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.curvature import midpoint_rate
@@ -42,7 +42,11 @@ from gpusim.reference.work import Work
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-MATERIALS = ("friction", "rolling_friction", "spinning_friction", "restitution")
+MATERIALS = {
+    "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
+    "restitution": "shape_restitution",
+}  # fmt: skip
+"""A manifold's materials and the parameters that they are of, in the order of a pair's own material."""
 SIDES = np.array([-1, 1])
 """A wrench acts on B, and against A."""
 
@@ -79,25 +83,23 @@ def prepare(w: Work) -> None:
     m = w.touch.all
     arms, gap = _place_points(w, m)
     has = m.exists
-    m.point[..., at.GAP] = np.where(has, gap, m.point[..., at.GAP])
+    m.gap[:] = np.where(has, gap, 0.0)
     middle = np.where(has[..., None, None], arms, 0.0).sum(axis=1) / m.points[:, None, None]
     m.arm[:] = middle
-    place = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
-    m.point[..., at.PLACE : at.MASS] = place
+    m.offset[:] = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
     m.frame[:, 0] = w.state.arrays["pair_normal"][m.world, m.pair]
     m.frame[:, 1:] = tangents(m.frame[:, 0])
     _materials(w, m)
     _start_impulses(w, m)
     _levers(m)
     for k, part in enumerate(w.touch.lists):
-        _free_response(w, part, split=w.touch.overflow and k == 0)
+        free_response(w, part, split=w.touch.overflow and k == 0)
         point_masses(part)
-    w.touch.keep(w)
 
 
 def anchors(w: Work, m: Manifolds) -> Array:
     """Points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
-    kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, at.POINTS, 2, 3)
+    kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
     return np.where(rolls[:, None, :, None], kept, matvec(rotation[:, None], kept))
@@ -123,13 +125,13 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
 def _materials(w: Work, m: Manifolds) -> None:
     """Friction and restitution: geometric means of both shapes and the larger one, or the pair's own."""
     a, b = m.shape[:, 0], m.shape[:, 1]
-    for k, name in enumerate(MATERIALS):
-        values = w.broadcast(w.parameters[f"shape_{name}"])
-        of_a, of_b = values[m.world, a], values[m.world, b]
-        m.material[:, k] = np.maximum(of_a, of_b) if name == "restitution" else np.sqrt(of_a * of_b)
     row = w.pair_tables.own_material(a, b)
-    if (row >= 0).any():
-        m.material[:] = np.where((row >= 0)[:, None], w.model.contact.materials[row, :4], m.material)
+    for k, (name, parameter) in enumerate(MATERIALS.items()):
+        values, material = w.broadcast(w.parameters[parameter]), getattr(m, name)
+        of_a, of_b = values[m.world, a], values[m.world, b]
+        material[:] = np.maximum(of_a, of_b) if name == "restitution" else np.sqrt(of_a * of_b)
+        if (row >= 0).any():
+            material[:] = np.where(row >= 0, w.model.contact.materials[row, k], material)
 
 
 def _start_impulses(w: Work, m: Manifolds) -> None:
@@ -138,8 +140,7 @@ def _start_impulses(w: Work, m: Manifolds) -> None:
     factor = np.where(before > 0.0, kick / np.where(before > 0.0, before, real.type(1)), real.type(0))
     impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
     impulse[..., 0] = larger(impulse[..., 0], real.type(0))
-    m.point[..., at.IMPULSE : at.IMPACT] = np.where(m.exists[..., None], impulse, real.type(0))
-    m.point[..., at.IMPACT] = m.point[..., at.PUSH] = 0.0
+    m.impulse[:] = np.where(m.exists[..., None], impulse, real.type(0))
     m.torque[:] = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
     m.shear[:] = to_frame(m, s["pair_force"][m.world, m.pair].astype(real) * factor[:, None])[:, 1:]
 
@@ -159,8 +160,7 @@ def _levers(m: Manifolds) -> None:
     """Wrenches of unit impulses along the frame at each point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
-    place = m.point[..., at.PLACE : at.MASS]
-    m.lever[:, :, 3:] = cross(place[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
+    m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
@@ -188,7 +188,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
-def _free_response(w: Work, m: Manifolds, split: bool) -> None:
+def free_response(w: Work, m: Manifolds, split: bool) -> None:
     """Response of free bodies; those of the overflow as if they were split among its manifolds."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
@@ -204,7 +204,7 @@ def point_masses(m: Manifolds) -> None:
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
-        m.point[..., at.MASS + k] = mass[..., i, j]
+        m.mass[..., k] = mass[..., i, j]
 
 
 def set_bias(w: Work) -> None:
@@ -212,75 +212,76 @@ def set_bias(w: Work) -> None:
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
-    m.record[:, at.SPEED] = m.law[:, contact_laws.SPEED_AT]
-    m.record[:, at.PATCH] = contact_laws.patch_radius(m.law, radius, m.point[..., at.GAP], m.points)
+    m.speed[:] = m.law[:, contact_laws.SPEED_AT]
+    m.patch[:] = contact_laws.patch_radius(m.law, radius, m.gap, m.points)
     before, kicked = relative_twist(m, w.twist_before), relative_twist(m, w.twist_kicked)
     for k in range(int(m.points.max())):
         _set_bias_points(w, m, k, before, kicked)
     soft = np.flatnonzero(m.soft)
     if soft.size:
         _soften(w, m, soft, radius[soft], before[soft])
-    w.touch.keep(w)
 
 
-def velocity_at(twist: Array, place: Array) -> Array:
-    """Velocity of B against A at places from the middle."""
-    return cross(twist[..., 3:], place) + twist[..., :3]
+def velocity_at(twist: Array, offset: Array) -> Array:
+    """Velocity of B against A at offsets from the middle."""
+    return cross(twist[..., 3:], offset) + twist[..., :3]
 
 
-def _middle_bend(w: Work, m: Manifolds, place: Array) -> Array:
+def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
     """Free bodies turn by the rate in the middle of the drift, not by the one at its start; (n, 3), m/s."""
-    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w) - w.twist[..., 3:], 0.0).astype(w.real)
-    moved = cross(late[m.world[:, None], m.body], m.arm + place[:, None])
+    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
+    late = late.astype(w.real)
+    moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
 def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
     """Rows of the k-th points, from the relative twists before and after the kick."""
     assert w.contacts is not None
-    p, real, h = m.point[:, k], w.real.type, w.real.type(w.h)
-    place, gap, zero = p[:, at.PLACE : at.MASS], p[:, at.GAP], real(0)
-    u, v = velocity_at(before, place), velocity_at(kicked, place)
+    real, h = w.real.type, w.real.type(w.h)
+    offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
+    u, v = velocity_at(before, offset), velocity_at(kicked, offset)
     h_prev = w.h_prev[m.world, 0]
     goes_on = _continues(w, m, k)
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
-    later = half[:, None, None] * ((m.arm + place[:, None]) - _arm_before(w, m, k))
+    later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
     turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
-        bend = bend + np.where(new[:, None], _middle_bend(w, m, place), zero)
+        bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
         turn = np.where(goes_on & new, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
     bias = to_frame(m, np.where(goes_on[:, None], bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     # What bounces lands on the surface itself.
-    apart, over = gap > np.where(m.material[:, 3] > 0.0, zero, slop), -(gap + slop)
-    most = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    apart, over = gap > np.where(m.restitution > 0.0, zero, slop), -(gap + slop)
+    most = m.push_share * np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     push = np.where((over > 0.0) & ~trial, most, zero)
     bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
-    impact = contact_laws.impact_speed(w, m.world, m.material[:, 3], gap, dot(normal, u), dot(normal, v))
+    impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | first | trial, zero, _softness(w, m) * p[:, at.MASS])
+    gamma = np.where(apart | first | trial, zero, _softness(w, m) * m.mass[:, k, 0])
     has = k < m.points
-    p[:, at.BIAS : at.GAMMA] = np.where(has[:, None], bias, p[:, at.BIAS : at.GAMMA])
-    p[:, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
-    p[:, at.PUSH] = np.where(has & ~m.soft, push, zero)
-    p[:, at.IMPACT] = np.where(has & ~m.soft, impact, zero)
+    m.bias[:, k] = np.where(has[:, None], bias, zero)
+    m.gamma[:, k] = np.where(has, gamma, zero)
+    m.push[:, k] = np.where(has & ~m.soft, push, zero)
+    m.impact[:, k] = np.where(has & ~m.soft, impact, zero)
 
 
 def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
-    return np.asarray(1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+    # Joints answer articulated bodies at once.
+    return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _continues(w: Work, m: Manifolds, k: int) -> Array:
@@ -297,12 +298,11 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
     modulus = w.pair_tables.modulus(m.shape[soft, 0], m.shape[soft, 1])
     law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
     for k in range(int(m.points[soft].max())):
-        p = m.point[soft, k]
-        speed = dot(normal, velocity_at(before, p[:, at.PLACE : at.MASS]))
-        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, p[:, at.GAP], speed)
+        speed = dot(normal, velocity_at(before, m.offset[soft, k]))
+        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, m.gap[soft, k], speed)
         has = k < m.points[soft]
-        m.point[soft, k, at.GAMMA] = np.where(has, gamma, p[:, at.GAMMA])
-        m.point[soft, k, at.BIAS] = np.where(has, bias, p[:, at.BIAS])
+        m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
+        m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])
 
 
 def slip(w: Work) -> None:
@@ -312,18 +312,17 @@ def slip(w: Work) -> None:
     if w.touch is None:
         return
     m, real, h = w.touch.all, w.real.type, w.real.type(w.h)
-    place, bias = m.point[..., at.PLACE : at.MASS], m.point[..., at.BIAS : at.GAMMA]
     kept = w.state.arrays["contact_slip"][m.world, m.pair]
-    u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], place))
+    u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], m.offset))
     slipped = to_frame(m, kept.astype(w.real))
     # The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
-    turning = bias - real(SLIP_SHARE) * slipped / h
+    turning = m.bias - real(SLIP_SHARE) * slipped / h
     # Other laws of friction never hold a point where it was.
     holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
     slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
     _keep(w, "contact_slip", from_frame(m, slipped))
-    _keep(w, "contact_arm", (m.arm[:, None] + place[:, :, None]).reshape(-1, at.POINTS, 6))
+    _keep(w, "contact_arm", (m.arm[:, None] + m.offset[:, :, None]).reshape(-1, POINTS, 6))
     _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
 
 
@@ -332,9 +331,8 @@ def store(w: Work) -> None:
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
-    impulse = m.point[..., at.IMPULSE : at.IMPACT]
-    bounced = (m.point[..., at.IMPACT] > 0.0) & (impulse[..., 0] > 0.0)
-    _keep(w, "contact_impulse", np.where(bounced[..., None], w.real.type(0), from_frame(m, impulse)))
+    bounced = (m.impact > 0.0) & (m.impulse[..., 0] > 0.0)
+    _keep(w, "contact_impulse", np.where(bounced[..., None], w.real.type(0), from_frame(m, m.impulse)))
     _keep(w, "contact_mode", _modes(m))
     shear = np.concatenate([np.zeros_like(m.shear[:, :1]), m.shear], axis=1)
     s["pair_torque"][m.world, m.pair] = from_frame(m, m.torque)
@@ -348,17 +346,16 @@ def _keep(w: Work, name: str, values: Array) -> None:
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
 
 
-def rubbing_load(p: Array, normal: Array, soft: Array) -> Array:
-    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it."""
-    one = p.dtype.type(1)
-    mass = p[..., at.MASS]
-    share = p[..., at.GAMMA] / np.where(mass > 0.0, mass, one)
+def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
+    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it; ``mass`` as normal."""
+    one = mass.dtype.type(1)
+    share = gamma / np.where(mass > 0.0, mass, one)
     return normal * np.where(soft, one, one + share)
 
 
 def _modes(m: Manifolds) -> Array:
     """Flight, sliding or sticking of every point, (n, 4)."""
-    normal, t1, t2 = (m.point[..., at.IMPULSE + k] for k in range(3))
-    rub, load = np.sqrt(t1 * t1 + t2 * t2), rubbing_load(m.point, normal, m.soft[:, None])
-    slides = rub >= m.record.dtype.type(SLIDING_SHARE) * m.material[:, :1] * load
+    normal, t1, t2 = (m.impulse[..., k] for k in range(3))
+    rub, load = np.sqrt(t1 * t1 + t2 * t2), rubbing_load(m.mass[..., 0], m.gamma, normal, m.soft[:, None])
+    slides = rub >= normal.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
     return np.where(normal > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)

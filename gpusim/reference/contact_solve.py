@@ -21,11 +21,11 @@ import numpy as np
 
 from gpusim.contact.constants import PATCH_STICK
 from gpusim.contact.patch import patch_table
-from gpusim.model import contact_fields as at
+from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, contact_rows
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.contact_rows import dot
-from gpusim.reference.manifolds import Manifolds
+from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -76,24 +76,24 @@ def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
 
 def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     """Normal impulses of points k of the first n manifolds, then their friction."""
-    p = m.point[:n, k]
-    mass, gamma, old = p[:, at.MASS : at.BIAS], p[:, at.GAMMA], p[:, at.IMPULSE : at.IMPACT]
-    u = point_velocity(m, k, n, s) + p[:, at.BIAS : at.GAMMA]
+    mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
+    u = point_velocity(m, k, n, s) + m.bias[:n, k]
+    u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
+    u[:, 1:] += m.floor[:n, k, 1:] * old[:, 1:]
     new = old.copy()
     new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
-    most = m.material[:n, 0] * contact_rows.rubbing_load(p, new[:, 0], m.soft[:n])
+    most = m.friction[:n] * contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n])
     law = m.law[:n, contact_laws.FRICTION_AT]
     rubs = _which(law == contact_laws.COULOMB)
     if rubs is not None:
         new[rubs, 1:] = contact_laws.coulomb(most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     rubs = _which(law == contact_laws.REGULARIZED)
     if rubs is not None:
-        speed = m.record[:n, at.SPEED][rubs]
-        new[rubs, 1:] = contact_laws.regularized(most[rubs], speed, mass[rubs], u[rubs, 1:], old[rubs, 1:])
+        new[rubs, 1:] = contact_laws.regularized(most[rubs], m.speed[:n][rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     change = new - old
     old[:] = new
-    p[:, at.STEP : at.SOLVE] += change
+    m.delta[:n, k] += change
     push_point(m, k, n, change, s)
 
 
@@ -106,9 +106,9 @@ def _which(mask: Array) -> Any:
 
 def total_normal(m: Manifolds) -> Array:
     """Sum of the normal impulses of each manifold, (n,)."""
-    total = np.zeros(m.world.size, m.record.dtype)
-    for k in range(at.POINTS):
-        total = total + np.where(k < m.points, m.point[:, k, at.IMPULSE], total.dtype.type(0))
+    total = np.zeros(m.world.size, m.impulse.dtype)
+    for k in range(POINTS):
+        total = total + np.where(k < m.points, m.impulse[:, k, 0], total.dtype.type(0))
     return total
 
 
@@ -124,8 +124,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """Spinning friction about the normal, then rolling friction about the tangents within a circle."""
-    load, frame = total_normal(m), m.frame
-    spinning, rolling = m.material[:, 2], m.material[:, 1]
+    load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
         most = spinning * load
         now = np.clip(m.torque[:, 0] - dot(frame[:, 0], s.twist[:, 3:]) / turn_response(m, frame[:, 0]), -most, most)
@@ -153,23 +152,23 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
     Both rub by secants -g u of the law, g = mu N f/v for the slide and mu N a^2 t/(a w) for the spin, implicit in
     their velocities. Below PATCH_STICK the patch sticks as if it were at that speed.
     """
-    real = m.record.dtype.type
-    frame, shear, patch = m.frame, m.shear, m.record[:, at.PATCH]
-    load = m.material[:, 0] * total_normal(m)
+    dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
+    real = dtype.type
+    load = m.friction * total_normal(m)
     u = np.matvec(frame[:, 1:], s.twist[:, :3])  # type: ignore[call-overload, unused-ignore]
     spin = dot(frame[:, 0], s.twist[:, 3:])
     slide, rim = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1]), patch * np.abs(spin)
     moves = slide + rim > 0.0
     pressure = m.law[:, contact_laws.PRESSURE_AT].astype(np.int64)
     factors = contact_laws.patch_factors(
-        patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), m.record.dtype
+        patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), dtype
     )
     force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
-    least_number = m.record.dtype.type(contact_laws.least_number(m.record.dtype))
+    least_number = real(contact_laws.least_number(dtype))
     g = load * force / larger(larger(slide, least * force), least_number)
     g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), least_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
-    k = larger(dot(frame[:, 1], along), contact_laws.least_number(m.record.dtype)).astype(m.record.dtype)
+    k = larger(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
     k_spin = turn_response(m, frame[:, 0])
     now = np.empty_like(m.torque)
     now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)
@@ -187,13 +186,12 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
     """All points in turn, several times around, then the patches."""
-    step = m.point[..., at.STEP : at.SOLVE]
-    step[:] = np.where(m.exists[..., None], step.dtype.type(0), step)
+    m.delta[:] = 0.0
     for k in range(int(m.passes.max())):
         _some(m, m.passes > k, s, _sweep_once)
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     _some(m, patch, s, sweep_patch)
-    _some(m, ~patch & ((m.material[:, 2] > 0.0) | (m.material[:, 1] > 0.0)), s, sweep_torques)
+    _some(m, ~patch & ((m.spinning > 0.0) | (m.rolling > 0.0)), s, sweep_torques)
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
@@ -209,7 +207,7 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
     elif mask.any():
         part, own = m.part(mask), Sweep(s.twist[mask], s.wrench[mask], s.most[mask])
         solve(part, own)
-        m.record[mask] = part.record
+        m.put(mask, part, SOLVED)
         s.twist[mask], s.wrench[mask], s.most[mask] = own.twist, own.wrench, own.most
 
 
@@ -238,7 +236,7 @@ def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
 
 def greatest_load(m: Manifolds) -> Array:
     """Greatest normal impulse of each manifold, N s, (n,)."""
-    return np.asarray(np.max(np.where(m.exists, m.point[..., at.IMPULSE], m.record.dtype.type(0)), axis=1))
+    return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
 
 
 def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
@@ -255,7 +253,7 @@ def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
         m = part if mask.all() else part.part(mask)
         s = sweep_list(m, w.twist, w.touch.overflow and k == 0)
         if m is not part:
-            part.record[mask] = m.record
+            part.put(mask, m, SOLVED)
         np.maximum.at(change, m.world, s.most)
         np.maximum.at(load, m.world, greatest_load(m))
     return change, load
@@ -263,9 +261,9 @@ def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
 
 def warm_wrench(m: Manifolds) -> Array:
     """Wrench (n, 6) of the impulses as they stand."""
-    wrench = np.zeros((m.world.size, 6), m.record.dtype)
+    wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
-        push = np.matvec(m.lever[:, k], m.point[:, k, at.IMPULSE : at.IMPACT])  # type: ignore[call-overload, unused-ignore]
+        push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]
         wrench += np.where((k < m.points)[:, None], push, push.dtype.type(0))
     frame, shear, torque = m.frame, m.shear, m.torque
     wrench[:, :3] += frame[:, 1] * shear[:, :1] + frame[:, 2] * shear[:, 1:]

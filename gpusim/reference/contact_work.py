@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,16 @@ from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
 from gpusim.model.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
+from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
+_OF_RECORDS = ("manifold", "record_anchor", "record_place", "kept_manifold")
+"""How the kernels pack what stands in Manifolds (manifolds.py)."""
 # The kernels read what was kept from the state of the step before.
 _BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
 _OVER_WORLDS = (
-    *(Field(f.name, ("worlds", *f.dims), f.kind, f.unit, f.doc) for f in CONTACT_WORK_FIELDS),
+    *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS if f.name not in _OF_RECORDS),
     *_BEFORE,
     Field("before_count", ("worlds",), "int", "-", "pairs of the step before"),
 )
@@ -41,8 +45,9 @@ class ContactWork:
         self.sizes = {
             "worlds": num_worlds,
             "bodies": t.num_bodies + 1,
-            "direction_rows": t.num_constraints * t.block if contacts["kept_pairs"] else 0,
+            "block": t.block,
             **contacts,
+            **path_sizes(model, contacts),
         }
         self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)

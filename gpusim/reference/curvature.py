@@ -31,7 +31,7 @@ def curvature(w: Work) -> None:
     layout = w.layout
     turning = bool(w.twist[..., 3:].any())
     if turning:
-        w.midpoint = midpoint_rate(w)
+        w.midpoint = midpoint_rate(w, w.twist)
         if w.topology.num_elements:
             operator = _turn_operators(w)
             if layout.dots.stop > layout.dots.start:
@@ -50,15 +50,15 @@ def curvature(w: Work) -> None:
     _rows(w)
 
 
-def midpoint_rate(w: Work) -> Array:
-    """omega_mid = I(R_mid)^-1 L, (num_worlds, bodies, 3), world frame: Newton passes of the midpoint rule.
+def midpoint_rate(w: Work, twist: Array) -> Array:
+    """omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame: Newton passes of the midpoint rule.
 
     In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the
     slope I - h/2 [l]x at Omega = 0 (always invertible; plain fixed-point passes diverge for slender bodies). The
     rotation is Cayley's with t = tan(phi/2) to sixth order: it never changes the length of L.
     """
     back = w.rotation_real.swapaxes(-1, -2)
-    rate = matvec(back, w.twist[..., 3:])
+    rate = matvec(back, twist[..., 3:])
     momentum = matvec(w.inertia, rate)
     half = w.real.type(0.5 * w.h)
     slope = inverse(w.inertia - half * rotations.skew(momentum))
@@ -73,7 +73,7 @@ def midpoint_rate(w: Work) -> Array:
         first = matvec(cross, momentum)
         turned = momentum - factor[..., None] * (first - matvec(cross, first))
         rate = rate - matvec(slope, matvec(w.inertia, rate) - turned)
-    return np.where(_is_round(w)[..., None], w.twist[..., 3:], matvec(w.rotation_real, rate))
+    return np.where(_is_round(w)[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
 
 
 def _is_round(w: Work) -> Array:

@@ -10,8 +10,7 @@ Near a singular pose (four bars in one line) the Jacobian of some direction chan
 a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
 back, and the position correction of that step is left to a later, better conditioned one.
 
-Contacts are swept around the joints: after each correction for the velocities that it leaves, with those on articulated
-bodies answered by the joints (contact_direct.py).
+Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 PASSES = 3
+# Passes of stage relax, which goes on from a solved substep with its bias held.
+RELAX_PASSES = 1
 # How often the curvature bias is found anew in a solve, beyond the first time.
 MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
@@ -42,6 +43,8 @@ CAREFUL_AFTER = 4
 # rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# Passes end where no row has more than this to correct, m/s.
+SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
 class Rows:
@@ -72,6 +75,10 @@ class Rows:
         compliance = (self.gamma + self.regularization) * w.impulse
         return self.target - w.row_velocity(w.twist) - w.bias.reshape(w.impulse.shape) - compliance
 
+    def change(self, w: Work, residual: Array, own: Array) -> Array:
+        """Greatest residual of all rows that they can take up, m/s, (num_worlds,)."""
+        return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
+
     def rigid_error(self, w: Work, residual: Array) -> Array:
         """Greatest residual of the rigid rows, m/s, (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
@@ -97,22 +104,28 @@ class Passes:
         """Worlds that still correct."""
         return self.left > 0
 
-    def guard(self, w: Work, error: Array) -> None:
-        """Take the first refresh back where it did not shrink the error, and stop there."""
+    def guard(self, w: Work, error: Array, change: Array) -> None:
+        """Take the first refresh back where it did not shrink the error, and stop there.
+
+        Stop as well where the bias is that of the velocities and no row has anything to correct.
+        """
         if not self.since.any():
             return
+        self.left[(self.since > 0) & ~self.hold & (change <= SETTLED[w.real])] = 0
         diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active
         if diverges.any():
             pick = diverges[:, None, None]
             w.twist = np.where(pick, self.saved[0], w.twist)
             w.impulse = np.where(pick, self.saved[1], w.impulse)
-            contact_direct.restore_records(w, diverges)
+            if w.touch is not None:
+                w.touch.restore(diverges)
             self.left[diverges] = 0
             self.stuck |= diverges
         first = self.active & (self.since == 1)
         if first.any():
             pick = first[:, None, None]
-            contact_direct.keep_records(w, first)
+            if w.touch is not None:
+                w.touch.keep(first)
             self.error = np.where(first, error, self.error)
             if first.all():
                 self.saved = w.twist, w.impulse
@@ -136,7 +149,7 @@ class Passes:
 
     def resume(self, worlds: Array) -> None:
         """Correct some worlds again, from what they have, with the curvature bias of all held."""
-        self.left = np.where(worlds, PASSES, 0)
+        self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
         self.hold[:] = True
@@ -195,9 +208,8 @@ def _run_passes(w: Work, system: System) -> None:
     while passes.active.any():
         _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
-        passes.guard(w, rows.rigid_error(w, residual))
+        passes.guard(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
         _correct(w, w.factor, residual, passes)
-        contact_direct.sweep_contacts(w, w.active[:, 0])
         if t.axis_row.size:
             again = _refit(w, rows, system.mode, system.factored_gamma, passes)
             if again.size:
@@ -221,7 +233,10 @@ def _refresh_bias(w: Work, hold: Array) -> None:
 
 def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     active = passes.active
-    change = factor.solve(residual)
+    w.pending = factor.forward(residual[..., None])[1][..., 0]
+    # What the first pass leaves of the contacts, the next ones have to find in the joints' correction.
+    contact_direct.sweep_contacts(w, active, w.config.iterations * np.where(passes.since == 0, 2, 1))
+    change = factor.backward(w.pending)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
         w.impulse, w.twist = w.impulse + change, twist

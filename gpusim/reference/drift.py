@@ -40,7 +40,7 @@ def _keep_velocities(w: Work) -> None:
 
 def _turning_rate(w: Work) -> Array:
     """Midpoint rates of the solved velocities; bodies at rest need no passes."""
-    return midpoint_rate(w) if w.twist[..., 3:].any() else w.twist[..., 3:]
+    return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
 def store_velocities(w: Work) -> None:

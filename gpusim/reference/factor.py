@@ -65,11 +65,19 @@ class Factor:
 
     def solve(self, right: Array) -> Array:
         """A^-1 times (worlds, constraints, block)."""
-        y = right.copy() if self.scale is None else right * self.scale
+        return self.backward(self.forward(right[..., None])[1][..., 0])
+
+    def forward(self, right: Array) -> tuple[Array, Array]:
+        """Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n)."""
+        y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
             for row, edge, pivot in level.forward:
-                y[:, row] -= matvec(lower[:, edge], y[:, pivot])
-        y = matvec(self.inverse, y)
+                y[:, row] -= np.matmul(lower[:, edge], y[:, pivot])
+        return y, np.matmul(self.inverse, y)
+
+    def backward(self, x: Array) -> Array:
+        """S L^-T x for x (worlds, constraints, block)."""
+        y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
                 y[:, pivot] -= matvec(lower[:, edge].swapaxes(-1, -2), y[:, row])

@@ -6,28 +6,27 @@ ones of the direct solver follow one by one, the n-th of every world together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from gpusim.contact.constants import ARTICULATED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
-from gpusim.model import contact_fields as at
+from gpusim.model.contact_fields import POINTS
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
 @dataclass
 class Manifolds:
-    """n manifolds: arrays (n, ...), of which a list of a sweep has slices.
+    """n manifolds by named arrays (n, ...), those of their points (n, 4, ...); a list of a sweep has slices of them.
 
-    ``record`` holds everything that lives on in ``ContactWork.manifold``; its parts are properties, all of them views.
-    The frame is (normal, tangent, tangent), wrenches (force, torque) are about the middle of the manifold.
+    The frame is (normal, tangent, tangent), wrenches (force, torque) are about the middle of the manifold. Impulses
+    are those of A on B along the frame, velocities those of B against A.
     """
 
     world: Array
     pair: Array
-    place: Array
-    """(n,) places of the records."""
+    """(n,) places of the pairs in the state."""
     shape: Array
     """(n, 2) shapes A and B."""
     body: Array
@@ -35,59 +34,78 @@ class Manifolds:
     moves: Array
     """(n, 2) True for bodies that impulses move."""
     inverse_mass: Array
+    """(n, 2) 1/kg."""
     inertia_inverse_effective: Array
-    """(n, 2, 3, 3) inverse inertias, world frame."""
+    """(n, 2, 3, 3) inverse inertias, world frame, 1/(kg m2)."""
     points: Array
     """(n,) 1 to 4."""
     passes: Array
     """(n,) how often the points are solved in turn in each sweep."""
     law: Array
     """(n, 8) numbers of the contact law."""
-    record: Array
+    articulated: Array
+    """(n,) True where the direct solver feels the bodies through their joints."""
+
+    frame: Array
+    """(n, 3, 3), rows normal and tangents from A to B, world frame."""
+    arm: Array
+    """(n, 2, 3) from each center of mass to the middle of the manifold, m."""
+    response: Array
+    """(n, 6, 6) relative twist by wrench."""
+    friction: Array
+    """(n,) Coulomb's coefficient."""
+    rolling: Array
+    """(n,) torque of rolling friction over the normal force, m."""
+    spinning: Array
+    """(n,) torque about the normal over the normal force, m."""
+    restitution: Array
+    """(n,) speed after over speed before an impact."""
+    patch: Array
+    """(n,) radius of the patch, m."""
+    speed: Array
+    """(n,) below which regularized friction falls, m/s."""
+    torque: Array
+    """(n, 3) impulses of spinning and rolling friction, N m s."""
+    shear: Array
+    """(n, 2) friction impulse of a patch along the tangents, N s."""
+
+    offset: Array
+    """(n, 4, 3) from the middle of the manifold, world frame, m."""
+    mass: Array
+    """(n, 4, 6) entries nn, tn, sn, tt, ts, ss of the velocity by a unit impulse, 1/kg."""
+    bias: Array
+    """(n, 4, 3) of the rows along the frame, m/s."""
+    gamma: Array
+    """(n, 4) compliance along the normal, 1/kg."""
+    impulse: Array
+    """(n, 4, 3) along the frame, N s."""
+    impact: Array
+    """(n, 4) speed with which the point leaves after an impact, m/s; 0 for none."""
+    gap: Array
+    """(n, 4) along the normal, m; negative: overlap."""
+    push: Array
+    """(n, 4) speed with which the drift takes an overlap back, m/s."""
+    direction: Array
+    """(n, 4, 3) search direction of the sweeps, N s."""
+    delta: Array
+    """(n, 4, 3) what the last sweep changed of the impulse, N s."""
+    floor: Array
+    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg; 0 for free bodies."""
+    push_share: Array
+    """(n,) share of the push-out; less than 1 where joints hold on."""
+    path_y: Array
+    """(n, constraints, block, 6) Y of contact_direct.py; no rows for free bodies."""
+    path_z: Array
+    """(n, constraints, block, 6) Z of contact_direct.py."""
     lever: Array
-    """(n, 4, 6, 3): wrench of a unit impulse along each axis of the frame at each point."""
+    """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
-    """(n, 4, 6, 3): relative twist that these wrenches bring."""
-
-    @property
-    def frame(self) -> Array:
-        """(n, 3, 3), rows normal and tangents from A to B, world frame."""
-        return self.record[:, at.FRAME : at.ARM].reshape(-1, 3, 3)
-
-    @property
-    def arm(self) -> Array:
-        """(n, 2, 3) from each center of mass to the middle of the manifold, m."""
-        return self.record[:, at.ARM : at.RESPONSE].reshape(-1, 2, 3)
-
-    @property
-    def response(self) -> Array:
-        """(n, 6, 6) relative twist by wrench."""
-        return self.record[:, at.RESPONSE : at.FRICTION].reshape(-1, 6, 6)
-
-    @property
-    def material(self) -> Array:
-        """(n, 4) friction, rolling and spinning friction, restitution."""
-        return self.record[:, at.FRICTION : at.PATCH]
-
-    @property
-    def torque(self) -> Array:
-        """(n, 3) impulses of spinning and rolling friction along the frame, N m s."""
-        return self.record[:, at.TORQUE : at.SHEAR]
-
-    @property
-    def shear(self) -> Array:
-        """(n, 2) friction impulse of a patch along the tangents, N s."""
-        return self.record[:, at.SHEAR : at.BODIES]
-
-    @property
-    def point(self) -> Array:
-        """(n, 4, POINT) records of the points."""
-        return self.record[:, at.FIRST_POINT :].reshape(-1, at.POINTS, at.POINT)
+    """(n, 4, 6, 3) relative twist that these wrenches bring."""
 
     @property
     def exists(self) -> Array:
         """(n, 4) True for points."""
-        return np.arange(at.POINTS) < self.points[:, None]
+        return np.arange(POINTS) < self.points[:, None]
 
     @property
     def soft(self) -> Array:
@@ -97,6 +115,22 @@ class Manifolds:
     def part(self, where: slice | Array) -> Manifolds:
         """Some of them: views of a slice, copies of a mask."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
+
+    def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
+        """Take back what was found of a :meth:`part`."""
+        for name in names:
+            getattr(self, name)[mask] = getattr(part, name)
+
+
+SOLVED = ("impulse", "delta", "torque", "shear")
+"""What sweeps find of a manifold."""
+_WORKED_OUT: dict[str, tuple[int, ...]] = {
+    "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "offset": (4, 3), "mass": (4, 6),
+    "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "direction": (4, 3),
+    "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+}  # fmt: skip
+"""Arrays of a substep, in its number type, by their shapes for one manifold."""
 
 
 @dataclass
@@ -110,15 +144,25 @@ class ContactRows:
     """The first list is the overflow, whose changes are summed over each body."""
     touching: Array
     """(num_worlds,) True where a manifold has points."""
+    kept: dict[str, Array] = field(default_factory=dict)
+    """What the direct solver's guard may return to."""
 
-    def keep(self, w: Work) -> None:
-        """Write the records to the work arrays."""
-        assert w.contacts is not None
-        w.contacts.manifold[self.all.world, self.all.place] = self.all.record
+    def keep(self, worlds: Array) -> None:
+        """Keep what is solved of the manifolds of some worlds (bool, (num_worlds,))."""
+        mask = worlds[self.all.world]
+        for name in SOLVED:
+            array = getattr(self.all, name)
+            self.kept.setdefault(name, array.copy())[mask] = array[mask]
+
+    def restore(self, worlds: Array) -> None:
+        """Return to what was kept."""
+        mask = worlds[self.all.world]
+        for name in SOLVED:
+            getattr(self.all, name)[mask] = self.kept[name][mask]
 
 
 def gather(w: Work) -> ContactRows | None:
-    """The manifolds of all worlds, with their records as they were left; None where nothing touches."""
+    """The manifolds of all worlds, of which nothing is worked out; None where nothing touches."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
@@ -131,14 +175,13 @@ def gather(w: Work) -> ContactRows | None:
     body, who = t.body[shape], world[:, None]
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
-    age = np.where(np.arange(at.POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
+    age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
     # New points have nothing to start from, so they are solved in turn more often.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
-    place = c.record_place[world, pair]
+    rows = w.impulse.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
         world=world,
         pair=pair,
-        place=place,
         shape=shape,
         body=body,
         moves=w.topology.dynamic[body],
@@ -147,9 +190,11 @@ def gather(w: Work) -> ContactRows | None:
         points=points,
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
-        record=c.manifold[world, place],
-        lever=np.zeros((world.size, at.POINTS, 6, 3), w.real),
-        moved=np.zeros((world.size, at.POINTS, 6, 3), w.real),
+        articulated=turn >= w.config.max_colors,
+        push_share=np.ones(world.size, w.real),
+        path_y=np.zeros((world.size, *rows, 6), w.real),
+        path_z=np.zeros((world.size, *rows, 6), w.real),
+        **{name: np.zeros((world.size, *shape), w.real) for name, shape in _WORKED_OUT.items()},
     )
     edge = np.flatnonzero(np.diff(turn, prepend=turn[0] - 1, append=turn[-1] + 1))
     parts = [flat.part(slice(a, b)) for a, b in zip(edge[:-1], edge[1:], strict=True)]

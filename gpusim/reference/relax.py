@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model import contact_fields as at
 from gpusim.reference import colored_solve, contact_direct, contact_laws, contact_rows, direct_solve
 from gpusim.reference.drift import momentum_change
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
@@ -38,7 +37,7 @@ def relax(w: Work) -> None:
 def _resolve(w: Work, worlds: Array) -> None:
     """Velocities once more, from the impulses as they are."""
     if not w.topology.num_constraints:
-        contact_direct.sweep_contacts(w, worlds)
+        contact_direct.sweep_contacts(w, worlds, w.config.iterations)
     elif w.config.joint_solver == "direct":
         direct_solve.resume(w, worlds)
     else:
@@ -75,15 +74,13 @@ def _relax_points(w: Work) -> Array:
     if w.touch is None:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
-    p, rigid = m.point, m.exists & ~m.soft[:, None]
-    pressed, impact = p[..., at.IMPULSE] > 0.0, p[..., at.IMPACT]
-    changes = rigid & ((p[..., at.GAMMA] > 0.0) | (p[..., at.PUSH] > 0.0) | ((impact > 0.0) & pressed))
+    rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
+    changes = rigid & ((m.gamma > 0.0) | (m.push > 0.0) | ((m.impact > 0.0) & pressed))
     worlds[m.world[changes.any(axis=1)]] = True
-    impact = np.where(pressed, impact, zero)
-    bias = np.where(impact > 0.0, -impact, p[..., at.BIAS] + p[..., at.PUSH])
-    for place, values in ((at.IMPACT, impact), (at.GAMMA, zero), (at.BIAS, bias)):
-        p[..., place] = np.where(rigid, values, p[..., place])
-    w.touch.keep(w)
+    impact, normal_bias = np.where(pressed, m.impact, zero), m.bias[..., 0]
+    bias = np.where(impact > 0.0, -impact, normal_bias + m.push)
+    for array, values in ((m.impact, impact), (m.gamma, zero), (normal_bias, bias)):
+        array[:] = np.where(rigid, values, array)
     return worlds
 
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model import contact_fields as at
+from gpusim.model.contact_fields import POINTS
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 
 class SearchDirection:
-    """The course of the sweeps of some worlds; that of the points is in their records."""
+    """The course of the sweeps of some worlds; that of the points is theirs."""
 
     def __init__(self, w: Work, live: Array) -> None:
-        self._twist, self._impulse = w.twist.copy(), w.impulse.copy()
-        self._twist_direction, self._impulse_direction = np.zeros_like(w.twist), np.zeros_like(w.impulse)
+        self._twist, self._pending = w.twist.copy(), w.pending.copy()
+        self._twist_direction, self._pending_direction = np.zeros_like(w.twist), np.zeros_like(w.pending)
         self._before = np.zeros(w.num_worlds)
-        m = w.touch.all
-        mine = live[m.world]
-        course = m.point[..., at.DIRECTION : at.STEP]
-        course[:] = np.where((mine[:, None] & m.exists)[..., None], course.dtype.type(0), course)
+        w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
     def extend(self, w: Work, live: Array) -> None:
         """Between two sweeps of the worlds that are ``live``."""
@@ -33,16 +30,15 @@ class SearchDirection:
         self._before, share = square, share.astype(w.real)
         self._points(w, live, share)
         self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
-        self._impulse_direction = self._array(w.impulse, self._impulse, self._impulse_direction, live, share)
+        self._pending_direction = self._array(w.pending, self._pending, self._pending_direction, live, share)
 
     @staticmethod
     def _squares(w: Work) -> Array:
         """Energy of what the last sweep changed, (num_worlds,)."""
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
-        for k in range(at.POINTS):
-            step = m.point[:, k, at.STEP : at.SOLVE]
-            size = m.point[:, k, at.MASS] * np.vecdot(step, step)
+        for k in range(POINTS):
+            size = m.mass[:, k, 0] * np.vecdot(m.delta[:, k], m.delta[:, k])
             own = own + np.where(k < m.points, size, w.real.type(0))
         np.add.at(total, m.world, own.astype(np.float64))
         return total
@@ -50,13 +46,12 @@ class SearchDirection:
     @staticmethod
     def _points(w: Work, live: Array, share: Array) -> None:
         m = w.touch.all
-        p, zero = m.point, w.real.type(0)
         beta = share[m.world][:, None, None]
         pick = (live[m.world][:, None] & m.exists)[..., None]
-        course, impulse = beta * p[..., at.DIRECTION : at.STEP], p[..., at.IMPULSE : at.IMPACT]
-        further = np.where(beta > 0.0, course + p[..., at.STEP : at.SOLVE], zero)
-        impulse[:] = np.where(pick, impulse + course, impulse)
-        p[..., at.DIRECTION : at.STEP] = np.where(pick, further, p[..., at.DIRECTION : at.STEP])
+        course = beta * m.direction
+        further = np.where(beta > 0.0, course + m.delta, w.real.type(0))
+        m.impulse[:] = np.where(pick, m.impulse + course, m.impulse)
+        m.direction[:] = np.where(pick, further, m.direction)
 
     @staticmethod
     def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:

@@ -53,6 +53,8 @@ class Work:
         self.force = np.zeros((worlds, bodies, 3), self.real)
         self.torque = np.zeros((worlds, bodies, 3), self.real)
         self.impulse = np.zeros((worlds, t.num_constraints, t.block), self.real)
+        # Of the direct solver between its forward and backward solve (contact_direct.py).
+        self.pending = np.zeros_like(self.impulse)
         # What the colored solver tells of its sweeps; the history is kept where a test asks for it.
         self.sweeps, self.last_change = np.zeros(worlds, np.int64), np.zeros(worlds, self.real)
         self.unconverged = np.zeros(worlds, bool)

@@ -113,11 +113,27 @@ CONTACT_PHASES = (
         reads="guard_action pair_count pair_points record_place",
         writes="kept_manifold manifold",
     ),
+    Phase(
+        "merge_path", "articulated_size(w)", room="articulated_places",
+        reads="color_first color_member color_size pair_shapes",
+        writes="path_count path_pivot",
+    ),
+    Phase(
+        "solve_path", "path_items(w)", room="w.articulated_places() * 6",
+        reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_count path_pivot "
+        "record_place scale",
+        writes="path_y path_z",
+    ),
+    Phase(
+        "respond_path", "articulated_size(w)", room="articulated_places",
+        reads="body_parts color_first color_member color_size pair_points path_count path_y path_z record_place",
+        writes="manifold point_floor push_share",
+    ),
     Phase("start_contact_sweeps", writes="done largest_change largest_load sweep_count"),
-    Phase("middle_body", "bodies", reads="rotation twist", writes="midpoint"),
+    Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member forward_only midpoint pair_points pair_shapes step_last touching twist "
+        reads="color_first color_member forward_only midpoint pair_points pair_shapes push_share step_last touching "
         "twist_before twist_kicked",
         writes="manifold",
     ),
@@ -131,13 +147,23 @@ CONTACT_PHASES = (
     Phase("start_direction_sum", writes="done square_before sweep_count"),
     Phase("start_direction_body", "bodies * 6", reads="twist", writes="twist_direction twist_sweep"),
     Phase("start_direction_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
-    Phase("start_direction_row", "rows", reads="solved", writes="row_direction row_sweep"),
-    Phase("sum_squares", "PARTS", reads="pair_count pair_points sweep_square", writes="square_sum"),
-    Phase("choose_beta", reads="square_sum", writes="beta square_before"),
+    Phase("start_direction_row", "rows", reads="delta", writes="row_direction row_sweep"),
+    Phase(
+        "sum_squares", "square_parts(w)", room="PARTS",
+        reads="pair_count pair_points sweep_square",
+        writes="square_sum",
+    ),
+    Phase("choose_beta", reads="pair_count square_sum", writes="beta square_before"),
     Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
-    Phase("extend_body", "bodies * 6", reads="beta", writes="twist twist_direction twist_sweep"),
-    Phase("extend_row", "rows", reads="beta", writes="row_direction row_sweep solved"),
-    Phase("end_contact_sweep", writes="done largest_change largest_load sweep_change sweep_count"),
+    Phase(
+        "extend_body", "(WHOLE_BLOCKS ? 1 : 6) * w.bodies()",
+        reads="beta",
+        writes="twist twist_direction twist_sweep",
+    ),
+    Phase("extend_row", "row_items(w, w.constraints())", reads="beta", writes="delta row_direction row_sweep"),
+    Phase(
+        "end_contact_sweep", reads="since_factor", writes="done largest_change largest_load sweep_change sweep_count"
+    ),
     Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
     Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),
 )

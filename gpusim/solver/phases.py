@@ -57,10 +57,10 @@ _TABLE = (
         reads="angular_momentum force inertia_inverse linear_velocity step_last torque",
         writes="momentum_kicked twist twist_kicked",
     ),
-    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn"),
+    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
     Phase(
         "bend_element", "elements",
-        reads="element_value element_vectors midpoint orientation turn twist",
+        reads="element_value element_vectors midpoint orientation turn turn_angle twist",
         writes="bias element_bias",
     ),
     Phase("bend_coupling", "couplings", reads="element_bias", writes="bias"),
@@ -85,7 +85,7 @@ _TABLE = (
     Phase(
         "start_passes",
         writes="changed first_axis first_error guard_action hold_bias passes_left refactor refreshes since_factor "
-        "stale stalled switches unconverged worst",
+        "stale stalled switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="gamma diagonal", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -96,14 +96,22 @@ _TABLE = (
     Phase("invert_pivot", "level_pivots(w, level)", writes="factor_blocks inverse"),
     Phase("divide_entry", "block_items(w, level_edges(w, level))", reads="factor_blocks inverse", writes="lower"),
     Phase("update_entry", "block_items(w, level_targets(w, level))", reads="lower", writes="factor_blocks"),
-    Phase("residual_row", "rows", reads="bias gamma jacobian diagonal solved target twist", writes="rhs worst"),
-    Phase("guard", reads="since_factor", writes="correcting first_error guard_action passes_left stalled worst"),
+    Phase(
+        "residual_row", "row_items(w, w.constraints())",
+        reads="bias gamma jacobian diagonal solved target twist",
+        writes="rhs worst worst_change",
+    ),
+    Phase(
+        "guard",
+        reads="hold_bias since_factor",
+        writes="correcting first_error guard_action passes_left stalled worst worst_change",
+    ),
     Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
     Phase("guard_row", "rows", reads="guard_action", writes="kept_impulse solved"),
     Phase("scale_right", "rows", reads="scale", writes="rhs"),
-    Phase("substitute_forward_row", "level_rows(w, level) * w.block()", reads="lower", writes="rhs"),
-    Phase("divide_row", "rows", reads="inverse rhs", writes="delta"),
-    Phase("substitute_backward_row", "level_pivots(w, level) * w.block()", reads="lower", writes="delta"),
+    Phase("substitute_forward_row", "row_items(w, level_rows(w, level))", reads="lower", writes="rhs"),
+    Phase("divide_row", "row_items(w, w.constraints())", reads="inverse rhs", writes="delta"),
+    Phase("substitute_backward_row", "row_items(w, level_pivots(w, level))", reads="lower", writes="delta"),
     Phase("scale_change", "rows", reads="scale", writes="delta"),
     Phase("correct_row", "rows", reads="delta", writes="solved"),
     Phase("correct_body", "bodies", reads="delta mass_jacobian", writes="twist"),
@@ -124,7 +132,7 @@ _TABLE = (
     Phase("plan_bias", reads="since_factor", writes="hold_bias refreshes"),
     Phase("keep_factor", writes="refactor"),
     Phase("hold_bias", writes="hold_bias"),
-    Phase("end_solve", writes="residual_now worst"),
+    Phase("end_solve", writes="residual_now worst worst_change"),
     Phase(
         "prepare_constraint", "constraints",
         reads="jacobian mass_jacobian",

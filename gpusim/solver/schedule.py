@@ -134,24 +134,35 @@ FACTORIZE = Routine("factorize", (
     *run("scale_row scale_entry"),
     Levels("levels", by_level("invert_pivot divide_entry update_entry")),
 ))  # fmt: skip
-SOLVE_FACTORED = Routine("solve_factored", (
+SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),
     Levels("levels", by_level("substitute_forward_row")),
     *run("divide_row"),
+))  # fmt: skip
+SOLVE_BACKWARD = Routine("solve_backward", (
     Levels("levels", by_level("substitute_backward_row"), backward=True),
     *run("scale_change"),
 ))  # fmt: skip
-# Contacts for the velocities that the joint rows have left, by conjugate gradients over the sweeps.
-SWEEP_CONTACTS = Routine("sweep_contacts", (
-    *run("start_direction_sum"),
-    If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
-    Sweeps("iterations", (
-        Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
-        lists("sweep_contact"),
-        If(DIRECT, (If(ARTICULATED, (Whole("sweep_articulated_contacts"),)),)),
-        *run("end_contact_sweep"),
-    ), going=SWEEPING),
-), label="sweep contacts")  # fmt: skip
+SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
+def sweep_contacts(name: str, sweeps: str, more: tuple[Node, ...] = ()) -> Routine:
+    """Contacts by conjugate gradients over the sweeps."""
+    return Routine(name, (
+        *run("start_direction_sum"),
+        If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
+        Sweeps(sweeps, (
+            Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
+            lists("sweep_contact"),
+            *more,
+            *run("end_contact_sweep"),
+        ), going=SWEEPING),
+    ), label="sweep contacts")  # fmt: skip
+
+
+SWEEP_FREE = sweep_contacts("sweep_free", "iterations")
+# Within the solve of the joint rows: their correction is between the forward and the backward solve.
+SWEEP_WITHIN = sweep_contacts(
+    "sweep_within", "contact_sweeps", (If(ARTICULATED, (Whole("sweep_articulated_contacts"),)),)
+)
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
     If(MIDDLE, run("middle_body")),
@@ -161,16 +172,17 @@ WARM_START_CONTACTS = Routine("warm_start_contacts", (
 ), label="warm start contacts")  # fmt: skip
 DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(PASSES_LEFT, (
-        If(REFACTOR, (FACTORIZE, If(ARTICULATED, (Whole("respond_articulated"),)))),
+        If(REFACTOR, (FACTORIZE, If(ARTICULATED, run("solve_path respond_path")))),
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
     )),
     *run("guard guard_body guard_row"),
     If(TOUCHING, run("guard_pair")),
     If(CORRECTING, (
-        SOLVE_FACTORED,
+        SOLVE_FORWARD,
+        If(TOUCHING, (SWEEP_WITHIN,)),
+        SOLVE_BACKWARD,
         *run("correct_row correct_body count_pass"),
-        If(TOUCHING, (SWEEP_CONTACTS,)),
         If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
         *run("plan_bias"),
     )),
@@ -179,7 +191,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis start_passes"),
     If(TOUCHING, (
         # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
-        If(ARTICULATED, (FACTORIZE, Whole("respond_articulated"), *run("keep_factor"))),
+        If(ARTICULATED, (FACTORIZE, *run("merge_path solve_path respond_path keep_factor"))),
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         CURVATURE, *run("hold_bias"), WARM_START_CONTACTS,
     )),
@@ -205,7 +217,7 @@ COLORED_SOLVE = Routine("colored_solve", (
 # A world without joints has contacts at most.
 FREE_SOLVE = Routine("free_solve", (
     *run("skip_solve"),
-    If(TOUCHING, (WARM_START_CONTACTS, SWEEP_CONTACTS)),
+    If(TOUCHING, (WARM_START_CONTACTS, SWEEP_FREE)),
 ))  # fmt: skip
 SOLVE = Stage("solve", (
     If(FREE, (FREE_SOLVE,)),
@@ -230,7 +242,7 @@ DRIFT = Stage("drift", (
 ))  # fmt: skip
 # Velocities once more, from the impulses as they are.
 RESOLVE = Routine("resolve", (
-    If(FREE, (SWEEP_CONTACTS,)),
+    If(FREE, (SWEEP_FREE,)),
     If(JOINTS, (
         If(DIRECT, (*run("refill_axis resume_passes"), DIRECT_PASSES)),
         If(COLORED, (SWEEPS,)),

@@ -7,8 +7,8 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends import compile_native
-from gpusim.backends.contact_tables import by_place
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.model.contact_record import by_place
 from tests.builds import optimize_as_shipped, optimize_less
 
 from .test_team import add_defines, heap, leg

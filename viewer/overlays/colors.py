@@ -95,15 +95,9 @@ def manifold_colors(sim: Simulation) -> Array:
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)
-    # kernels keep their work arrays in slabs, the numpy backend in Work and what it has kept of the trial
-    slab_array = getattr(sim.backend, "slab_array", None)
-    if slab_array is not None:
-        colors, points, count = (slab_array(name) for name in ("manifold_color", "pair_points", "pair_count"))
-    else:
-        work, trial = sim.backend.work.contacts, sim.backend.forward_contacts()
-        assert work is not None and trial is not None
-        colors, points, count = work.manifold_color, trial.pair_points, trial.pair_count
-    return np.asarray(colors[(points > 0) & (np.arange(points.shape[1]) < count[:, None])])
+    trial = sim.backend.forward_contacts()
+    assert trial is not None
+    return trial.color
 
 
 def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:

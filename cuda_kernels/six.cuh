@@ -1,0 +1,33 @@
+// Six numbers side by side for blocks of six rows on a CPU, four and two in vectors. Every operation is that of each
+// number by itself and in the order of the plain loops, so the bits are the same.
+#pragma once
+#include "platform.cuh"
+
+// One item is a whole block there; a GPU, which has the threads, takes each of its numbers for an item.
+#if GPUSIM_GPU || defined(GPUSIM_TEAM)
+#define WHOLE_BLOCKS 0
+#else
+#define WHOLE_BLOCKS 1
+template <class T> struct Six {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+    typedef T Two __attribute__((vector_size(2 * sizeof(T)), aligned(alignof(T)), may_alias));
+    Four a;
+    Two b;
+    static MEMBER Six load(const T* from) {
+        return {*reinterpret_cast<const Four*>(from), *reinterpret_cast<const Two*>(from + 4)};
+    }
+    // Numbers that stand six apart: a column of a block.
+    static MEMBER Six column(const T* from) {
+        return {Four{from[0], from[6], from[12], from[18]}, Two{from[24], from[30]}};
+    }
+    static MEMBER Six zero() { return {Four{}, Two{}}; }
+    MEMBER void store(T* to) const {
+        *reinterpret_cast<Four*>(to) = a;
+        *reinterpret_cast<Two*>(to + 4) = b;
+    }
+    MEMBER Six operator+(Six o) const { return {a + o.a, b + o.b}; }
+    MEMBER Six operator-(Six o) const { return {a - o.a, b - o.b}; }
+    MEMBER Six operator*(T x) const { return {a * x, b * x}; }
+    MEMBER Six operator*(Six o) const { return {a * o.a, b * o.b}; }
+};
+#endif

@@ -1,0 +1,67 @@
+"""How the kernels pack a manifold into a record (cuda_kernels/contact_record.cuh), and how the host reads one.
+
+NumPy has the same numbers as arrays of their own, by the same names (reference/manifolds.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpusim.typing import Array
+
+POINTS = 4
+"""Points of a manifold at most."""
+_Shapes = dict[str, tuple[int, ...]]
+# What a sweep reads and writes, in the frame (normal, tangents).
+_MANIFOLD: _Shapes = {
+    "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
+    "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
+}  # fmt: skip
+_POINT: _Shapes = {
+    "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
+    "direction": (3,), "delta": (3,), "inverse_mass": (3,), "slip": (3,), "arm_before": (2, 3), "age": (),
+}  # fmt: skip
+
+
+def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
+    """Where each part stands, and how many numbers all have."""
+    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
+    return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1])
+
+
+_AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)
+_AT_POINT, _POINT_SIZE = _offsets(_POINT)
+RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
+"""Numbers of a record."""
+ANCHOR = 6 * POINTS + 3
+"""Double-precision numbers of a record: points on A and B, then the normal."""
+RECORD_LAYOUT = {
+    **{f"AT_{name.upper()}": at for name, at in _AT_MANIFOLD.items()},
+    "FIRST_POINT": _FIRST_POINT,
+    "POINT_SIZE": _POINT_SIZE,
+    **{f"AT_{name.upper()}": at for name, at in _AT_POINT.items()},
+    "RECORD_SIZE": RECORD,
+    "ANCHOR_SIZE": ANCHOR,
+}
+"""Names and values of the kernels' constants."""
+
+
+def by_place(records: Array, lanes: int) -> Array:
+    """Records (num_worlds, places, numbers) out of the kernels' memory, where ``lanes`` of them stand side by side."""
+    worlds, places, numbers = records.shape
+    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
+
+
+def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
+    """Parts of records (n, RECORD) by name: (n, ...), those of points (n, 4, ...); views."""
+    points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
+    parts = {}
+    for name in names:
+        of_point = name in _POINT
+        shape, first = (_POINT[name], _AT_POINT[name]) if of_point else (_MANIFOLD[name], _AT_MANIFOLD[name])
+        numbers = (points if of_point else records)[..., first : first + int(np.prod(shape))]
+        parts[name] = numbers.reshape(*numbers.shape[:-1], *shape)
+    return parts

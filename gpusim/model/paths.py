@@ -1,0 +1,79 @@
+"""Paths through the elimination tree: which joint rows feel what acts on a body, for contacts within the factor.
+
+The constraints on a body are all neighbors of each other, so their pivots lie on one way to the root of the elimination
+tree, and L^-1 of anything that acts on the body lives on that way from the first of them on (Liu 1990, The role of
+elimination trees in sparse factorization).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.model.contact_topology import ContactTopology
+from gpusim.model.model import Model
+from gpusim.model.topology import Topology
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Ways to the root, in places of the order of elimination.
+
+    Attributes:
+        pivots: constraint of every place, level by level.
+        bodies: for every body (the world itself last) its path, rising; empty where no joint acts on it.
+    """
+
+    pivots: list[int]
+    bodies: list[list[int]]
+
+
+def find_paths(t: Topology) -> Paths:
+    """The path of every body."""
+    pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
+    place = {c: n for n, c in enumerate(pivots)}
+    parent: dict[int, int] = {}
+    for level in t.elimination.levels:
+        for k, i in zip(level.edge_pivot.tolist(), level.edge_row.tolist(), strict=True):
+            parent[k] = min(parent.get(k, i), i, key=place.__getitem__)
+    bodies: list[list[int]] = []
+    for body in range(t.num_bodies + 1):
+        on = np.flatnonzero((t.constraint_bodies == body).any(axis=1)) if t.dynamic[body] else np.zeros(0, np.int64)
+        path: list[int] = []
+        at: int | None = min(on.tolist(), key=place.__getitem__, default=None)
+        while at is not None:
+            path.append(place[at])
+            at = parent.get(at)
+        bodies.append(path)
+    return Paths(pivots, bodies)
+
+
+def longest_path(paths: Paths, contact: ContactTopology) -> int:
+    """Pivots on the longest path of a manifold that can be: both bodies' paths merged."""
+    if contact.candidates is None:
+        return min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
+    pairs = {(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later}
+    return max((len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs), default=0)
+
+
+def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
+    """Sizes of the arrays for contacts within the factor; ``contacts``: as :meth:`ContactTopology.sizes` gives them."""
+    t = model.topology
+    on = bool(contacts["kept_pairs"] and t.num_constraints)
+    places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
+    return {
+        "direction_rows": t.num_constraints * t.block if on else 0,
+        "articulated_places": places,
+        "path_length": longest_path(find_paths(t), model.contact) if on else 0,
+        "path_rows": t.block if places else 0,
+        "path_wrenches": int(places > 0),
+    }
+
+
+def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
+    """Manifolds on articulated bodies at most, of ``pairs`` that there is room for."""
+    if contact.candidates is None:
+        return pairs
+    on = contact.articulated[contact.body]
+    return min(pairs, sum(bool(on[a] or on[b]) for a, later in enumerate(contact.candidates) for b in later))
