@@ -215,7 +215,7 @@ class Reference:
         scale = np.ones((self.n, self.rows)) if factor.scale is None else _flat(factor.scale, (-1,))
         return {
             "inverse": (factor.inverse, None), "lower": (lower, None), "scale": (scale, None),
-            "stuck": (self.w.stuck.astype(np.int32), None),
+            "stalled": (self.w.stuck.astype(np.int32), None),
         }  # fmt: skip
 
     def _sweeps(self) -> dict[str, Made]:
@@ -256,5 +256,5 @@ class Reference:
 def made(reference: Reference, stage: str, names: set[str]) -> dict[str, Made]:
     """What the reference made of some arrays in a stage: copies, for it goes on working in the same arrays."""
     read: Callable[[], dict[str, Made]] | None = getattr(reference, stage, None)
-    results = read() if read is not None else reference.state_of(names)
+    results = reference.state_of(names) | (read() if read is not None else {})
     return {name: (np.array(array), mask) for name, (array, mask) in results.items()}

@@ -54,22 +54,22 @@ def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
     return {"dt": DT, "joint_solver": solver, "scheme": scheme, "max_colors": 2 if seed % 4 == 1 else 32}
 
 
-def _greatest(array: Array) -> Array:
+def greatest(array: Array) -> Array:
     flat = np.abs(array.reshape(array.shape[0], -1).astype(np.float64))
     return np.where(np.isfinite(flat), flat, 0.0).max(axis=1, initial=0.0)
 
 
 def scale(outcome: Outcome) -> Array:
     """What a difference is measured by, (num_worlds,)."""
-    own, inputs = _greatest(outcome.expected), outcome.inputs
+    own, inputs = greatest(outcome.expected), outcome.inputs
     if outcome.name in _BY_VELOCITY and "twist_kicked" in inputs:
-        return np.maximum(own, _greatest(inputs["twist_kicked"][0]))
+        return np.maximum(own, greatest(inputs["twist_kicked"][0]))
     if outcome.name == "coupling_value":
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):
-        return np.maximum(own, _greatest(inputs["axis_position"][0]) / DT)
+        return np.maximum(own, greatest(inputs["axis_position"][0]) / DT)
     if outcome.name == "last_change":
-        return np.maximum(own, _greatest(inputs["impulse"][0]))
+        return np.maximum(own, greatest(inputs["impulse"][0]))
     return own
 
 
