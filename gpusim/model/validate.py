@@ -21,6 +21,8 @@ DENSEST = 22590.0
 ROUND_OFF = 1e-6
 """Share of the moment of inertia of a ball of it; below lie the round-off of zeros and slips of units. No wire or sheet
 does, and the joints of a body that turns so easily come apart in double precision."""
+UNUSABLE = 1e-9
+"""Share of it below which the joints of a link part: no solver of rows has the digits."""
 
 
 def fail(element: str, rule: str, mend: str) -> ModelError:
@@ -133,16 +135,16 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
     """The inertia tensor of a body of ``mass`` kg, kg m2.
 
     Raises:
-        ModelError: as :func:`inertia`, or a principal moment below :func:`least_moment`.
+        ModelError: as :func:`inertia`, or a principal moment below UNUSABLE of that of a ball of the densest metal.
     """
     tensor = inertia(element, value)
-    smallest, least = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass)
-    if smallest < least:
+    smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF
+    if smallest < UNUSABLE * ball:
         raise fail(
             element,
             f"inertia has the principal moment {smallest:.3g} kg m2, which no body of {mass:g} kg has: a ball of the "
-            f"densest metal has {least / ROUND_OFF:.2g}",
-            f"give the part's own inertia (for a point mass that of a small ball, such as {least / ROUND_OFF:.1g}), or "
+            f"densest metal has {ball:.2g}",
+            f"give the part's own inertia (for a point mass that of a small ball, such as {ball:.1g}), or "
             "leave it out, so that it comes from the body's shapes",
         )
     return tensor

@@ -38,7 +38,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "inertia shape": (lambda b: b.add_body(1.0, (1.0, 2.0)), ("inertia", "shape")),
     "triangle rule": (lambda b: b.add_body(1.0, (1, 1, 3), label="x"), ("body 'x'", "triangle rule")),
     "inertia of round-off": (lambda b: b.add_body(0.2, (1e-15,) * 3), ("body 'body2'", "of 0.2 kg", "small ball")),
-    "one moment of round-off": (lambda b: b.add_body(0.2, (0.1, 0.1, 1e-13)), ("1e-13 kg m2", "leave it out")),
+    "one moment of round-off": (lambda b: b.add_body(0.2, (0.1, 0.1, 1e-15)), ("1e-15 kg m2", "leave it out")),
     "inertia not definite": (lambda b: b.add_body(1.0, (0.1, 0.1, 0.0)), ("principal moment",)),
     "products too large": (lambda b: b.add_body(1.0, (0.1, 0.1, 0.1, 0.2, 0, 0)), ("principal moment",)),
     "inertia not symmetric": (lambda b: b.add_body(1.0, [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]), ("symmetric",)),
