@@ -68,16 +68,16 @@ DERIVED_FIELDS: tuple[Field, ...] = (
 
 # What one substep computes on the way, one world: the kernels keep it in shared memory where it fits.
 WORK_FIELDS: tuple[Field, ...] = (
-    Field("rotation", ("bodies", 9), "pose", "-", "rotation matrices, body to world"),
+    Field("rotation", ("bodies", 3, 3), "pose", "-", "rotation matrices, body to world"),
     Field("step_last", (), "pose", "s", "size of the substep before this one"),
     Field("element_value", ("elements",), "pose", "m", "values of the elements (rad for angles)"),
     Field("coupling_value", ("couplings",), "pose", "rad", "errors of the coupling rows"),
     Field("actuator_term", ("actuator_terms", 8), "pose", "N s", "what each actuator adds to its law (laws.cuh)"),
     Field("actuator_term_force", ("actuator_terms",), "pose", "N", "force of each actuator over the tried kick"),
-    Field("inertia_inverse", ("bodies", 9), "real", "1/(kg m2)", "world frame"),
+    Field("inertia_inverse", ("bodies", 3, 3), "real", "1/(kg m2)", "world frame"),
     Field(
         "inertia_inverse_effective",
-        ("bodies", 9),
+        ("bodies", 3, 3),
         "real",
         "1/(kg m2)",
         "inverse inertia that impulses see, world frame",
@@ -105,8 +105,8 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("delta", ("rows",), "real", "N s", "result of the block solve"),
     Field("scale", ("rows",), "real", "-", "scale of the factor"),
     Field("scaled_diagonal", ("rows",), "real", "-", "scaled diagonal"),
-    Field("solved", ("rows",), "real", "N s", "impulses of this substep"),
-    Field("kept_impulse", ("rows",), "real", "N s", "impulses that the guard may return to"),
+    Field("solved", ("constraints", "block"), "real", "N s", "impulses of this substep"),
+    Field("kept_impulse", ("constraints", "block"), "real", "N s", "impulses that the guard may return to"),
     Field("mass_blocks", ("blocks", "block", "block"), "real", "1/kg", "J M^-1 J^T"),
     Field("factor_blocks", ("blocks", "block", "block"), "real", "1/kg", "the same as it is eliminated"),
     Field("lower", ("edges", "block", "block"), "real", "-", "L"),

@@ -62,7 +62,7 @@ def sweep_contacts(w: Work, worlds: Array) -> None:
     if w.touch is None:
         return
     live = worlds & w.touch.touching
-    w.twist, w.impulse = w.twist.copy(), w.impulse.copy()
+    w.twist, w.solved = w.twist.copy(), w.solved.copy()
     course, share = SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     assert w.contacts is not None
     w.contacts.sweep_count[live] = 0
@@ -92,5 +92,5 @@ def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, loa
     if worlds.size:
         answered = joint_response(w, m, contact_rows.side_motions(m, s.wrench))
         moved = w.apply_impulse(answered)
-        w.impulse[worlds] += answered[worlds]
+        w.solved[worlds] += answered[worlds]
         w.twist[worlds] += moved[worlds]

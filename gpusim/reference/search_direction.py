@@ -18,8 +18,8 @@ class SearchDirection:
     """The course of the sweeps of some worlds; that of the points is theirs."""
 
     def __init__(self, w: Work, live: Array) -> None:
-        self._twist, self._impulse = w.twist.copy(), w.impulse.copy()
-        self._twist_direction, self._impulse_direction = np.zeros_like(w.twist), np.zeros_like(w.impulse)
+        self._twist, self._impulse = w.twist.copy(), w.solved.copy()
+        self._twist_direction, self._impulse_direction = np.zeros_like(w.twist), np.zeros_like(w.solved)
         self._before = np.zeros(w.num_worlds)
         w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
@@ -30,7 +30,7 @@ class SearchDirection:
         self._before, share = square, share.astype(w.real)
         self._points(w, live, share)
         self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
-        self._impulse_direction = self._array(w.impulse, self._impulse, self._impulse_direction, live, share)
+        self._impulse_direction = self._array(w.solved, self._impulse, self._impulse_direction, live, share)
 
     @staticmethod
     def _squares(w: Work) -> Array:
