@@ -91,7 +91,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
 def _solved(group: Group, work: Work) -> tuple[Array, Array]:
     """Rotor speed after the kick and torque at it."""
     constant, slope, _, _ = work.scratch["motor.law"]
-    speed = group.params["gear_ratio"] * work.axis_velocity_next[:, group.axis]
+    speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
     return speed, constant - slope * speed
 
 
@@ -172,7 +172,7 @@ class DcMotor(ActuatorType):
             before, jump = after, np.zeros_like(jump)
 
         weights = (NEXT, LAST, BEFORE_LAST) if second_order else (1.0, 0.0, 0.0)
-        last, before_last = ratio * work.axis_velocity[:, group.axis], ratio * work.axis_velocity_old[:, group.axis]
+        last, before_last = ratio * work.rate[:, group.axis], ratio * work.rate_old[:, group.axis]
         known_speed = weights[1] * last + weights[2] * before_last
         slope = gain * stall / idle * weights[0]
         constant = carried + gain * stall * (before - known_speed / idle)

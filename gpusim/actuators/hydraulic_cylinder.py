@@ -307,7 +307,7 @@ class HydraulicCylinder(ActuatorType):
         kick, mass = work.kick_time, p["piston_mass"]
         constant = p["area_a"] * a[0] - p["area_b"] * a[1]
         slope = p["area_a"] * b[0] - p["area_b"] * b[1] + p["viscous_friction"]
-        before = work.axis_velocity[:, group.axis]
+        before = work.rate[:, group.axis]
         impulse, drag = kick * constant + mass * before, kick * slope + mass
         if "cylinder.free" in scratch:
             papers = p["papers_coupling"] > 0.5
@@ -320,7 +320,7 @@ class HydraulicCylinder(ActuatorType):
         """Pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
-        speed = work.axis_velocity_next[:, group.axis]
+        speed = work.rate_next[:, group.axis]
         velocity = speed + VOLUME_SYNC * (stroke(group, work) - oil) / work.h
         lines = scratch["cylinder.lines"]
         pressures = lines[0] - lines[1] * velocity

@@ -31,7 +31,7 @@ def free_piston(group: Group, work: Work, x: Array) -> Array:
     p = group.params
     count = max(1, math.ceil(work.h / PAPERS_SUBSTEP - 1e-9))
     h = work.h / count
-    velocity = work.axis_velocity[:, group.axis]
+    velocity = work.rate[:, group.axis]
     pressure = work.scratch["cylinder.pressure"]
     position = x
     mass = np.where(p["papers_coupling"] > 0.5, p["piston_mass"], 1.0)

@@ -51,7 +51,7 @@ def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elonga
     kick = work.kick_time
     if work.scheme == "semi_implicit":
         return -kick * stiffness * elongation, kick * (damping + kick * stiffness)
-    before, before_last = work.axis_velocity[:, axis], work.axis_velocity_old[:, axis]
+    before, before_last = work.rate[:, axis], work.rate_old[:, axis]
     spring = stiffness * (elongation - 0.25 * work.h_prev * before)
     damper = damping * (LAST * before + BEFORE_LAST * before_last)
     return -kick * (spring + damper), kick * (0.25 * work.h * stiffness + NEXT * damping)

@@ -35,6 +35,10 @@ from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
 
+_OF_SIGNALS = (
+    "rotation", "jacobian", "twist_before", "twist", "axis_position", "rate", "rate_old", "rate_next", "solved",
+)  # fmt: skip
+"""Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "staged")
@@ -392,17 +396,12 @@ class KernelBackend(ABC):
 
     def fill_work(self, h: float) -> Work:
         """The work arrays that signals read, from the slabs after stage forward."""
-        w, t, slab = self.work, self.model.topology, self.slab_array
+        w, slab = self.work, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)
-        w.twist_before = slab("twist_before")
-        w.twist = slab("twist")
-        w.axis_position, w.axis_velocity_next = slab("axis_position"), slab("rate_next")
-        w.axis_velocity, w.axis_velocity_old = slab("rate"), slab("rate_old")
+        for name in _OF_SIGNALS:
+            setattr(w, name, slab(name))
         w.element_value = slab("element_value").copy()
-        w.rotation = slab("rotation").reshape(self.num_worlds, -1, 3, 3)
-        w.jacobian = slab("jacobian")
-        w.impulse = slab("solved").reshape(self.num_worlds, t.num_constraints, t.block)
         self._fill_actuators(w)
         return w
 

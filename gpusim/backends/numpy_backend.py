@@ -217,8 +217,8 @@ class NumpyBackend:
         w = self.work
         if not self._rows:
             w.mode = w.state.arrays["axis_mode"]
-            w.residual = np.zeros(w.num_worlds)
-            w.axis_velocity_next = w.axis_velocity
+            w.residual_now = np.zeros(w.num_worlds)
+            w.rate_next = w.rate
             contact_solve.start_contacts(w)
             contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)
         elif self._direct:

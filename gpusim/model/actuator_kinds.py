@@ -92,23 +92,26 @@ class Work(Protocol):
     state: Any
     h: float
     """Step of the drift, s."""
-    h_prev: Array
     kick_time: Array
     """Time that the kick covers, s; (num_worlds, 1)."""
     control: Array
     active: Array
     rotation_real: Array
     axis_position: Array
-    axis_velocity: Array
-    """Before the kick, u-; ``axis_velocity_old`` one half step earlier, ``axis_velocity_next`` after the solve, u+."""
-    axis_velocity_old: Array
-    axis_velocity_next: Array
+    rate: Array
+    """Before the kick, u-; ``rate_old`` one half step earlier, ``rate_next`` after the solve, u+."""
+    rate_old: Array
+    rate_next: Array
     force: Array
     torque: Array
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
     """Whatever a kind keeps within the substep."""
     circuit: Any
+
+    @property
+    def h_prev(self) -> Array:
+        """The substep before this one, s, (num_worlds, 1)."""
 
     def broadcast(self, array: Array) -> Array:
         """(1 or num_worlds, n) as (num_worlds, n)."""

@@ -18,11 +18,11 @@ def actuate(w: Work) -> None:
     w.law.bound(w)
 
 
-def refresh(w: Work, axis_velocity: object) -> None:
+def refresh(w: Work, rate: object) -> None:
     """Let actuators with a curved law fit it to a better guess of the row velocities, (num_worlds, axes)."""
     curved = [g for g in w.groups.values() if g.type.curved]
     for group in curved:
-        group.type.contribute(group, w, axis_velocity[:, group.axis])  # type: ignore[index]
+        group.type.contribute(group, w, rate[:, group.axis])  # type: ignore[index]
     if curved:
         w.law.sum(w)
 

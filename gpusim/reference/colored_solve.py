@@ -70,7 +70,7 @@ class AxisStep:
 
 
 def solve(w: Work) -> None:
-    """Fill ``impulse``, ``twist``, ``axis_velocity_next``; bias from the kicked velocities, before warm starting."""
+    """Fill ``solved``, ``twist``, ``rate_next``; bias from the kicked velocities, before warm starting."""
     curvature(w)
     batches = _batches(w)
     w.batches = batches
@@ -78,17 +78,17 @@ def solve(w: Work) -> None:
     state = w.state.arrays
     before = state["kick_before"][:, None]
     ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
-    w.impulse = (state["impulse"] * ratio[:, :, None]).astype(w.real)
-    w.twist = w.twist + w.apply_impulse(w.impulse)
+    w.solved = (state["impulse"] * ratio[:, :, None]).astype(w.real)
+    w.twist = w.twist + w.apply_impulse(w.solved)
     contact_solve.start_contacts(w)
     w.mode = np.zeros(state["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
     w.last_change = np.zeros(w.num_worlds, w.real)
     _run_sweeps(w, done)
-    _axis_velocity_next(w)
+    _find_rate_next(w)
     w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
-    w.residual = _residual(w)
+    w.residual_now = _residual(w)
 
 
 def resume(w: Work, worlds: Array) -> None:
@@ -101,8 +101,8 @@ def _run_sweeps(w: Work, done: Array) -> None:
     """Sweep until all worlds are ``done``, which is brought up to date."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
-            _axis_velocity_next(w)
-            actuate.refresh(w, w.axis_velocity_next)
+            _find_rate_next(w)
+            actuate.refresh(w, w.rate_next)
         change = _sweep(w, w.batches, w.mode, done)
         w.sweeps += ~done
         w.last_change = np.where(done, w.last_change, change)
@@ -116,8 +116,8 @@ def _run_sweeps(w: Work, done: Array) -> None:
 
 def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
     """One sweep over all batches; greatest change of an impulse in each world."""
-    before = w.impulse, w.twist
-    w.impulse, w.twist = w.impulse.copy(), w.twist.copy()
+    before = w.solved, w.twist
+    w.solved, w.twist = w.solved.copy(), w.twist.copy()
     change = np.zeros(w.num_worlds, w.real)
     for batch in batches:
         np.maximum(change, _sweep_batch(w, batch, mode), out=change)
@@ -125,14 +125,14 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
         moved, _ = contact_solve.sweep_lists(w, ~done)
         np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
-    w.impulse = np.where(done[:, None, None], before[0], w.impulse)
+    w.solved = np.where(done[:, None, None], before[0], w.solved)
     w.twist = np.where(done[:, None, None], before[1], w.twist)
     return change
 
 
 def _residual(w: Work) -> Array:
     """Greatest error of a rigid row in each world, m/s or rad/s."""
-    error = w.row_velocity(w.twist) + w.bias.reshape(w.impulse.shape)
+    error = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
     return np.asarray(np.max(np.abs(np.where(_rigid_mask(w), error, 0.0)), axis=(1, 2), initial=0.0))
 
 
@@ -215,10 +215,10 @@ def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Arra
 def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
     """Solve all constraints of a batch from the same velocities; greatest change of an impulse in each world."""
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
-    bias = w.bias.reshape(w.impulse.shape)[:, batch.constraints]
+    bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
     error = np.where(batch.rigid, -(matvec(batch.jacobian, velocity) + bias), 0.0)
     change = matvec(batch.inverse, error)
-    impulse = w.impulse[:, batch.constraints] + change
+    impulse = w.solved[:, batch.constraints] + change
     velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
     most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
     for step in batch.axes:
@@ -233,7 +233,7 @@ def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
         velocity[:, k] += difference[..., None] * step.motion
         mode[:, step.axis] = np.where(w.active, modes, mode[:, step.axis])
         most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
-    w.impulse[:, batch.constraints] = impulse
+    w.solved[:, batch.constraints] = impulse
     if batch.load is None:
         w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, -1, 6)
     else:
@@ -261,9 +261,9 @@ def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
     return total
 
 
-def _axis_velocity_next(w: Work) -> None:
+def _find_rate_next(w: Work) -> None:
     rows = w.topology.axis_row
-    w.axis_velocity_next = w.row_velocity(w.twist).reshape(w.num_worlds, -1)[:, rows] + w.bias[:, rows]
+    w.rate_next = w.row_velocity(w.twist).reshape(w.num_worlds, -1)[:, rows] + w.bias[:, rows]
 
 
 def correct_positions(w: Work) -> None:

@@ -55,7 +55,7 @@ def _respond(w: Work, m: Manifolds) -> None:
     contact_rows.free_response(w, m, split=False)
     contact_rows.point_masses(m)
     free, free_middle = m.mass[..., 0].copy(), _middle_response(m)
-    rows = np.zeros((w.num_worlds, *w.impulse.shape[1:], 6), w.real)
+    rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
     for j in range(6):
         wrench = np.zeros((m.world.size, 6), w.real)
         wrench[:, j] = 1.0
@@ -98,7 +98,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
     """Sweep contacts of some worlds until they converge, ``most`` (num_worlds,) times at most.
 
-    With joints, between the forward and the backward solve: ``w.pending`` is x, (num_worlds, constraints, block).
+    With joints, between the forward and the backward solve: ``w.delta`` is x, (num_worlds, constraints, block).
     """
     if w.touch is None:
         return
@@ -126,10 +126,10 @@ def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, loa
         return
     m = part.part(mask)
     s = contact_solve.start_sweep(m, w.twist)
-    s.twist += np.einsum("ncrj,ncr->nj", m.path_y, w.pending[m.world])
+    s.twist += np.einsum("ncrj,ncr->nj", m.path_y, w.delta[m.world])
     contact_solve.sweep_points(m, s)
     contact_solve.move_sides(m, s.wrench, w.twist, shared=False)
-    w.pending[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
+    w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
     part.put(mask, m, SOLVED)
     change[m.world] = np.maximum(change[m.world], s.most)
     load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,10 @@ from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
-_OF_RECORDS = ("manifold", "record_anchor", "record_place", "kept_manifold")
-"""How the kernels pack what stands in Manifolds (manifolds.py)."""
 # The kernels read what was kept from the state of the step before.
 _BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
 _OVER_WORLDS = (
-    *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS if f.name not in _OF_RECORDS),
+    *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS),
     *_BEFORE,
     Field("before_count", ("worlds",), "int", "-", "pairs of the step before"),
 )
@@ -49,7 +47,8 @@ class ContactWork:
             **contacts,
             **path_sizes(model, contacts),
         }
-        self.arrays = allocate(_OVER_WORLDS, self.sizes, np.dtype(real))
+        own = tuple(f for f in _OVER_WORLDS if f.name in ContactWork.__annotations__)
+        self.arrays = allocate(own, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)
         self.overflowed = 0
         for name, array in self.arrays.items():
@@ -60,10 +59,39 @@ class ContactWork:
         """Places for pairs in each world."""
         return self.sizes["pairs"]
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Array:
-            """An array of CONTACT_WORK_FIELDS."""
+    # Those that NumPy uses; the stages fill them.
+    shape_position: Array
+    shape_rotation: Array
+    shape_margin: Array
+    shape_lower: Array
+    shape_upper: Array
+    pair_start: Array
+    pair_bend: Array
+    manifold_color: Array
+    color_first: Array
+    color_member: Array
+    body_colors: Array
+    body_parts: Array
+    part_start: Array
+    part_side: Array
+    touching: Array
+    sweep_change: Array
+    sweep_count: Array
+    forward_only: Array
+    substep: Array
+    relaxing: Array
+    before_count: Array
+    before_pair_shapes: Array
+    before_pair_points: Array
+    before_pair_normal: Array
+    before_pair_guess: Array
+    before_pair_force: Array
+    before_pair_torque: Array
+    before_contact_feature: Array
+    before_contact_impulse: Array
+    before_contact_slip: Array
+    before_contact_arm: Array
+    before_contact_age: Array
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:

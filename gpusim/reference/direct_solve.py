@@ -72,8 +72,8 @@ class Rows:
 
     def residual(self, w: Work) -> Array:
         """What the row equations still miss, m/s."""
-        compliance = (self.gamma + self.regularization) * w.impulse
-        return self.target - w.row_velocity(w.twist) - w.bias.reshape(w.impulse.shape) - compliance
+        compliance = (self.gamma + self.regularization) * w.solved
+        return self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
 
     def change(self, w: Work, residual: Array, own: Array) -> Array:
         """Greatest residual of all rows that they can take up, m/s, (num_worlds,)."""
@@ -96,8 +96,8 @@ class Passes:
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
         self.error = np.zeros(worlds, w.real)
-        self.stuck = np.zeros(worlds, bool)
-        self.saved = w.twist, w.impulse
+        self.stalled = np.zeros(worlds, bool)
+        self.saved = w.twist, w.solved
 
     @property
     def active(self) -> Array:
@@ -116,11 +116,11 @@ class Passes:
         if diverges.any():
             pick = diverges[:, None, None]
             w.twist = np.where(pick, self.saved[0], w.twist)
-            w.impulse = np.where(pick, self.saved[1], w.impulse)
+            w.solved = np.where(pick, self.saved[1], w.solved)
             if w.touch is not None:
                 w.touch.restore(diverges)
             self.left[diverges] = 0
-            self.stuck |= diverges
+            self.stalled |= diverges
         first = self.active & (self.since == 1)
         if first.any():
             pick = first[:, None, None]
@@ -128,9 +128,9 @@ class Passes:
                 w.touch.keep(first)
             self.error = np.where(first, error, self.error)
             if first.all():
-                self.saved = w.twist, w.impulse
+                self.saved = w.twist, w.solved
             else:
-                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.impulse, self.saved[1])
+                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.solved, self.saved[1])
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
@@ -169,7 +169,7 @@ class System:
 
 
 def solve(w: Work) -> None:
-    """Fill ``impulse``, ``twist``, ``axis_velocity_next``; keep the factor for the position stage."""
+    """Fill ``solved``, ``twist``, ``rate_next``; keep the factor for the position stage."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
@@ -178,7 +178,7 @@ def solve(w: Work) -> None:
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
-    w.impulse = np.zeros_like(w.impulse)
+    w.solved = np.zeros_like(w.solved)
     w.unconverged = np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
@@ -190,9 +190,9 @@ def solve(w: Work) -> None:
         w.direct.passes.hold |= w.touch.touching
     _run_passes(w, w.direct)
     curvature(w)
-    _axis_velocity_next(w)
-    w.stuck = w.direct.passes.stuck
-    w.residual = rows.rigid_error(w, rows.residual(w))
+    _find_rate_next(w)
+    w.stalled = w.direct.passes.stalled
+    w.residual_now = rows.rigid_error(w, rows.residual(w))
 
 
 def resume(w: Work, worlds: Array) -> None:
@@ -233,16 +233,16 @@ def _refresh_bias(w: Work, hold: Array) -> None:
 
 def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     active = passes.active
-    w.pending = factor.forward(residual[..., None])[1][..., 0]
+    w.delta = factor.forward(residual[..., None])[1][..., 0]
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction.
     contact_direct.sweep_contacts(w, active, w.config.iterations * np.where(passes.since == 0, 2, 1))
-    change = factor.backward(w.pending)
+    change = factor.backward(w.delta)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
-        w.impulse, w.twist = w.impulse + change, twist
+        w.solved, w.twist = w.solved + change, twist
     else:
         pick = active[:, None, None]
-        w.impulse, w.twist = np.where(pick, w.impulse + change, w.impulse), np.where(pick, twist, w.twist)
+        w.solved, w.twist = np.where(pick, w.solved + change, w.solved), np.where(pick, twist, w.twist)
     w.active = active[:, None]
     passes.left -= active
     passes.since += active
@@ -250,8 +250,8 @@ def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
 
 def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
     """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
-    _axis_velocity_next(w)
-    actuate.refresh(w, w.axis_velocity_next)
+    _find_rate_next(w)
+    actuate.refresh(w, w.rate_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
@@ -263,10 +263,10 @@ def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Pass
     return np.flatnonzero(again)
 
 
-def _axis_velocity_next(w: Work) -> None:
+def _find_rate_next(w: Work) -> None:
     rows = w.topology.axis_row
     flat = w.row_velocity(w.twist).reshape(w.num_worlds, -1)
-    w.axis_velocity_next = flat[:, rows] + w.bias[:, rows]
+    w.rate_next = flat[:, rows] + w.bias[:, rows]
 
 
 def _start_modes(w: Work, mode: Array, response: Array) -> None:
@@ -275,7 +275,7 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
         mode[:] = 0
         return
     law, contact = w.law, mode & CONTACT_BITS
-    fresh = solve_row(law, w.axis_velocity, response)[1]
+    fresh = solve_row(law, w.rate, response)[1]
     gone = (contact == AT_LOWER) & ~np.isfinite(law.velocity_lower)
     gone |= (contact == AT_UPPER) & ~np.isfinite(law.velocity_upper)
     gone |= (contact < AT_LOWER) & ((law.friction > 0.0) != (contact > 0))
@@ -292,8 +292,8 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Ar
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
-    impulse = w.impulse.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    new = adjacent_modes(w.law, mode, w.axis_velocity_next, impulse, response)
+    impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response)
     differs = new != mode
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)

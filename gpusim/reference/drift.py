@@ -48,12 +48,12 @@ def store_velocities(w: Work) -> None:
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
-    state["impulse"][:] = w.impulse
+    state["impulse"][:] = w.solved
     state["kick_before"][:] = w.kick_time[:, 0]
     state["axis_mode"][:] = w.mode
-    state["axis_velocity"][:] = w.axis_velocity_next
-    state["axis_velocity_before"][:] = w.axis_velocity
-    state["residual"][:] = w.residual
+    state["axis_velocity"][:] = w.rate_next
+    state["axis_velocity_before"][:] = w.rate
+    state["residual"][:] = w.residual_now
     state["not_converged"] += w.unconverged
 
 

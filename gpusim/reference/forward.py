@@ -16,7 +16,7 @@ def forward(w: Work) -> None:
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():
-        w.term_forces[name] = (impulse - slope * w.axis_velocity_next[:, group.axis]) / kick
+        w.term_forces[name] = (impulse - slope * w.rate_next[:, group.axis]) / kick
     for name, (group, _, (impulse, slope, most)) in law.clamped.items():
-        effort = impulse - slope * w.axis_velocity_next[:, group.axis]
+        effort = impulse - slope * w.rate_next[:, group.axis]
         w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -most, most) / kick

@@ -54,7 +54,7 @@ class AxisLaw:
         damping = w.broadcast(p["damping"])
         armature = w.broadcast(p["armature"])
         self.own_impulse, self.own_slope = w.damper_law(damping)
-        self.own_impulse = self.own_impulse + armature * w.axis_velocity
+        self.own_impulse = self.own_impulse + armature * w.rate
         self.own_slope = self.own_slope + armature
         self.friction = np.broadcast_to(kick * p["friction"], shape).astype(w.real)
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)

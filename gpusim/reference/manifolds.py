@@ -178,7 +178,7 @@ def gather(w: Work) -> ContactRows | None:
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
     # New points have nothing to start from, so they are solved in turn more often.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
-    rows = w.impulse.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
+    rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
         world=world,
         pair=pair,

@@ -24,7 +24,7 @@ def prepare(w: Work, h: float) -> None:
     if w.config.geometric_stiffness and w.scheme != "semi_implicit":
         w.inertia_inverse_effective = geometric_stiffness.stiffened(w, w.inertia_inverse_effective)
     w.mass_jacobian = _mass_jacobian(w, w.inertia_inverse_effective)
-    _axis_velocities(w)
+    _axis_rates(w)
 
 
 def set_times(w: Work, h: float) -> None:
@@ -34,7 +34,7 @@ def set_times(w: Work, h: float) -> None:
     at half steps (leapfrog); the papers' scheme kicks over the whole coming substep.
     """
     w.h = h
-    w.h_prev = w.state.arrays["step_before"][:, None].astype(w.real)
+    w.step_last = w.state.arrays["step_before"].copy()
     whole = w.scheme == "semi_implicit"
     w.kick_time = np.full_like(w.h_prev, h) if whole else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 
@@ -81,7 +81,7 @@ def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
     return product
 
 
-def _axis_velocities(w: Work) -> None:
+def _axis_rates(w: Work) -> None:
     """u- and u--: mean rates of the axes over the last two drifts, from the bodies right after a reset.
 
     Rates of the true coordinate, curvature included: J v at the new pose would miss it, which a stiff damper
@@ -90,8 +90,8 @@ def _axis_velocities(w: Work) -> None:
     state, rows = w.state.arrays, w.topology.axis_row
     flat = w.row_velocity(w.twist_before).reshape(w.num_worlds, -1)
     running = w.h_prev > 0.0
-    w.axis_velocity = np.where(running, state["axis_velocity"], flat[:, rows])
-    w.axis_velocity_old = np.where(running, state["axis_velocity_before"], w.axis_velocity)
+    w.rate = np.where(running, state["axis_velocity"], flat[:, rows])
+    w.rate_old = np.where(running, state["axis_velocity_before"], w.rate)
 
 
 def coupling_values(w: Work) -> Array:

@@ -53,15 +53,15 @@ def _find_axis_impacts(w: Work) -> Array:
     law, contact = w.law, w.mode & CONTACT_BITS
     # The acceleration without the limit is that of the last substep: the kick alone knows nothing of the joints.
     running = w.h_prev > 0.0
-    pull = (w.axis_velocity - w.axis_velocity_old) / np.where(running, w.h_prev, w.real.type(1))
+    pull = (w.rate - w.rate_old) / np.where(running, w.h_prev, w.real.type(1))
     first = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    kicked = np.where(running, w.axis_velocity + pull * w.kick_time, first)
+    kicked = np.where(running, w.rate + pull * w.kick_time, first)
     world = np.broadcast_to(np.arange(w.num_worlds)[:, None], contact.shape)
     found = none[:, None]
     for mode, sign, bound in ((AT_LOWER, 1, law.velocity_lower), (AT_UPPER, -1, law.velocity_upper)):
         stopped, signed = contact == mode, w.real.type(sign)
         gap = np.maximum(np.where(stopped, -signed * bound * w.real.type(w.h), 0.0), 0.0).astype(w.real)
-        speed = contact_laws.impact_speed(w, world, restitution, gap, signed * w.axis_velocity, signed * kicked)
+        speed = contact_laws.impact_speed(w, world, restitution, gap, signed * w.rate, signed * kicked)
         leaves = stopped & (speed > 0.0)
         bound[:] = np.where(leaves, signed * speed, bound)
         found = found | leaves
@@ -88,12 +88,12 @@ def _store(w: Work, worlds: Array) -> None:
     """Velocities at the half step."""
     state = w.state.arrays
     rates = w.row_velocity(w.twist).reshape(w.num_worlds, -1) + w.bias
-    w.axis_velocity_next = np.where(worlds[:, None], rates[:, w.topology.axis_row], w.axis_velocity_next)
+    w.rate_next = np.where(worlds[:, None], rates[:, w.topology.axis_row], w.rate_next)
     momentum = w.momentum_kicked + momentum_change(w)
     for name, values in (
         ("linear_velocity", w.twist[..., :3]),
         ("angular_momentum", momentum),
-        ("axis_velocity", w.axis_velocity_next),
+        ("axis_velocity", w.rate_next),
     ):
         state[name][worlds] = values[worlds]
     # Bounds that drive away from a limit; after an impact there is no rate of a substep before.

@@ -18,8 +18,8 @@ class SearchDirection:
     """The course of the sweeps of some worlds; that of the points is theirs."""
 
     def __init__(self, w: Work, live: Array) -> None:
-        self._twist, self._pending = w.twist.copy(), w.pending.copy()
-        self._twist_direction, self._pending_direction = np.zeros_like(w.twist), np.zeros_like(w.pending)
+        self._twist, self._delta = w.twist.copy(), w.delta.copy()
+        self._twist_direction, self._delta_direction = np.zeros_like(w.twist), np.zeros_like(w.delta)
         self._before = np.zeros(w.num_worlds)
         w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
@@ -30,7 +30,7 @@ class SearchDirection:
         self._before, share = square, share.astype(w.real)
         self._points(w, live, share)
         self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
-        self._pending_direction = self._array(w.pending, self._pending, self._pending_direction, live, share)
+        self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, share)
 
     @staticmethod
     def _squares(w: Work) -> Array:

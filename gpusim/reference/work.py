@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpusim.arrays import add_columns
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, Group
 from gpusim.model.config import SolverConfig
+from gpusim.model.fields import WORK_FIELDS, allocate
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State
@@ -23,9 +25,7 @@ from gpusim.typing import Array
 class Work:
     """Arrays of one substep over all worlds; shapes (num_worlds, ...).
 
-    ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift. Axis
-    velocities: ``axis_velocity`` before the kick (u-), ``axis_velocity_old`` one half step earlier (u--),
-    ``axis_velocity_next`` after the solve (u+).
+    ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift.
     """
 
     def __init__(
@@ -43,21 +43,16 @@ class Work:
         self.control = np.zeros((self.num_worlds, len(model.controls)))
         self.h = 0.0
         worlds, t = self.num_worlds, self.topology
-        bodies = t.num_bodies + 1
-        self.jacobian = np.zeros((worlds, t.num_constraints * t.slots, t.block, 6), self.real)
+        sizes = {
+            "worlds": worlds, "bodies": t.num_bodies + 1, "elements": t.num_elements, "couplings": t.coupling.row.size,
+            "constraints": t.num_constraints, "block": t.block, "sides": t.num_constraints * t.slots,
+            "rows": t.num_constraints * t.block, "axes": t.axis_row.size,
+        }  # fmt: skip
+        own = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in Work.__annotations__)
+        for name, array in allocate(tuple(own), sizes, self.real).items():
+            setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        self.element_value = np.zeros((worlds, t.num_elements))
-        self.element_bias = np.zeros((worlds, t.num_elements), self.real)
-        self.bias = np.zeros((worlds, t.num_constraints * t.block), self.real)
-        self.twist = np.zeros((worlds, bodies, 6), self.real)
-        self.force = np.zeros((worlds, bodies, 3), self.real)
-        self.torque = np.zeros((worlds, bodies, 3), self.real)
-        self.impulse = np.zeros((worlds, t.num_constraints, t.block), self.real)
-        # Of the direct solver between its forward and backward solve (contact_direct.py).
-        self.pending = np.zeros_like(self.impulse)
-        # What the colored solver tells of its sweeps; the history is kept where a test asks for it.
-        self.sweeps, self.last_change = np.zeros(worlds, np.int64), np.zeros(worlds, self.real)
-        self.unconverged = np.zeros(worlds, bool)
+        # The history of the colored solver is kept where a test asks for it.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
@@ -67,33 +62,52 @@ class Work:
         self.curved = any(g.type.curved for g in self.groups.values())
         self.refresh_parameters()
 
-    # Filled by the stages.
-    h_prev: Array
-    kick_time: Array
+    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, by the names there; the stages fill them.
+    step_last: Array
     rotation: Array
-    rotation_real: Array
     inertia_inverse: Array
     inertia_inverse_effective: Array
-    angle: Array
-    axis_position: Array
-    axis_velocity: Array
-    axis_velocity_old: Array
-    axis_velocity_next: Array
-    mass_jacobian: Array
-    midpoint: Array
-    twist_before: Array
-    twist_kicked: Array
+    element_value: Array
+    element_bias: Array
     coupling_value: Array
-    active: Array
+    jacobian: Array
+    mass_jacobian: Array
+    bias: Array
+    twist_before: Array
+    twist: Array
+    twist_kicked: Array
+    momentum_kicked: Array
+    midpoint: Array
+    force: Array
+    torque: Array
+    axis_position: Array
+    rate: Array
+    rate_old: Array
+    rate_next: Array
+    delta: Array
+    solved: Array
     mode: Array
-    residual: Array
-    stuck: Array
+    residual_now: Array
+    last_change: Array
+    sweeps: Array
+    unconverged: Array
+    stalled: Array
+
+    # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.
+    kick_time: Array
+    rotation_real: Array
+    element_jacobian: Array
+    active: Array
     factor: Any
     direct: Any
-    momentum_kicked: Array
     batches: Any
     law: Any
     circuit: Any
+
+    @property
+    def h_prev(self) -> Array:
+        """The substep before this one, s, (num_worlds, 1), in the number type of the substep."""
+        return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
         """Derived values of the parameters; call after one was written."""
@@ -182,8 +196,8 @@ class Work:
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
         """P and D of viscous damping on every axis (see model/actuator_kinds.py for the velocity at t_n)."""
         if self.scheme == "semi_implicit":
-            return np.zeros_like(self.axis_velocity), self.kick_time * damping
-        known = LAST * self.axis_velocity + BEFORE_LAST * self.axis_velocity_old
+            return np.zeros_like(self.rate), self.kick_time * damping
+        known = LAST * self.rate + BEFORE_LAST * self.rate_old
         return -self.kick_time * damping * known, self.kick_time * NEXT * damping
 
     # Products with the Jacobian.

@@ -125,7 +125,7 @@ class JointSignals:
             return np.zeros((self.sim.num_worlds, 6))
         side = self.constraint * t.slots
         kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0)
-        wrench = np.matmul(w.impulse[:, self.constraint, None, :], w.jacobian[:, side])[:, 0] / kick
+        wrench = np.matmul(w.solved[:, self.constraint, None, :], w.jacobian[:, side])[:, 0] / kick
         arm = self.sim.now.points(self.sim.now.coordinates.of_joint[self.index][:1])[0][:, 0]
         force = wrench[:, :3]
         torque = wrench[:, 3:] - rotations.cross(arm.astype(force.dtype), force)

@@ -126,7 +126,7 @@ class Walk:
             if outcome.stage == "solve":
                 with np.errstate(all="ignore"):
                     direct_solve.solve(again)
-                result = Reference(self.reference.sim, again).solve()[outcome.name][0]
+                result = made(Reference(self.reference.sim, again), "solve", {outcome.name})[outcome.name][0]
             else:
                 result = positions.split_impulse_velocity(again)
             with np.errstate(invalid="ignore"):

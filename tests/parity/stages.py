@@ -15,6 +15,7 @@ import numpy as np
 from gpusim import Simulation
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import Plan, Repeat
 from gpusim.solver.phases import PHASES
@@ -23,6 +24,9 @@ from gpusim.typing import Array
 #: An array as the reference made it, and where it is to be looked at (None: everywhere).
 Made = tuple[Array, Array | None]
 
+#: Arrays that the reference has under the kernels' names, and stages that leave them as the kernels do.
+NAMED = {field.name for field in WORK_FIELDS} & set(Work.__annotations__)
+OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 #: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
@@ -84,31 +88,20 @@ class Reference:
                 made[f"{group.type.name}_state"] = (_flat(packed, (-1,)), None)
         return {name: (np.array(array), mask) for name, (array, mask) in made.items()}
 
-    def prepare(self) -> dict[str, Made]:
-        """Stage prepare."""
-        w, t = self.w, self.t
-        sides = t.num_constraints * t.slots
-        mask = np.zeros((t.num_constraints, t.slots, t.block, 6), bool)
-        mask[:, :2] = self.row_mask.reshape(-1, 1, t.block, 1)
+    def work_of(self, names: set[str]) -> dict[str, Made]:
+        """Those arrays that are of the work."""
+        t, shape = self.t, (self.t.num_constraints, self.t.slots, self.t.block, 1)
+        sides = np.zeros(shape, bool)
+        sides[:, :2] = self.row_mask.reshape(-1, 1, t.block, 1)
         coupled = np.zeros(self.rows, bool)
         coupled[t.coupling.row] = True
-        mask |= coupled.reshape(-1, 1, t.block, 1)
-        return {
-            "step_last": (self.sim.state.arrays["step_before"], None),
-            "rotation": (_flat(w.rotation, (-1, 9)), None),
-            "inertia_inverse": (_flat(w.inertia_inverse, (-1, 9)), None),
-            "inertia_inverse_effective": (_flat(w.inertia_inverse_effective, (-1, 9)), None),
-            "twist_before": (w.twist_before, None),
-            "element_value": (w.element_value, None),
-            "element_vectors": self._element_vectors(),
-            "coupling_value": (w.coupling_value, None),
-            "jacobian": (_flat(w.jacobian, (sides, t.block, 6)), mask.reshape(sides, t.block, 6)),
-            "mass_jacobian": (_flat(w.mass_jacobian, (sides, t.block, 6)), None),
-            "axis_position": (w.axis_position, None),
-            "rate": (w.axis_velocity, None),
-            "rate_old": (w.axis_velocity_old, None),
-            **{name: self.state()[name] for name in UPDATES["prepare"]},
-        }
+        sides |= coupled.reshape(-1, 1, t.block, 1)
+        masks = {"jacobian": sides.reshape(-1, t.block, 1), "bias": self.row_mask}
+        return {name: (getattr(self.w, name), masks.get(name)) for name in names & NAMED}
+
+    def prepare(self) -> dict[str, Made]:
+        """What no array of the same name holds."""
+        return {"element_vectors": self._element_vectors()}
 
     def _element_vectors(self) -> Made:
         w, s = self.w, self.w.scratch
@@ -128,7 +121,7 @@ class Reference:
     def law(self) -> dict[str, Made]:
         """Totals of the law, the actuators' shares and their numbers."""
         law = self.w.law
-        made: dict[str, Made] = {"law_impulse": (law.impulse, None), "law_slope": (law.slope, None)}
+        made: dict[str, Made] = {f"law_{part}": (getattr(law, part), None) for part in ("impulse", "slope", "friction")}
         groups = [g for g in self.sim.state.groups if g.clamp_place is not None]
         # Terms stand axis by axis; where none has a limit now, the reference has none.
         places = sorted((int(a), int(p)) for g in groups for a, p in zip(g.axis, g.clamp_place, strict=True))
@@ -178,45 +171,18 @@ class Reference:
         return made
 
     def actuate(self) -> dict[str, Made]:
-        """Stage actuate."""
-        w = self.w
-        return self.law() | {
-            "force": (w.force, None), "torque": (w.torque, None), "law_friction": (w.law.friction, None),
-            "velocity_lower": (w.law.velocity_lower, None), "velocity_upper": (w.law.velocity_upper, None),
-        }  # fmt: skip
-
-    def kick(self) -> dict[str, Made]:
-        """Stage kick."""
-        w = self.w
-        return {
-            "twist": (w.twist, None),
-            "twist_kicked": (w.twist_kicked, None),
-            "momentum_kicked": (w.momentum_kicked, None),
-        }
+        """The law, and its bounds."""
+        return self.law() | {name: (getattr(self.w.law, name), None) for name in ("velocity_lower", "velocity_upper")}
 
     def solve(self) -> dict[str, Made]:
-        """Stage solve."""
-        w = self.w
-        made: dict[str, Made] = self.law() | {
-            "solved": (_flat(w.impulse, (-1,)), None), "twist": (w.twist, None), "mode": (w.mode, None),
-            "rate_next": (w.axis_velocity_next, None), "residual_now": (w.residual, None),
-        }  # fmt: skip
-        if w.scheme != "semi_implicit":
-            made |= {
-                "midpoint": (w.midpoint, None),
-                "element_bias": (w.element_bias, None),
-                "bias": (w.bias, self.row_mask),
-            }
-        return made | (self._factor() if w.config.joint_solver == "direct" else self._sweeps())
+        """The law, and the factor or what the sweeps prepare."""
+        return self.law() | (self._factor() if self.w.config.joint_solver == "direct" else self._sweeps())
 
     def _factor(self) -> dict[str, Made]:
         factor, b = self.w.factor, self.t.block
         lower = np.concatenate([np.zeros((self.n, 0, b, b)), *factor.lower], axis=1)
         scale = np.ones((self.n, self.rows)) if factor.scale is None else _flat(factor.scale, (-1,))
-        return {
-            "inverse": (factor.inverse, None), "lower": (lower, None), "scale": (scale, None),
-            "stalled": (self.w.stuck.astype(np.int32), None),
-        }  # fmt: skip
+        return {"inverse": (factor.inverse, None), "lower": (lower, None), "scale": (scale, None)}
 
     def _sweeps(self) -> dict[str, Made]:
         w, t = self.w, self.t
@@ -234,7 +200,7 @@ class Reference:
         used = t.row_used[w.layout.axis_constraint]
         return {
             "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, None),
-            "response": (response, None), "sweeps": (w.sweeps, None), "last_change": (w.last_change, None),
+            "response": (response, None),
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:
@@ -256,5 +222,6 @@ class Reference:
 def made(reference: Reference, stage: str, names: set[str]) -> dict[str, Made]:
     """What the reference made of some arrays in a stage: copies, for it goes on working in the same arrays."""
     read: Callable[[], dict[str, Made]] | None = getattr(reference, stage, None)
-    results = reference.state_of(names) | (read() if read is not None else {})
+    results = reference.state_of(names) | (reference.work_of(names) if stage in OF_WORK else {})
+    results |= read() if read is not None else {}
     return {name: (np.array(array), mask) for name, (array, mask) in results.items()}

@@ -55,7 +55,7 @@ UPDATES = {
     "prepare_contacts": "pair_guess",
     "relax": "twist solved linear_velocity angular_momentum axis_velocity axis_velocity_before velocity_lower "
     "velocity_upper actuator_term overflow_change law_impulse law_slope mode bias part_change last_change sweeps "
-    "law_friction rate_next substep",
+    "law_friction rate_next substep unconverged",
     "drift": "substep",
     "store_contacts": "contact_anchor pair_normal contact_mode",
 }
@@ -88,7 +88,7 @@ class Touching(Reference):
         c = self.w.contacts
         assert c is not None
         made = self.state() | {name: (c.arrays[name], None) for name in ("pair_bend", "forward_only", "substep")}
-        return made | {"rotation": (self.w.rotation.reshape(self.n, -1, 9), None)}
+        return made | {"rotation": (self.w.rotation, None)}
 
     def color_contacts(self) -> dict[str, Made]:
         """Stage color_contacts."""
@@ -101,12 +101,13 @@ class Touching(Reference):
             "body_parts": (np.maximum(c.body_parts, 1), c.body_parts > 0),
         }
 
+    def work_of(self, names: set[str]) -> dict[str, Made]:
+        """The kernels' midpoint is also that of the kicked velocities."""
+        return super().work_of(names - {"midpoint"})
+
     def solve(self) -> dict[str, Made]:
         """Stage solve; models without joints have nothing of rows."""
-        if not self.t.num_constraints:
-            return {"twist": (self.w.twist, None)}
-        # Where contacts are, the kernels' midpoint is also that of the kicked velocities.
-        return {name: made for name, made in super().solve().items() if name != "midpoint"}
+        return super().solve() if self.t.num_constraints else {}
 
     def split_impulses(self) -> dict[str, Made]:
         """Stage split_impulses; nothing where there are no joints."""
@@ -116,7 +117,7 @@ class Touching(Reference):
     def relax(self) -> dict[str, Made]:
         """Stage relax."""
         assert self.w.contacts is not None
-        return {"relaxing": (self.w.contacts.relaxing, None), "twist": (self.w.twist, None)}
+        return {"relaxing": (self.w.contacts.relaxing, None)}
 
     def store_contacts(self) -> dict[str, Made]:
         """Stage store_contacts."""

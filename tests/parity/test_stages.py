@@ -32,6 +32,10 @@ import numpy as np
 import pytest
 
 from gpusim import SolverConfig
+from gpusim.model.contact_fields import KEPT_FIELDS
+from gpusim.model.fields import WORK_FIELDS
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 from .harness import Outcome, Walk, make_pair
@@ -113,6 +117,17 @@ def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
         faults += [check(outcome, walk, dtype) for outcome in walk.stage(stage)]
     faults += [check(outcome, walk, "float64") for outcome in walk.end()]
     assert not any(faults), "\n".join(f for f in faults if f)
+
+
+def test_the_reference_takes_its_arrays_from_the_table() -> None:
+    """All but those that reference/work.py names as its own; contacts have none of their own."""
+    own = {
+        "kick_time", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law", "circuit",
+    }  # fmt: skip
+    table = {field.name for field in WORK_FIELDS}
+    assert set(Work.__annotations__) - table == own
+    before = {f"before_{field.name}" for field in KEPT_FIELDS} | {"before_count"}
+    assert set(ContactWork.__annotations__) <= table | before
 
 
 def test_the_machines_meet_every_case() -> None:

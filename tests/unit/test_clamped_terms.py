@@ -246,8 +246,8 @@ def test_the_law_holds_on_every_axis_of_a_train(
     w, met = sim.backend.work, set()
     for _ in range(8):
         sim.step(1)
-        law, u = w.law, w.axis_velocity_next
-        impulse = w.impulse.reshape(worlds, -1)[:, w.topology.axis_row]
+        law, u = w.law, w.rate_next
+        impulse = w.solved.reshape(worlds, -1)[:, w.topology.axis_row]
         given = law.impulse - law.slope * u
         for number, t in enumerate(law.clamped_terms):
             given = given + np.clip(t.impulse - t.slope * u, -t.most, t.most)
