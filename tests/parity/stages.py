@@ -25,7 +25,8 @@ from gpusim.typing import Array
 Made = tuple[Array, Array | None]
 
 #: Arrays that the reference has under the kernels' names, and stages that leave them as the kernels do.
-NAMED = {field.name for field in WORK_FIELDS} & set(Work.__annotations__)
+# The last correction of a solve is rounding.
+NAMED = {field.name for field in WORK_FIELDS} & set(Work.__annotations__) - {"delta"}
 OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 #: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
