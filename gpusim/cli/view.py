@@ -25,7 +25,7 @@ from gpusim.scene import Scene, scene_parameters
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import PanelState
-from gpusim.viewer.panel.client import add_operator
+from gpusim.viewer.panel.panel_client import add_operator
 from gpusim.viewer.panel.panel_state import words
 from gpusim.viewer.window.screen import require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session

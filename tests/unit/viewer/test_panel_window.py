@@ -19,7 +19,7 @@ from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator, OperatorRecording
 from gpusim.viewer.operator.keys import KEYS
 from gpusim.viewer.panel import PanelState
-from gpusim.viewer.panel.client import PanelClient, add_operator
+from gpusim.viewer.panel.panel_client import PanelClient, add_operator
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
 from gpusim.viewer.window.window import Shown, Window
