@@ -3,10 +3,15 @@
 #pragma once
 #include "rows.cuh"
 
-template <class T> GPUSIM_FN bool all_fine(const T* values, int count) {
+template <class T> GPUSIM_FN bool all_below(const T* values, int count, T bound) {
     bool fine = true;
-    for (int k = 0; k < count; ++k) fine = fine && magnitude(values[k]) < T(GREATEST_SPEED);
+    for (int k = 0; k < count; ++k) fine = fine && magnitude(values[k]) < bound;
     return fine;
+}
+template <class T> GPUSIM_FN bool all_fine(const T* values, int count) { return all_below(values, count, T(GREATEST_SPEED)); }
+// The angular momentum of a large machine is a large number at any speed.
+GPUSIM_FN stored momentum_bound(const World& w, int b) {
+    return stored(GREATEST_SPEED) * stored(larger(w.inertia_largest()[b], real(1)));
 }
 GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
@@ -14,13 +19,13 @@ GPUSIM_PHASE void start_check(const World& w, int) { *w.cause() = 0x7fffffff; }
 GPUSIM_PHASE void check_body(const World& w, int b) {
     bool fine = all_fine(w.linear_velocity() + 3 * b, 3);
     if (!fine) blame(w, HEALTH_LINEAR, b);
-    if (!all_fine(w.angular_momentum() + 3 * b, 3)) { fine = false; blame(w, HEALTH_ANGULAR, b); }
+    if (!all_below(w.angular_momentum() + 3 * b, 3, momentum_bound(w, b))) { fine = false; blame(w, HEALTH_ANGULAR, b); }
     if (!all_fine(w.position() + 3 * b, 3)) { fine = false; blame(w, HEALTH_POSITION, b); }
     if (!all_fine(w.orientation() + 4 * b, 4)) { fine = false; blame(w, HEALTH_ORIENTATION, b); }
 }
-template <class T> GPUSIM_FN double first_bad(const T* values, int count) {
+template <class T> GPUSIM_FN double first_bad(const T* values, int count, T bound = T(GREATEST_SPEED)) {
     for (int k = 0; k < count; ++k)
-        if (!(magnitude(values[k]) < T(GREATEST_SPEED))) return values[k];
+        if (!(magnitude(values[k]) < bound)) return values[k];
     return 0.0;
 }
 // The number that failed; of actuators only the place is kept.
@@ -28,7 +33,7 @@ GPUSIM_FN double cause_value(const World& w) {
     const int what = *w.cause() / HEALTH_INDICES, b = *w.cause() % HEALTH_INDICES;
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
     if (what == HEALTH_LINEAR) return first_bad(w.linear_velocity() + 3 * b, 3);
-    if (what == HEALTH_ANGULAR) return first_bad(w.angular_momentum() + 3 * b, 3);
+    if (what == HEALTH_ANGULAR) return first_bad(w.angular_momentum() + 3 * b, 3, momentum_bound(w, b));
     if (what == HEALTH_POSITION) return first_bad(w.position() + 3 * b, 3);
     return what == HEALTH_ORIENTATION ? first_bad(w.orientation() + 4 * b, 4) : 0.0;
 }

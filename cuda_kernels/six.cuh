@@ -4,7 +4,7 @@
 #include "platform.cuh"
 
 // One item is a whole block there; a GPU, which has the threads, takes each of its numbers for an item.
-#if GPUSIM_GPU || defined(GPUSIM_TEAM)
+#if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else
 #define WHOLE_BLOCKS 1

@@ -131,5 +131,5 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
         f"{overflow.size} of {topology.num_constraints} constraints (the first is "
         f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
         f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
-        stacklevel=4,  # the line that makes the Simulation
+        stacklevel=5,  # the line that makes the Simulation
     )

@@ -90,13 +90,18 @@ class Quarantine:
         state = self._backend.state.arrays
         fine = np.ones(self._backend.state.num_worlds, dtype=bool)
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
-            array = state[name]
             # The comparison is False for NaN.
-            fine &= np.all(np.abs(array) < GREATEST_SPEED, axis=(1, 2))
+            fine &= np.all(np.abs(state[name]) < self._bound(name), axis=(1, 2))
         for group in self._backend.state.groups:
             for name in _checked(group):
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
         return fine
+
+    def _bound(self, name: str) -> Array:
+        """Greatest number of an array, (1 or num_worlds, 1 or bodies, 1): momenta are large in a large machine."""
+        if name != "angular_momentum":
+            return np.full((1, 1, 1), GREATEST_SPEED)
+        return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
         """The first body or actuator whose numbers are bad."""
@@ -114,7 +119,8 @@ class Quarantine:
                 if bad.size:
                     return f"{group.specs[bad[0]].element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
-            bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < GREATEST_SPEED, axis=1))
+            bounds = np.broadcast_to(self._bound(name), state[name][..., :1].shape)[world]
+            bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < bounds, axis=1))
             if bad.size:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"

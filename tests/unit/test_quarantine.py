@@ -96,3 +96,18 @@ def test_every_stopped_world_has_its_line() -> None:
     assert all("body 'stone'" in line for line in lines)
     np.testing.assert_array_equal(sim.health(), (False, True, False, True))
     np.testing.assert_allclose(sim.read("sim.time"), (5e-3, 10e-3, 0.0, 10e-3), atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_large_machines_are_not_taken_for_broken(backend: str) -> None:
+    """5000 t at 0.3 rad/s have an angular momentum of 1.5e9 N m s; what bounds it is the speed that goes with it."""
+    b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    b.add_body(mass=5e6, inertia=(5e9,) * 3, label="superstructure", angular_velocity=(0.0, 0.0, 0.3))
+    sim = Simulation(b.finalize(), backend=backend)
+    sim.step(10)
+    assert sim.health()[0]
+    assert sim.read("body.superstructure.angular_velocity")[0] == pytest.approx([0.0, 0.0, 0.3])
+    sim.write("body.superstructure.angular_velocity", (0.0, 0.0, 1e10))
+    with pytest.warns(UserWarning, match="superstructure"):
+        sim.step(1)
+    assert not sim.health()[0]

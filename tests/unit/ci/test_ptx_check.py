@@ -32,7 +32,7 @@ def test_joints_alone(chain: None) -> None:
 @pytest.mark.slow
 def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Between two phases of the solver: races of their lines, also where the order happens to give the right bits."""
-    phase = "RUN(w.rows(), divide_row(w, i));"
+    phase = "RUN(row_items(w, w.constraints()), divide_row(w, i));"
     alone = "for (int i = w.tid; i < w.rows(); i += w.threads) divide_row(w, i);"
     result = run_case(CHAIN, seed=0, fault=("order.cuh", phase, alone))
     races = [f for f in result.faults() if f.kind == "race between threads"]
