@@ -32,12 +32,12 @@ def test_joints_alone(chain: None) -> None:
 @pytest.mark.slow
 def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Between two phases of the solver: races of their lines, also where the order happens to give the right bits."""
-    phase = "RUN(row_items(w, w.constraints()), divide_row(w, i));"
-    alone = "for (int i = w.tid; i < w.rows(); i += w.threads) divide_row(w, i);"
+    phase = "RUN(w.rows(), scale_right(w, i));"
+    alone = "for (int i = w.tid; i < w.rows(); i += w.threads) scale_right(w, i);"
     result = run_case(CHAIN, seed=0, fault=("order.cuh", phase, alone))
     races = [f for f in result.faults() if f.kind == "race between threads"]
     assert races and not result.differing
-    assert all("divide_row" in f.place + f.other and "factor.cuh:" in f.other for f in races)
+    assert all("scale_right" in f.place + f.other and "factor.cuh:" in f.other for f in races)
     check.tell(result)
     assert "FAULT race between threads: " in capsys.readouterr().out
 
