@@ -11,6 +11,7 @@ Forms that ``forms.py`` does not allow are not looked for here.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 from ci.ptx.reader import Instruction, Param, PtxError, call_parts
 
@@ -58,7 +59,7 @@ def split_operands(text: str) -> list[str]:
     return [part.strip() for part in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,{\[])+", text)]
 
 
-class Instructions:
+class Instructions(ABC):
     """C++ of the instructions of one function.
 
     Args:
@@ -71,13 +72,13 @@ class Instructions:
         self._registers, self._locals, self._shared = registers, locals_, shared
         self.used: dict[str, str] = {}
 
+    @abstractmethod
     def site(self) -> int:
         """Number of the site of this instruction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def param_address(self, name: str) -> str:
         """Where a parameter lies."""
-        raise NotImplementedError
 
     def code(self, s: Instruction) -> str:
         """The C++ statement of an instruction.

@@ -21,6 +21,10 @@ from gpusim.typing import Array
 
 from ..backends import FASTEST
 
+ON_KERNELS = pytest.mark.skipif(
+    FASTEST != "native", reason="up to 500 steps, each read by a trial kick, take minutes on the NumPy backend"
+)
+
 
 def walker(legs: int = 3, height: float = 0.31) -> ModelBuilder:
     """A trunk on legs of two links with hinges, limits and dampers, feet on the ground."""
@@ -171,7 +175,7 @@ def greatest_energy(sweeps: int, solver: str, dt: float) -> tuple[float, float]:
     return max(energies), energies[-1]
 
 
-@pytest.mark.skipif(FASTEST != "native", reason="250 steps with a trial each: too slow on NumPy")
+@ON_KERNELS
 @pytest.mark.parametrize(("solver", "dt"), [("colored", 5e-3), ("colored", 2e-3), ("direct", 5e-3)])
 def test_more_sweeps_are_never_worse(solver: str, dt: float) -> None:
     """The greatest energy after the wheel is put down falls with the number of sweeps."""
@@ -179,7 +183,7 @@ def test_more_sweeps_are_never_worse(solver: str, dt: float) -> None:
     assert all(more <= less for less, more in pairwise(greatest)), greatest
 
 
-@pytest.mark.skipif(FASTEST != "native", reason="as above")
+@ON_KERNELS
 def test_eight_sweeps_bring_the_wheel_to_rest() -> None:
     """With the direct solver."""
     assert greatest_energy(8, "direct", 5e-3)[1] < 1e-9
