@@ -20,19 +20,18 @@ from gpusim.backends.compile import (
     CompileError,
     build_native,
     cache_folder,
-    compile_cuda,
     find_compiler,
     kernel_sources,
 )
 from gpusim.backends.compile_cuda import nvrtc_options
 from gpusim.backends.kernel_sources import reachable_sources
-from gpusim.backends.nvrtc import LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
 from gpusim.cli.main import app
 from gpusim.compile_cache import BrokenCompilerError, cached, compile_error, digest
 from gpusim.errors import UnknownNameError
 
-from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
+from .gpu_kernel import OFFSET, WRONG
 
+pytestmark = pytest.mark.usefixtures("cache")
 CPU_KERNEL = {
     "twice.cu": '#include "part/scale.cuh"\nextern "C" double twice(double x) { return SCALE * x + offset(); }\n',
     "part/scale.cuh": '#pragma once\n#include "offset.cuh"\n#define SCALE 2.0\n',
@@ -47,28 +46,13 @@ def _compiler() -> str | None:
         return None
 
 
-def _nvrtc() -> Nvrtc | None:
-    try:
-        return load_nvrtc()
-    except NvrtcMissingError:
-        return None
-
-
 COMPILER = _compiler()
 needs_compiler = pytest.mark.skipif(
     COMPILER is None, reason="no C++ compiler on the path and none in CXX; install g++ or clang++"
 )
-needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="NVRTC is not installed; pip install nvidia-cuda-nvrtc-cu12")
 needs_shell = pytest.mark.skipif(
     os.name != "posix", reason="the stand-in for a C++ compiler is a shell script, which this system cannot run"
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("GPUSIM_CACHE", str(folder))
-    return folder
 
 
 def stand_in(path: Path, before: str) -> str:
@@ -427,70 +411,6 @@ def test_native_in_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file" / "inside"))
     with pytest.raises(CompileError, match="set GPUSIM_CACHE"):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
-
-
-# cuda (no GPU needed)
-
-
-@needs_nvrtc
-def test_cuda_gives_a_cubin_and_keeps_it(cache: Path) -> None:
-    path = compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90")
-    assert path.read_bytes()[:4] == b"\x7fELF" and path.suffix == ".cubin" and path.is_relative_to(cache)
-    first = path.stat().st_mtime_ns
-    assert compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90").stat().st_mtime_ns == first
-    header = GPU_KERNEL["part/scale.cuh"].replace("2.0", "4.0")
-    others = {
-        compile_cuda("twice.cu", GPU_KERNEL | {"part/scale.cuh": header}, OFFSET, "sm_90"),
-        compile_cuda("twice.cu", GPU_KERNEL, {"OFFSET": "1.0"}, "sm_90"),
-        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_80"),
-        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, "sm_90", fast=True),
-    }
-    assert len(others) == 4 and path not in others
-
-
-@needs_nvrtc
-def test_cuda_error_names_file_and_line() -> None:
-    wrong = WRONG.replace("static inline", "static __device__")
-    with pytest.raises(CompileError, match=r'for sm_90:\n  part/offset\.cuh:3: error: identifier "not_there"'):
-        compile_cuda("twice.cu", GPU_KERNEL | {"part/offset.cuh": wrong}, {}, "sm_90")
-
-
-@needs_nvrtc
-@pytest.mark.parametrize(("arch", "words"), [("90", "write it as 'sm_90'"), ("sm_20", "does not know sm_20")])
-def test_cuda_refuses_unknown_architectures(arch: str, words: str) -> None:
-    with pytest.raises(CompileError, match=words):
-        compile_cuda("twice.cu", GPU_KERNEL, OFFSET, arch)
-
-
-@needs_nvrtc
-def test_cuda_fuses_only_where_asked() -> None:
-    assert "--fmad=false" in nvrtc_options({}, "sm_90") and "--fmad=true" in nvrtc_options({}, "sm_90", fast=True)
-    source = {"k.cu": 'extern "C" __global__ void k(float* x) { x[0] = x[0] * x[1] + x[2]; }\n'}
-    strict, fast = (compile_cuda("k.cu", source, {}, "sm_90", fast=fast).read_bytes() for fast in (False, True))
-    assert strict != fast
-
-
-def test_a_missing_nvrtc_names_the_mend() -> None:
-    with pytest.raises(NvrtcMissingError, match=r"NVRTC 11 is not installed.*install gpusim\[cuda12\]"):
-        load_nvrtc(11)
-
-
-@needs_nvrtc
-def test_the_library_alone_gives_the_same_cubin() -> None:
-    from gpusim.backends import nvrtc as module
-
-    found = module._wheel_libraries()
-    if not found:
-        pytest.skip("NVRTC's wheel is compared with CuPy's library here; pip install nvidia-cuda-nvrtc-cu12")
-    alone, loaded = LibraryNvrtc(found[0]), load_nvrtc()
-    if alone.version != loaded.version:
-        pytest.skip("CuPy has loaded another version of NVRTC than the wheel's; their cubins differ")
-    options = nvrtc_options(OFFSET, "sm_90")
-    sources = reachable_sources("twice.cu", GPU_KERNEL)
-    assert alone.archs == loaded.archs
-    cubin = alone.compile("twice.cu", sources, options)[0]
-    assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]  # CuPy's would lack a byte
-    assert "invalid" in alone.compile("twice.cu", sources, ["--gpu-architecture=sm_1"])[1].lower()
 
 
 def test_loops_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
