@@ -253,7 +253,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
 }
 // Item: a shape, and behind the last one the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
-    w.pair_start()[i] = i < w.touchable() ? close_partners(w, i, w.pair_shapes(), 0) : 0;
+    w.pair_start()[i] = i < w.touchable() ? close_partners(w, i, static_cast<int*>(nullptr), 0) : 0;
 }
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
     const int first = w.pair_start()[i], room = smaller(w.pair_start()[i + 1] - first, w.pairs() - first);

@@ -84,13 +84,14 @@ GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* loc
 GPUSIM_FN void write_slots(const World& w, int c, real* velocity, const real* local) {
     for (int s = 0; s < w.slots(); ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
-        if (!w.dynamic()[body]) continue;
-        for (int k = 0; k < 6; ++k) {
-            if (is_overflow(w, c))
-                w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
-            else
-                velocity[6 * body + k] = local[6 * s + k];
-        }
+        for (int k = 0; w.dynamic()[body] && k < 6; ++k) velocity[6 * body + k] = local[6 * s + k];
+    }
+}
+GPUSIM_FN void leave_slots(const World& w, int c, const real* velocity, const real* local) {
+    for (int s = 0; s < w.slots(); ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        for (int k = 0; w.dynamic()[body] && k < 6; ++k)
+            w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
     }
 }
 // Sum of the overflow constraints' changes of body b, by constraint and slot.
@@ -132,11 +133,13 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
     return most;
 }
 
-// Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form.
-GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
+// Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form. ``local`` takes the
+// velocities of its slots.
+GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.slots();
-    real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
-    real *impulse = w.solved() + first, *bias = w.bias() + first;
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    real* impulse = w.solved() + first;
+    const real* bias = w.bias() + first;
     read_slots(w, c, w.twist(), local);
     for (int r = 0; r < used; ++r)
         error[r] = is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
@@ -154,11 +157,20 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c) {
         w.mode()[axis] = mode;
         if (!(magnitude(difference) <= most)) most = magnitude(difference);
     }
-    write_slots(w, c, w.twist(), local);
     raise_to(w.largest_change(), most);
 }
-GPUSIM_PHASE void sweep_overflow(const World& w, int i) { sweep_constraint(w, w.overflow()[i]); }
-GPUSIM_PHASE void sweep_color(const World& w, int color, int i) { sweep_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
+GPUSIM_FN int color_member_at(const World& w, int color, int i) { return w.color_constraint()[w.color_start()[color] + i]; }
+GPUSIM_PHASE void sweep_overflow(const World& w, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    sweep_constraint(w, w.overflow()[i], local);
+    leave_slots(w, w.overflow()[i], w.twist(), local);
+}
+GPUSIM_PHASE void sweep_color(const World& w, int color, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    const int c = color_member_at(w, color, i);
+    sweep_constraint(w, c, local);
+    write_slots(w, c, w.twist(), local);
+}
 GPUSIM_FN int color_size(const World& w, int color) { return w.color_start()[color + 1] - w.color_start()[color]; }
 GPUSIM_PHASE void add_overflow(const World& w, int b) {
     real sum[6];
@@ -179,28 +191,36 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
 
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest
 // poses and the Jacobians of the step's start.
-GPUSIM_SHARED void correct_constraint(const World& w, int c) {
+GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     const int n = w.block(), used = w.constraint_rows()[c];
-    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK], moved[MAX_SIDE_NUMBERS];
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     for (int r = 0; r < used; ++r) {
         const real own = real(row_error(w, c * n + r));
         error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
     }
     for (int k = 0; k < 6 * w.slots(); ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);
+}
+GPUSIM_PHASE void correct_overflow(const World& w, int i) {
+    const int c = w.overflow()[i];
+    real moved[MAX_SIDE_NUMBERS];
+    correct_constraint(w, c, moved);
+    for (int s = 0; s < w.slots(); ++s) {
+        if (!w.dynamic()[w.constraint_bodies()[c * w.slots() + s]]) continue;
+        for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
+    }
+}
+GPUSIM_PHASE void correct_color(const World& w, int color, int i) {
+    const int c = color_member_at(w, color, i);
+    real moved[MAX_SIDE_NUMBERS];
+    correct_constraint(w, c, moved);
     for (int s = 0; s < w.slots(); ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         if (!w.dynamic()[body]) continue;
-        if (is_overflow(w, c)) {
-            for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
-            continue;
-        }
         move_body(w, body, moved + 6 * s);
         turn_body(w, body);
     }
 }
-GPUSIM_PHASE void correct_overflow(const World& w, int i) { correct_constraint(w, w.overflow()[i]); }
-GPUSIM_PHASE void correct_color(const World& w, int color, int i) { correct_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
 GPUSIM_PHASE void move_overflow(const World& w, int b) {
     real sum[6];
     overflow_sum(w, b, sum);
@@ -210,19 +230,27 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
 
 // The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.
 GPUSIM_PHASE void clear_displacement(const World& w, int i) { w.displacement()[i] = real(0); }
-GPUSIM_SHARED void split_constraint(const World& w, int c) {
+GPUSIM_SHARED void split_constraint(const World& w, int c, real* local) {
     const int n = w.block(), used = w.constraint_rows()[c];
-    real local[MAX_SIDE_NUMBERS], error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     read_slots(w, c, w.displacement(), local);
     for (int r = 0; r < used; ++r) {
         const int row = c * n + r;
         error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(SPLIT_SHARE) * split_error(w, row)) : real(0);
     }
     solve_rigid(w, c, error, local, change);
+}
+GPUSIM_PHASE void split_overflow(const World& w, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    split_constraint(w, w.overflow()[i], local);
+    leave_slots(w, w.overflow()[i], w.displacement(), local);
+}
+GPUSIM_PHASE void split_color(const World& w, int color, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    const int c = color_member_at(w, color, i);
+    split_constraint(w, c, local);
     write_slots(w, c, w.displacement(), local);
 }
-GPUSIM_PHASE void split_overflow(const World& w, int i) { split_constraint(w, w.overflow()[i]); }
-GPUSIM_PHASE void split_color(const World& w, int color, int i) { split_constraint(w, w.color_constraint()[w.color_start()[color] + i]); }
 GPUSIM_PHASE void split_overflow_body(const World& w, int b) {
     real sum[6];
     overflow_sum(w, b, sum);

@@ -16,8 +16,9 @@ GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, 
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
 // Number n is the n-th manifold of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z turned (6 x block).
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[n * w.path_length() + k]; }
-GPUSIM_FN real* path_y_at(const World& w, int n, int k) { return w.path_y() + (n * w.path_length() + k) * w.block() * 6; }
-GPUSIM_FN real* path_z_at(const World& w, int n, int k) { return w.path_z() + (n * w.path_length() + k) * w.block() * 6; }
+GPUSIM_FN int path_at(const World& w, int n, int k) { return (n * w.path_length() + k) * w.block() * 6; }
+GPUSIM_FN const real* path_y_at(const World& w, int n, int k) { return w.path_y() + path_at(w, n, k); }
+GPUSIM_FN const real* path_z_at(const World& w, int n, int k) { return w.path_z() + path_at(w, n, k); }
 
 // Pivots of both bodies' paths in the order of elimination.
 GPUSIM_PHASE void merge_path(const World& w, int n) {
@@ -116,23 +117,23 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
     const int n = item / (6 / PATH_COLUMNS), first = item % (6 / PATH_COLUMNS) * PATH_COLUMNS, m = articulated_member(w, n);
     const int count = w.path_count()[n];
-    const Lane r = record(w, m);
+    const ReadLane r = read_record(w, m);
     real motion[12 * PATH_COLUMNS];
     for (int j = 0; j < PATH_COLUMNS; ++j) {
         real wrench[6];
         for (int k = 0; k < 6; ++k) wrench[k] = k == first + j ? real(1) : real(0);
         for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * (PATH_COLUMNS * side + j));
     }
-    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, path_y_at(w, n, k) + first);
+    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k) + first);
     for (int k = 0; k < count; ++k) {
         const int at = path_pivot_at(w, n, k);
         const real* y = path_y_at(w, n, k) + first;
         int later = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
             while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
-            path_step(w, edge, y, path_y_at(w, n, later) + first);
+            path_step(w, edge, y, w.path_y() + path_at(w, n, later) + first);
         }
-        path_divide(w, w.pivot()[at], first, y, path_z_at(w, n, k));
+        path_divide(w, w.pivot()[at], first, y, w.path_z() + path_at(w, n, k));
     }
 }
 // Least eigenvalue of the tangents' masses.

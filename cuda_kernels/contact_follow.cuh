@@ -49,7 +49,7 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
     const int count = 0;
 #endif
     if (!count) return;  // where nothing touches any more the old point serves to the end of the step
-    double* kept = anchor_at(w, place);
+    double* kept = w.record_anchor() + anchor_at(place);
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);
         kept[LANES * (24 + j)] = found.normal[j];

@@ -70,7 +70,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
 template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lanes, int points) {
     typedef PartLane<T> Part_;
     Lane r = lane_at(w, place);
-    const double* anchor = anchor_at(w, place);
+    const double* anchor = w.record_anchor() + anchor_at(place);
     Poses<T> poses;
     gather_poses(w, r, lanes, poses);
     T normal[3], arms[24], middle[6];

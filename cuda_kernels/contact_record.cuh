@@ -12,10 +12,11 @@ GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors
 GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
 GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
 
-GPUSIM_FN Lane lane_at(const World& w, int place) {
-    return Lane{w.manifold() + (place / LANES) * (RECORD_SIZE * LANES) + place % LANES};
-}
+GPUSIM_FN int place_of_record(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
+GPUSIM_FN Lane lane_at(const World& w, int place) { return Lane{w.manifold() + place_of_record(place)}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int place) { return ReadLane{w.manifold() + place_of_record(place)}; }
 GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
+GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_place()[m]); }
 #if ITEM_LANES == 1
 GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
 #else
@@ -24,9 +25,7 @@ GPUSIM_FN Item item_at(const World& w, int place) {
 }
 #endif
 // Numbers of its points and normal in double precision.
-GPUSIM_FN double* anchor_at(const World& w, int place) {
-    return w.record_anchor() + (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES;
-}
+GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
 // Whether a lane holds a record, and its manifold.
@@ -73,7 +72,7 @@ GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
     for (int k = 0; k < 3; ++k)
         out[k] = r[AT_FRAME + 3 * k] * own[0] + r[AT_FRAME + 3 * k + 1] * own[1] + r[AT_FRAME + 3 * k + 2] * own[2];
 }
-GPUSIM_FN void from_frame(Lane r, real normal, real first, real second, stored* out) {
+GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stored* out) {
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
 }
@@ -106,7 +105,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
 }
 GPUSIM_FN void load_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
-    double* anchor = anchor_at(w, place);
+    double* anchor = w.record_anchor() + anchor_at(place);
     r[AT_MOVED] = r[AT_MOVED + 1] = real(-1);
     if (!is_filled(w, place)) return;
     const int m = w.color_member()[place];
@@ -144,7 +143,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
     Item r = item_at(w, place);
     for (int k = 0; k < RECORD_SIZE; ++k) r[k] = NUMBER(Item){};
     for (int k = 0; k < ANCHOR_SIZE; ++k)
-        for (int l = 0; l < ITEM_LANES; ++l) anchor_at(w, place)[LANES * k + l] = 0.0;
+        for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
 // What bounced starts its next contact from nothing.
@@ -153,9 +152,9 @@ template <class R> GPUSIM_FN auto sticks(R r, R p) {
     const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
     return (p[AT_IMPULSE] > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2]);
 }
-GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
+GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     const int at = 4 * m + k;
-    Lane p = point_record(r, k);
+    const ReadLane p = point_record(r, k);
     const bool gone = bounced(p);
     const real none = real(0);
     from_frame(r, gone ? none : p[AT_IMPULSE], gone ? none : p[AT_IMPULSE + 1], gone ? none : p[AT_IMPULSE + 2],
@@ -166,7 +165,7 @@ GPUSIM_FN void store_point(const World& w, int m, int k, Lane r) {
     w.contact_mode()[at] = !(p[AT_IMPULSE] > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
 // Where a point that runs on over a surface is by now.
-GPUSIM_FN void store_place(const World& w, int m, Lane r, const double* anchor) {
+GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {
     if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
     for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
     for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
@@ -177,9 +176,9 @@ GPUSIM_PHASE void store_pair(const World& w, int item) {
     for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {
         if (!is_filled(w, place)) continue;
         const int m = w.color_member()[place];
-        Lane r = lane_at(w, place);
+        const ReadLane r = read_lane(w, place);
         for (int k = 0; k < w.pair_points()[m]; ++k) store_point(w, m, k, r);
-        store_place(w, m, r, anchor_at(w, place));
+        store_place(w, m, r, w.record_anchor() + anchor_at(place));
         from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], w.pair_torque() + 3 * m);
         from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], w.pair_force() + 3 * m);
     }

@@ -70,6 +70,13 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     respond(r, wrench, moved);
     for (int k = 0; k < 6; ++k) s.twist[k] = choose(live, N(s.twist[k] + moved[k]), s.twist[k]);
 }
+// Greatest normal impulse.
+template <class R> GPUSIM_FN NUMBER(R) greatest_load(R r) {
+    NUMBER(R) load{};
+    for (int k = 0; k < most_points(r); ++k)
+        load = choose(r[AT_COUNT] > real(k), larger(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
+    return load;
+}
 // Sum of the normal impulses.
 template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     NUMBER(R) sum{};
@@ -184,9 +191,17 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
     N frame[9];
     take(r + AT_FRAME, 9, frame);
     for (int k = 0; k < 3 * points; ++k) s.step[k] = none;
-    for (int pass = 0; pass < passes; ++pass)
-        for (int k = 0; k < points; ++k)
-            sweep_point(r, k, frame, (r[AT_COUNT] > real(k)) & (r[AT_PASSES] > real(pass)), floors, s.step + 3 * k, s);
+    N busy = Every<N>::of(real(1));
+    for (int pass = 0; pass < passes; ++pass) {
+        const auto live = (r[AT_PASSES] > real(pass)) & (busy > none);
+        if (!any(live)) break;
+        const N before = s.most;
+        s.most = none;
+        for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
+        // A pass that changes next to nothing is the last one.
+        if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
+        s.most = larger(before, s.most);
+    }
     for (int k = 0; k < points; ++k) {
         N arm[3], wrench[6];
         take(point_record(r, k) + AT_OFFSET, 3, arm);
@@ -339,11 +354,8 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
 }
 // What a sweep did to the manifolds, for the sweeps to end when they change little.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
-    N load{};
-    for (int k = 0; k < most_points(r); ++k)
-        load = choose(r[AT_COUNT] > real(k), larger(load, N(point_record(r, k)[AT_IMPULSE])), load);
     raise_to(w.largest_change(), greatest_lane(s.most));
-    raise_to(w.largest_load(), greatest_lane(load));
+    raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
     if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep to go on
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {

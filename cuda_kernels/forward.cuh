@@ -4,7 +4,7 @@
 
 // Force of actuator term k on its axis over the tried kick, N or N m.
 GPUSIM_PHASE void forward_term(const World& w, int k) {
-    const ActuatorTerm& own = actuator_term(w, k);
+    const ActuatorTerm& own = read_term(w, k);
     const double rate = w.rate_next()[w.actuator_term_axis()[k]], kick = kick_time(w);
     const double effort = clamped(own.clamped_impulse - own.clamped_slope * rate, -own.clamped_bound, own.clamped_bound);
     w.actuator_term_force()[k] = (own.impulse - own.slope * rate + effort) / (kick > 0.0 ? kick : 1.0);

@@ -18,8 +18,14 @@ struct Lane {
     MEMBER real& operator[](int k) const { return at[LANES * k]; }
     MEMBER Lane operator+(int k) const { return Lane{at + LANES * k}; }
 };
+struct ReadLane {
+    const real* at;
+    MEMBER const real& operator[](int k) const { return at[LANES * k]; }
+    MEMBER ReadLane operator+(int k) const { return ReadLane{at + LANES * k}; }
+};
 template <class R> struct NumberOf;
 template <> struct NumberOf<Lane> { typedef real type; };
+template <> struct NumberOf<ReadLane> { typedef real type; };
 #if ITEM_LANES == 1
 typedef Lane Item;
 typedef double WideDouble;

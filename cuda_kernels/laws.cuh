@@ -15,6 +15,9 @@ struct ActuatorTerm {
 };
 
 GPUSIM_FN ActuatorTerm& actuator_term(const World& w, int k) { return reinterpret_cast<ActuatorTerm*>(w.actuator_term())[k]; }
+GPUSIM_FN const ActuatorTerm& read_term(const World& w, int k) {
+    return reinterpret_cast<const ActuatorTerm*>(w.actuator_term())[k];
+}
 
 // The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
@@ -31,14 +34,14 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
         slope += kick * NEXT * damping;
     }
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = actuator_term(w, w.axis_term()[n]);
+        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
         impulse += own.impulse;
         slope += own.slope;
     }
     w.law_impulse()[k] = real(impulse);
     w.law_slope()[k] = real(slope);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n) {
-        const ActuatorTerm& own = actuator_term(w, w.axis_clamp()[n]);
+        const ActuatorTerm& own = read_term(w, w.axis_clamp()[n]);
         w.clamped_impulse()[n] = real(own.clamped_impulse);
         w.clamped_slope()[n] = real(own.clamped_slope);
         w.clamped_bound()[n] = real(own.clamped_bound);
@@ -54,7 +57,7 @@ GPUSIM_FN real limit_velocity(const World& w, real gap) {
 GPUSIM_PHASE void bound_law(const World& w, int k) {
     double friction = double(kick_time(w)) * w.friction()[k], lower = w.limit_lower()[k], upper = w.limit_upper()[k];
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = actuator_term(w, w.axis_term()[n]);
+        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
         friction += own.friction;
         lower = larger(lower, own.lower);
         upper = smaller(upper, own.upper);

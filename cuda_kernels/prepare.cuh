@@ -30,7 +30,7 @@ GPUSIM_PHASE void evaluate_element(const World& w, int e) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
     if (row < 0) return;
-    real *a = jacobian_row(w, row, 0), *b = jacobian_row(w, row, 1);
+    real *a = w.jacobian() + jacobian_place(w, row, 0), *b = w.jacobian() + jacobian_place(w, row, 1);
     for (int k = 0; k < 6; ++k) {
         a[k] = real(element.a[k]);
         b[k] = real(element.b[k]);
@@ -42,14 +42,14 @@ GPUSIM_PHASE void couple(const World& w, int c) {
     const int row = w.coupling_row()[c];
     const double multiplier = w.coupling_multiplier()[c];
     for (int s = 0; s < w.slots(); ++s)
-        for (int k = 0; k < 6; ++k) jacobian_row(w, row, s)[k] = real(0);
+        for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_place(w, row, s) + k] = real(0);
     for (int part = 0; part < 2; ++part) {
         const double factor = part == 0 ? -multiplier : 1.0;
         Element element;
         evaluate(w, part == 0 ? w.coupling_leader()[c] : w.coupling_follower()[c], element, nullptr);
-        real *a = jacobian_row(w, row, w.coupling_slot()[4 * c + 2 * part]);
+        real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[4 * c + 2 * part]);
         for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
-        real *b = jacobian_row(w, row, w.coupling_slot()[4 * c + 2 * part + 1]);
+        real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[4 * c + 2 * part + 1]);
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
     }
     const double value = w.element_value()[w.coupling_follower()[c]] - multiplier * w.element_value()[w.coupling_leader()[c]];

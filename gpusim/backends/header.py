@@ -45,7 +45,7 @@ SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "TANGENT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES",
-    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE",
+    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)

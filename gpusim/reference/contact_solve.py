@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.contact.constants import PATCH_STICK
+from gpusim.contact.constants import PASS_SETTLED, PATCH_STICK
 from gpusim.contact.patch import patch_table
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, contact_rows
@@ -187,8 +187,16 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 def sweep_points(m: Manifolds, s: Sweep) -> None:
     """All points in turn, several times around, then the patches."""
     m.delta[:] = 0.0
+    busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
-        _some(m, m.passes > k, s, _sweep_once)
+        live = busy & (m.passes > k)
+        if not live.any():
+            break
+        before, s.most = s.most, np.zeros_like(s.most)
+        _some(m, live, s, _sweep_once)
+        # A pass that changes next to nothing is a manifold's last one.
+        busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
+        s.most = np.maximum(before, s.most)
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     _some(m, patch, s, sweep_patch)
     _some(m, ~patch & ((m.spinning > 0.0) | (m.rolling > 0.0)), s, sweep_torques)

@@ -33,7 +33,7 @@ CONTACT_PHASES = (
     ),
     Phase(
         "count_pairs", "places",
-        reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape pair_shapes shape_cell "
+        reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape shape_cell "
         "shape_lower shape_upper",
         writes="pair_start",
     ),
@@ -76,7 +76,7 @@ CONTACT_PHASES = (
     Phase("color_ready_pair", "pairs", reads="pair_shapes", writes="body_colors color_ready manifold_color"),
     Phase("color_rest", reads="pair_count pair_shapes", writes="body_colors manifold_color"),
     Phase("count_colors", "PARTS", reads="pair_count", writes="color_count manifold_color"),
-    Phase("start_colors", reads="color_count", writes="color_first color_member color_size"),
+    Phase("start_colors", writes="color_count color_first color_member color_size"),
     Phase("place_colors", "PARTS", reads="manifold_color pair_count", writes="color_count color_member record_place"),
     Phase(
         "list_overflow",

@@ -152,7 +152,7 @@ _TABLE = (
         "sweep_color", "color_size(w, level)",
         reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
         "law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
-        writes="largest_change mode overflow_change solved twist",
+        writes="largest_change mode solved twist",
     ),
     Phase("end_sweep", writes="done largest_change last_change sweeps unconverged"),
     Phase("left_row", "rows", reads="bias jacobian twist", writes="worst"),
@@ -169,7 +169,7 @@ _TABLE = (
     Phase(
         "split_color", "color_size(w, level)",
         reads="coupling_value element_value inverse jacobian mass_jacobian",
-        writes="displacement overflow_change",
+        writes="displacement",
     ),
     Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
     Phase("store_control", "controls", writes="command_before"),
@@ -222,7 +222,7 @@ _TABLE = (
     Phase(
         "correct_color", "color_size(w, level)",
         reads="angle coupling_offset inverse mass_jacobian",
-        writes="orientation overflow_change position rotation",
+        writes="orientation position rotation",
     ),
     Phase("forward_term", "actuator_terms", reads="rate_next actuator_term step_last", writes="actuator_term_force"),
     Phase("keep_angle", "angles", reads="angle"),

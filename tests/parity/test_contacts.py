@@ -22,7 +22,7 @@ from .contact_models import MODELS
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9
 #: Greatest relative difference after one step from the same state.
-ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
+ONE_STEP = {"float64": 2e-12, "float32": 1e-5}
 #: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
 #: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
