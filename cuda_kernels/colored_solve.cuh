@@ -10,7 +10,7 @@
 #define MAX_SIDE_NUMBERS (6 * GPUSIM_MAX_SLOTS)
 
 GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
-GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] < 0; }
+GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] == OVERFLOW; }
 // How many overflow constraints share the mass of a slot's body; 1 for colored constraints.
 GPUSIM_FN real mass_share(const World& w, int c, int slot) {
     return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
@@ -21,6 +21,7 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
 
 // Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
+    if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
@@ -61,6 +62,7 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     }
 }
 GPUSIM_PHASE void warm_row(const World& w, int row) {
+    if (!is_swept(w, row / w.block())) return;
     const real before = real(*w.kick_before());
     w.solved()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
 }
@@ -186,7 +188,7 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
 }
 // Greatest error of the rigid rows that is left.
 GPUSIM_PHASE void left_row(const World& w, int row) {
-    if (is_rigid(w, row)) raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
+    if (is_swept(w, row / w.block()) && is_rigid(w, row)) raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
 }
 
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest

@@ -127,6 +127,8 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
 }
 
+// Joints that are swept with the direct solver keep the bias of the kicked velocities, as those of the colored one do.
+GPUSIM_FN bool keeps_bias(const World& w, int row) { return is_left_to_sweeps(w, row) && *w.since_factor() > 0; }
 // Bias of element e and of its row.
 GPUSIM_PHASE void bend_element(const World& w, int e) {
     const real* keep = w.element_vectors() + VECTORS * e;
@@ -140,9 +142,11 @@ GPUSIM_PHASE void bend_element(const World& w, int e) {
         bias *= ratio * ratio;
     }
     w.element_bias()[e] = bias;
-    if (w.element_row()[e] >= 0) w.bias()[w.element_row()[e]] = bias;
+    const int row = w.element_row()[e];
+    if (row >= 0 && !keeps_bias(w, row)) w.bias()[row] = bias;
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {
+    if (keeps_bias(w, w.coupling_row()[c])) return;
     const double follower = w.element_bias()[w.coupling_follower()[c]], leader = w.element_bias()[w.coupling_leader()[c]];
     w.bias()[w.coupling_row()[c]] = real(follower - w.coupling_multiplier()[c] * leader);
 }

@@ -17,6 +17,7 @@ GPUSIM_PHASE void start_row(const World& w, int row) {
 // Compliance and target of axis row k in its mode: sticking rows are rigid, the others compliant.
 GPUSIM_FN void fill_axis(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
+    if (is_left_to_sweeps(w, row)) return;
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
     // Rows without any slope get a tiny one: p = P to rounding.
@@ -27,6 +28,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
 }
 // The mode of the last substep is the first guess, unless its piece of the law is gone.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const real response = larger(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
     w.response()[k] = response;
     const int contact = w.axis_mode()[k] & CONTACT_BITS;
@@ -53,6 +55,10 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
     for (int row = first + at.row; row < first + at.end; ++row) {
+        if (is_left_to_sweeps(w, row)) {
+            w.rhs()[row] = real(0);
+            continue;
+        }
         const real own = w.diagonal()[row], gamma = w.gamma()[row];
         const real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
         const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
@@ -115,6 +121,7 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     w.wanted_mode()[k] = adjacent_mode(w, k);
     if (w.wanted_mode()[k] == w.mode()[k]) return;
     if (!may_switch(w)) {
@@ -127,6 +134,7 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
 // Switching all rows at once is fast and may cycle; careful worlds make the first move of the first one only (least-index
 // rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const bool careful = *w.switches() >= CAREFUL_AFTER;
     if (*w.changed() && !careful) w.mode()[k] = w.wanted_mode()[k];
     if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted_mode()[k]);

@@ -6,7 +6,7 @@
 // Rotation matrix of body b at its current pose.
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
 // None where the velocity solve found the factor used up.
-GPUSIM_PHASE void error_row(const World& w, int row) { w.rhs()[row] = *w.stalled() ? real(0) : -real(row_error(w, row)); }
+GPUSIM_PHASE void error_row(const World& w, int row) { w.rhs()[row] = *w.stalled() || is_left_to_sweeps(w, row) ? real(0) : -real(row_error(w, row)); }
 GPUSIM_SHARED void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
     move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
@@ -21,6 +21,6 @@ GPUSIM_FN real split_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     return element >= 0 ? real(w.element_value()[element]) : (coupling >= 0 ? real(w.coupling_value()[coupling]) : real(0));
 }
-GPUSIM_PHASE void split_row(const World& w, int row) { w.rhs()[row] = -real(SPLIT_SHARE) * split_error(w, row); }
+GPUSIM_PHASE void split_row(const World& w, int row) { w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row); }
 GPUSIM_PHASE void split_body(const World& w, int b) { impulse_response(w, b, w.delta(), w.displacement() + 6 * b); }
 GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

@@ -7,15 +7,19 @@
 
 // Builds for models without shapes leave all of it out.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
+// Whether something is swept between the forward and the backward solve.
+GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.largest_change() = *w.largest_load() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
 // Sweeps over contacts at most; with joints, the first pass of a solve has twice as many, for what it leaves the next ones
-// have to find in the joints' correction.
+// have to find in the joints' correction. Joints that are swept too make a sweep dear: as many, and half as many.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
-    return w.direct() && w.constraints() && *w.since_factor() == 0 ? 2 * w.iterations() : w.iterations();
+    if (!w.direct() || !w.constraints()) return w.iterations();
+    const bool first = *w.since_factor() == 0;
+    return GPUSIM_SWEPT ? (first ? w.iterations() : (w.iterations() + 1) / 2) : (first ? 2 * w.iterations() : w.iterations());
 }
 // Colored joint solver: sweeps of joints and contacts together are counted by end_sweep, and told nowhere else.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {

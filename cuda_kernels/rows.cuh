@@ -11,6 +11,15 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
+// Whether sweeps solve constraint c, not the factor.
+GPUSIM_FN bool is_swept(const World& w, int c) {
+#if GPUSIM_SWEPT
+    return w.color_of()[c] != FACTORED;
+#else
+    return (void)w, (void)c, !GPUSIM_DIRECT;
+#endif
+}
+GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
 GPUSIM_FN int jacobian_place(const World& w, int row, int slot) {
     const int c = row / w.block();
     return 6 * ((c * w.slots() + slot) * w.block() + row - c * w.block());

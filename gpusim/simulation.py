@@ -19,6 +19,7 @@ from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.config import SolverConfig, work_dtype
 from gpusim.model.coordinates import coordinates
+from gpusim.model.joint_groups import choose_solvers
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
@@ -76,11 +77,11 @@ class Simulation:
         check_options({"launch": launch, "threads": threads, "device": device, "fast": fast, "specialize": specialize})
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
-        self.model = model
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
-        self.config = config or SolverConfig()
+        model, self.config = choose_solvers(model, config or SolverConfig())
+        self.model = model
         self.dtype = dtype
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
@@ -402,6 +403,7 @@ class Simulation:
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
         """Go on with a model that has the same elements and more rows; see sensors/added_rows.py."""
         control = np.array(self.backend.host_control())
+        model, _ = choose_solvers(model, self.config)
         self.model, self.parameters, self._initial = model, parameters, initial
         self.backend = self._make_backend(self.backend_name, model, state, parameters)
         self.backend.bind(control)

@@ -120,8 +120,8 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn when the colored solver cannot hold all constraints in its colors: they converge more slowly."""
-    if config.joint_solver != "colored":
+    """Warn when the colors cannot hold all constraints that are swept: they converge more slowly."""
+    if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow
     if not overflow.size:

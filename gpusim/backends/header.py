@@ -20,6 +20,7 @@ from gpusim.backends.tables import SIZES, TABLE_TYPES
 from gpusim.contact import constants as contact
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
+from gpusim.model.coloring import FACTORED
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
 from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
@@ -107,6 +108,7 @@ def codes() -> dict[str, int]:
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **contact.CODES,
+        "FACTORED": FACTORED,
         **{kind.upper(): number for kind, number in KINDS.items()},
         "FORWARD": FORWARD,
         "POSE": POSE,

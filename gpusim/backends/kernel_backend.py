@@ -106,7 +106,7 @@ class KernelBackend(ABC):
         self._work_stale = False
         self._packed_parameters: dict[str, Array] = {}
         self._seen = self._seen_overflowed = 0
-        self.direct = config.joint_solver == "direct"
+        self.direct = config.direct
         self.make_plan()
         self.arguments = np.zeros((), arguments_type(self.kinds))
 

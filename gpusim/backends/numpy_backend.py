@@ -46,7 +46,8 @@ class NumpyBackend:
     ) -> None:
         self.state = state
         self.work = Work(model, state, parameters, config, real)
-        self._direct = config.joint_solver == "direct"
+        self._direct = config.direct
+        self._sweeps = not config.direct or bool(model.topology.swept.any())
         self._rows = model.topology.num_constraints > 0
         self._displacement: Array | None = None
         self._trial: ForwardContacts | None = None
@@ -228,9 +229,11 @@ class NumpyBackend:
 
     def split_impulses(self) -> None:
         """A displacement that takes back position errors, of the papers' scheme."""
-        if self._rows:
-            stage = positions if self._direct else colored_solve
-            self._displacement = stage.split_impulse_velocity(self.work)
+        if not self._rows:
+            return
+        w = self.work
+        moved = positions.split_impulse_velocity(w) if self._direct else np.zeros_like(w.twist)
+        self._displacement = colored_solve.split_impulse_velocity(w, moved) if self._sweeps else moved
 
     def advance_actuators(self) -> None:
         """Actuators' variables after the solve."""
@@ -253,7 +256,7 @@ class NumpyBackend:
             return
         if self._direct:
             positions.correct_direct(self.work)
-        else:
+        if self._sweeps:
             colored_solve.correct_positions(self.work)
 
     def relax(self) -> None:

@@ -55,7 +55,7 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
     "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
-    "levels", "colors", "overflow_constraints",
+    "levels", "swept_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
@@ -63,7 +63,8 @@ SIZES = (
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
     """Tables by name (TABLE_TYPES) and sizes (SIZES) of a model."""
     t, layout = model.topology, Layout(model.topology)
-    direct = config.joint_solver == "direct"
+    direct, swept = config.direct, int(t.swept.sum())
+    colored = bool(swept) or not direct
     tables: dict[str, Array] = {}
     for name, columns in _COLUMNS.items():
         for column in columns:
@@ -71,7 +72,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     tables.update(_row_tables(t))
     tables["side_arm"] = layout.side_arm
     tables.update(_elimination_tables(t) if direct else _no_elimination())
-    tables.update(_color_tables(t, config))
+    tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
     tables.update(_signal_tables(model))
     tables.update(contact_tables(model.contact))
@@ -101,14 +102,16 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
         "levels": typed["level_pivot"].size - 1,
-        "colors": 0 if direct else typed["color_start"].size - 1,
-        "overflow_constraints": 0 if direct else overflow,
-        "overflow_sides": 0 if direct or not overflow else t.num_constraints * t.slots,
-        "color_axes": 0 if direct else t.axis_row.size,
+        "swept_constraints": swept,
+        "colors": typed["color_start"].size - 1 if colored else 0,
+        "overflow_constraints": overflow,
+        "overflow_sides": t.num_constraints * t.slots if overflow else 0,
+        "color_axes": t.axis_row.size if colored else 0,
         "actuators": sum(len(g.specs) for g in model.groups),
         "max_colors": config.max_colors,
         **(contacts := model.contact.sizes(config, t.dynamic)),
         **path_sizes(model, contacts),
+        **({"contact_sweeps": config.iterations} if swept else {}),
     }
 
 
@@ -224,13 +227,13 @@ def _by_target(rounds: list[tuple[Array, Array, Array]], count: int) -> list[lis
     return [gathered.get(k, []) for k in range(count)]
 
 
-def _color_tables(t: Topology, config: SolverConfig) -> dict[str, Array]:
+def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str, Array]:
     axes: list[list[int]] = [[] for _ in range(t.num_constraints)]
     for axis, row in enumerate(t.axis_row):
         axes[int(row) // t.block].append(axis)
     start, members = packed(axes)
     tables = {"constraint_axis_start": start, "constraint_axis": members}
-    if config.joint_solver == "direct":
+    if not colored:
         names = ("color_start", "color_constraint", "color_of", "overflow", "overflow_load")
         return tables | dict.fromkeys(names, np.zeros(0))
     sets = t.coloring_for(config.max_colors)

@@ -56,15 +56,16 @@ def model_variant(
     It serves any model of up to ROOM_BLOCK rows a constraint (of more for one that has more), unless ``specialize``
     makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
     """
+    swept = sizes["swept_constraints"] > 0
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds)
+        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds, swept=swept)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
-    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"], kinds)
+    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"], kinds, swept)
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
@@ -107,25 +108,28 @@ def make_variant(
     shapes: int = 0,
     lanes: int = 1,
     kinds: Kinds = PACKAGE_KINDS,
+    swept: bool = False,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
-    ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators.
+    ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
+    solver leaves some joints to sweeps.
     """
     real = np.dtype(real)
-    headers = _headers(real, kinds, _declared(kinds)) | _schedule(Build(direct, shapes > 0, main == "staged.cu"))
+    headers = _headers(real, kinds, _declared(kinds)) | _schedule(Build(direct, shapes > 0, main == "staged.cu", swept))
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_STORED": C_REAL[np.dtype(stored)],
         "GPUSIM_DIRECT": str(int(direct)),
+        "GPUSIM_SWEPT": str(int(swept)),
         "GPUSIM_MAX_BLOCK": str(block),
         "GPUSIM_MAX_SLOTS": str(slots),
         "GPUSIM_SHAPES": str(shapes),
         "GPUSIM_LANES": str(lanes),
     }
-    solver = "direct" if direct else "colored"
+    solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
     touching = ("", " with contacts", " with all contacts")[shapes]
     side = f" {lanes} side by side" if lanes > 1 else ""
@@ -150,6 +154,10 @@ def kernel_variants() -> Iterator[Variant]:
                 yield replace(variant, everywhere=not shapes or first)
     # Signals of models that run staged come from a fused build with their records side by side.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
+    # Models in which some joints are left to sweeps.
+    for main, lanes in (("fused.cu", 1), ("staged.cu", GPU_LANES)):
+        mixed = make_variant(main, double, double, True, shapes=2, lanes=lanes, swept=True)
+        yield replace(mixed, everywhere=False)
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield make_variant(main, single, single, True)

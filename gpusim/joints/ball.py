@@ -53,6 +53,7 @@ def add_joint_ball(
     damping: Vector | float = 0.0,
     friction: Vector | float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a ball joint.
 
@@ -65,6 +66,7 @@ def add_joint_ball(
         damping: viscous, about the parent's axes, N m s/rad.
         friction: dry, about the parent's axes, N m.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -80,4 +82,4 @@ def add_joint_ball(
             friction=(*validate.per_axis(element, "friction", friction, 3), 0.0),
         )
     )
-    return self.add_joint("ball", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, **params)

@@ -53,6 +53,7 @@ def add_joint_cylindrical(
     friction: Vector | float = 0.0,
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a cylindrical joint.
 
@@ -67,6 +68,7 @@ def add_joint_cylindrical(
         friction: dry, (N, N m).
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -84,4 +86,4 @@ def add_joint_cylindrical(
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
-    return self.add_joint("cylindrical", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("cylindrical", parent, child, parent_xform, child_xform, label, solver, **params)

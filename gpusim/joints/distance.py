@@ -48,6 +48,7 @@ def add_joint_distance(
     max_distance: float = float("inf"),
     damping: float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a distance joint between the origins of the two joint frames.
 
@@ -60,6 +61,7 @@ def add_joint_distance(
         max_distance: greatest distance, m; equal to min_distance for a rod.
         damping: viscous along the line, N s/m.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -86,4 +88,4 @@ def add_joint_distance(
     params: dict[str, Any] = dict(
         axis_params(element, 1, limit_lower=limits[0], limit_upper=limits[1], damping=damping), rod=rod
     )
-    return self.add_joint("distance", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("distance", parent, child, parent_xform, child_xform, label, solver, **params)

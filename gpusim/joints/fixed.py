@@ -35,6 +35,7 @@ def add_joint_fixed(
     parent_xform: Transform | None = None,
     child_xform: Transform | None = None,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a fixed joint.
 
@@ -44,8 +45,9 @@ def add_joint_fixed(
         parent_xform: joint frame in the parent's body frame.
         child_xform: joint frame in the child's body frame.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
     """
-    return self.add_joint("fixed", parent, child, parent_xform, child_xform, label)
+    return self.add_joint("fixed", parent, child, parent_xform, child_xform, label, solver)

@@ -52,6 +52,7 @@ def add_joint_planar(
     friction: Vector | float = 0.0,
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a planar joint.
 
@@ -66,6 +67,7 @@ def add_joint_planar(
         friction: dry, (N, N, N m).
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -83,4 +85,4 @@ def add_joint_planar(
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
-    return self.add_joint("planar", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("planar", parent, child, parent_xform, child_xform, label, solver, **params)

@@ -53,6 +53,7 @@ def add_joint_prismatic(
     armature: float = 0.0,
     limit_restitution: float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a prismatic joint.
 
@@ -68,6 +69,7 @@ def add_joint_prismatic(
         armature: inertia felt at the coordinate, kg.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -86,4 +88,4 @@ def add_joint_prismatic(
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
-    return self.add_joint("prismatic", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("prismatic", parent, child, parent_xform, child_xform, label, solver, **params)

@@ -53,6 +53,7 @@ def add_joint_universal(
     friction: Vector | float = 0.0,
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
+    solver: str | None = None,
 ) -> int:
     """Add a universal joint.
 
@@ -68,6 +69,7 @@ def add_joint_universal(
         friction: dry, N m.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         label: unique name.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:
         The joint's index.
@@ -89,4 +91,4 @@ def add_joint_universal(
         ),
         columns=np.stack([first, second, np.cross(first, second)], axis=1),
     )
-    return self.add_joint("universal", parent, child, parent_xform, child_xform, label, **params)
+    return self.add_joint("universal", parent, child, parent_xform, child_xform, label, solver, **params)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
 from gpusim.model.elements import Elements
 from gpusim.model.finalize import finalize
+from gpusim.model.joint_groups import check_solver
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.model import Model
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
@@ -97,6 +99,7 @@ class ModelBuilder(BuilderMethods, Elements):
         parent_xform: Transform | None = None,
         child_xform: Transform | None = None,
         label: str | None = None,
+        solver: str | None = None,
         **params: Any,
     ) -> int:
         """Add a joint of a registered kind; the named methods ``add_joint_<kind>`` check their parameters first.
@@ -108,6 +111,7 @@ class ModelBuilder(BuilderMethods, Elements):
             parent_xform: joint frame in the parent's body frame.
             child_xform: joint frame in the child's body frame.
             label: unique name; ``joint<index>`` if left out.
+            solver: "direct" or "colored" (:meth:`set_joint_solver`); None: the simulation chooses.
             params: the kind's own parameters.
 
         Returns:
@@ -126,11 +130,30 @@ class ModelBuilder(BuilderMethods, Elements):
         joint_type(kind)
         validate.transform(element, "parent_xform", parent_xform)
         validate.transform(element, "child_xform", child_xform)
-        self.joints.append(
-            JointSpec(kind, name, parent, child, parent_xform or Transform(), child_xform or Transform(), params)
-        )
+        check_solver(element, solver)
+        ends = parent_xform or Transform(), child_xform or Transform()
+        self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
         self._labels["joint"][name] = len(self.joints) - 1
         return len(self.joints) - 1
+
+    def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
+        """Choose how joints are solved, with all that hang together with them through bodies that can move.
+
+        Args:
+            joints: their indices; one of those that hang together suffices.
+            solver: "direct" (all of them at once, as machines with arms, loops and suspensions need), "colored" (swept
+                together with their contacts, for long chains of links on the ground), or None for
+                ``SolverConfig(joint_solver="auto")`` to choose, which alone looks at it.
+
+        Raises:
+            ModelError: another word, or no joint of that index.
+        """
+        check_solver("ModelBuilder.set_joint_solver", solver)
+        for joint in joints:
+            if joint not in range(len(self.joints)):
+                rule = f"joint {joint!r} is unknown: there are {len(self.joints)} joints"
+                raise validate.fail("ModelBuilder.set_joint_solver", rule, "give what add_joint_... returned")
+            self.joints[joint].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Write down a checked coupling (``add_gear`` and ``add_mimic`` make them)."""

@@ -53,7 +53,7 @@ class BuilderMethods:
     def add_joint_ball(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
-        friction: Vector | float = 0.0, label: str | None = None,
+        friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -62,26 +62,26 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None,
+        label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a cylindrical joint."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
-        damping: float = 0.0, label: str | None = None,
+        damping: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a distance joint between the origins of the two joint frames."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
-        child_xform: Transform | None = None, label: str | None = None,
+        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a fixed joint."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
-        child_xform: Transform | None = None, label: str | None = None,
+        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a free joint."""
 
@@ -90,7 +90,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None,
+        label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a planar joint."""
 
@@ -98,7 +98,7 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
-        limit_restitution: float = 0.0, label: str | None = None,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a prismatic joint."""
 
@@ -106,7 +106,7 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
-        limit_restitution: float = 0.0, label: str | None = None,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a revolute joint."""
 
@@ -115,7 +115,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None,
+        label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a universal joint."""
 

@@ -9,6 +9,10 @@ import numpy as np
 from gpusim.typing import Array
 
 
+# What stands for a color where there is none; one without a color is swept first, with split masses.
+OVERFLOW, FACTORED = -1, -2
+
+
 @dataclass
 class ColorSets:
     """Constraints by color, and those that no color could hold."""
@@ -16,20 +20,21 @@ class ColorSets:
     colors: list[Array]
     """Constraints of each color, rising."""
     color_of: Array
-    """(constraints,) color of each constraint, -1 for the overflow."""
+    """(constraints,) color of each constraint, -1 for the overflow, FACTORED for those that are not swept."""
     overflow: Array
     """Constraints in no color, rising."""
     overflow_load: Array
     """(bodies,) how many sides of overflow constraints act on each dynamic body; at least 1, and 1 for others."""
 
 
-def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32) -> ColorSets:
+def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
     """Greedy coloring, largest degree first (ties by number), with one bit mask of used colors for each body.
 
     Args:
         bodies: (constraints, slots) body of every slot.
         dynamic: (bodies,) True where a body can move; static bodies never conflict.
         max_colors: how many colors there may be, 1 to 62.
+        among: those that are swept, rising; None for all.
 
     Returns:
         Constraints by color in rising order; those that fit none of the colors (a body with more joints than
@@ -37,12 +42,16 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32) -> Co
     """
     from gpusim.model.coloring_loop import assign_colors  # numba compiles on import
 
-    load = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
-    degree = np.where(dynamic, load, 0)[bodies].sum(axis=1)
-    order = np.lexsort((np.arange(bodies.shape[0]), -degree))
-    color = assign_colors(bodies.astype(np.int64), dynamic.astype(np.bool_), order.astype(np.int64), max_colors)
-    used = int(color.max(initial=-1)) + 1
-    overflow = np.flatnonzero(color < 0)
+    among = np.arange(bodies.shape[0]) if among is None else among
+    own = bodies[among]
+    load = np.bincount(own.ravel(), minlength=dynamic.shape[0])
+    degree = np.where(dynamic, load, 0)[own].sum(axis=1)
+    order = np.lexsort((np.arange(among.size), -degree))
+    found = assign_colors(own.astype(np.int64), dynamic.astype(np.bool_), order.astype(np.int64), max_colors)
+    used = int(found.max(initial=-1)) + 1
+    color = np.full(bodies.shape[0], FACTORED, found.dtype)
+    color[among] = found
+    overflow = np.flatnonzero(color == OVERFLOW)
     return ColorSets(
         colors=[np.flatnonzero(color == k) for k in range(used)],
         color_of=color,

@@ -9,7 +9,7 @@ from gpusim.model import validate
 SCHEMES = ("second_order", "semi_implicit")
 ALIASES = {"papers": "semi_implicit"}
 """Words for schemes that are taken too."""
-JOINT_SOLVERS = ("direct", "colored")
+JOINT_SOLVERS = ("auto", "direct", "colored")
 # A bit mask of 64 holds the colors that a body has used.
 MOST_COLORS = 62
 
@@ -27,7 +27,9 @@ class SolverConfig:
             alone also end when they have converged to rounding).
         max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
             Jacobi with mass splitting, first in each sweep.
-        joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color).
+        joint_solver: of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color);
+            "auto": by groups of joints that hang together, what they ask for, and else directly but for tracks
+            (:mod:`gpusim.model.joint_groups`).
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
             papers; "papers" is taken too).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.
@@ -47,7 +49,7 @@ class SolverConfig:
     iterations: int = 8
     epsilon: float = 0.0
     max_colors: int = 32
-    joint_solver: str = "direct"
+    joint_solver: str = "auto"
     scheme: str = "second_order"
     geometric_stiffness: bool = True
     max_pairs: int | None = None
@@ -55,6 +57,11 @@ class SolverConfig:
     contact_margin: float = 0.005
     contact_slop: float = 1e-5
     push_speed: float = 1.0
+
+    @property
+    def direct(self) -> bool:
+        """Whether joints are solved directly, all or some of them."""
+        return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
@@ -98,4 +105,4 @@ def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     it works in float64 whatever the state is kept in, unless speed comes first (``fast``). Sweeps correct their own
     errors and stay in the state's type.
     """
-    return "float64" if config.joint_solver == "direct" and not fast else dtype
+    return "float64" if config.direct and not fast else dtype

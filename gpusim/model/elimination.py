@@ -62,12 +62,13 @@ def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
     return sides
 
 
-def eliminate(bodies: Array, dynamic: Array) -> tuple[Elimination, Assembly]:
+def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination, Assembly]:
     """Symbolic factorization.
 
     Args:
         bodies: (constraints, slots) body of every slot.
         dynamic: (bodies,) True where a body can move.
+        swept: (constraints,) True for those that take no part; they share no body that can move with the others.
 
     Returns:
         The factorization's operations and the products that fill the blocks before it.
@@ -79,7 +80,7 @@ def eliminate(bodies: Array, dynamic: Array) -> tuple[Elimination, Assembly]:
         members = {side // slots for side in group}
         for c in members:
             neighbors[c] |= members - {c}
-    order, columns = _minimum_fill(neighbors)
+    order, columns = _minimum_fill(neighbors, np.flatnonzero(~swept).tolist())
     place = {c: k for k, c in enumerate(order)}
     edges: dict[tuple[int, int], int] = {}
     for k in order:
@@ -94,13 +95,13 @@ def eliminate(bodies: Array, dynamic: Array) -> tuple[Elimination, Assembly]:
         block_column=np.concatenate([own, pairs[:, 1]]),
     )
     elimination.levels = _levels(order, columns, edges, place)
-    return elimination, Assembly(_products(sides, slots, edges, place))
+    return elimination, Assembly(_products(sides, slots, edges))
 
 
-def _minimum_fill(neighbors: list[set[int]]) -> tuple[list[int], dict[int, set[int]]]:
+def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
     """Greedy order: least fill, then the shallowest place in the tree, then the number (deterministic)."""
     graph = [set(n) for n in neighbors]
-    left = set(range(len(graph)))
+    left = set(among)
     depth = [0] * len(graph)
     order: list[int] = []
     columns: dict[int, set[int]] = {}
@@ -161,7 +162,7 @@ def _levels(
 
 
 def _products(
-    sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int], place: dict[int, int]
+    sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
     """Every pair of sides on one body adds J_i M^-1 J_j^T to block (i, j); i is eliminated after j."""
     products = []
@@ -171,7 +172,7 @@ def _products(
                 i, j = p // slots, q // slots
                 if i == j:
                     products.append((i, p, q))
-                elif place[i] > place[j]:
+                elif (i, j) in edges:
                     products.append((edges[i, j], p, q))
     products.sort()
     return rounds(products)

@@ -52,11 +52,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
     collector.collect()
     controls = _controls(builder.actuators)
     topology = _topology(builder, collector)
-    articulated = np.zeros(topology.num_bodies + 1, dtype=bool)
-    articulated[topology.constraint_bodies] = True
-    articulated &= topology.dynamic
     contact = contact_topology(
-        builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, articulated
+        builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
     )
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
@@ -234,6 +231,8 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         element_row_index=element_row_index,
         constraint_bodies=bodies,
         constraint_labels=[c.label for c in constraints],
+        constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
+        swept=np.zeros(count, dtype=bool),
         row_used=used,
         body_sides=_body_sides(bodies, dynamic),
         dynamic=dynamic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpusim.errors import unknown_name
@@ -37,6 +37,18 @@ class Model(Elements):
     def axis_of(self) -> dict[tuple[int, int], int]:
         """Axis row of each joint coordinate that has one, by joint and coordinate."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
+
+    @cached_property
+    def swept_by_choice(self) -> Array:
+        """(constraints,) as :func:`gpusim.model.joint_groups.swept_constraints` chooses."""
+        from gpusim.model.joint_groups import swept_constraints  # which knows models
+
+        return swept_constraints(self)
+
+    def with_swept(self, swept: Array) -> Model:
+        """The same model, with some constraints left to sweeps."""
+        topology = replace(self.topology, swept=swept)
+        return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
     def labels(self, kind: str) -> list[str]:
         """Labels of all bodies, joints, couplings, actuators, shapes or visuals ("body", ...), in index order."""

@@ -51,6 +51,7 @@ class Constraint:
     rigid: list[tuple[str, int]] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
     coupling: int = -1
+    joint: int = -1
 
 
 class RowCollector:
@@ -112,7 +113,7 @@ class RowCollector:
                 if (index, k) in self._asked or _needs_row(joint, k):
                     self.joint_axis(index, k)
         for index, joint in enumerate(self.builder.joints):
-            constraint = Constraint(joint.label, [joint.parent, joint.child])
+            constraint = Constraint(joint.label, [joint.parent, joint.child], joint=index)
             for row in joint_type(joint.kind).rows(self.frames[index], joint.params):
                 constraint.rigid.append(self._rigid(joint, row))
             coordinates = range(len(self.coordinates[index]))

@@ -44,7 +44,10 @@ class BodySpec:
 
 @dataclass
 class JointSpec:
-    """A joint between ``parent`` and ``child``; the frames sit in the body frames."""
+    """A joint between ``parent`` and ``child``; the frames sit in the body frames.
+
+    ``solver``: "direct" or "colored" for the joints that it hangs together with, None for what the simulation chooses.
+    """
 
     kind: str
     label: str
@@ -53,6 +56,7 @@ class JointSpec:
     parent_xform: Transform
     child_xform: Transform
     params: dict[str, Any] = field(default_factory=dict)
+    solver: str | None = None
 
     @property
     def element(self) -> str:

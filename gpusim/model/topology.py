@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from gpusim.model.coloring import ColorSets, color_constraints
 from gpusim.model.elimination import Assembly, Elimination, eliminate
 from gpusim.typing import Array
@@ -112,6 +114,10 @@ class Topology:
     constraint_bodies: Array
     """(constraints, slots); the world fills unused slots."""
     constraint_labels: list[str]
+    constraint_joint: Array
+    """Joint of each constraint, -1 for lines and couplings."""
+    swept: Array
+    """(constraints,) True where the direct solver leaves a constraint to sweeps (model/joint_groups.py)."""
     row_used: Array
     """(constraints, block), True where a row exists."""
     body_sides: Array
@@ -119,9 +125,16 @@ class Topology:
     dynamic: Array
     """(bodies,) True where impulses change the velocity."""
 
+    @property
+    def articulated(self) -> Array:
+        """(bodies,) True where a joint or coupling that is solved directly acts on a body."""
+        on = np.zeros(self.num_bodies + 1, dtype=bool)
+        on[self.constraint_bodies[~self.swept]] = True
+        return on & self.dynamic
+
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
-        return eliminate(self.constraint_bodies, self.dynamic)
+        return eliminate(self.constraint_bodies, self.dynamic, self.swept)
 
     @property
     def elimination(self) -> Elimination:
@@ -138,7 +151,8 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Colors of the constraints, at most ``max_colors`` (1 to 62); made at the first use of each value."""
+        """Colors of the swept constraints, or of all where none is told apart, at most ``max_colors`` (1 to 62); made at the first use of each value."""
         if max_colors not in self._colorings:
-            self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors)
+            among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
+            self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors, among)
         return self._colorings[max_colors]

@@ -72,24 +72,27 @@ class AxisStep:
 def solve(w: Work) -> None:
     """Fill ``solved``, ``twist``, ``rate_next``; bias from the kicked velocities, before warm starting."""
     curvature(w)
-    batches = _batches(w)
-    w.batches = batches
     w.active = np.ones((w.num_worlds, 1), bool)
-    state = w.state.arrays
-    before = state["kick_before"][:, None]
-    ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
-    w.solved = (state["impulse"] * ratio[:, :, None]).astype(w.real)
-    w.twist = w.twist + w.apply_impulse(w.solved)
+    warm_start(w)
     contact_solve.start_contacts(w)
-    w.mode = np.zeros(state["axis_mode"].shape, np.int32)
+    w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
     w.last_change = np.zeros(w.num_worlds, w.real)
     _run_sweeps(w, done)
     _find_rate_next(w)
     w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
-    w.residual_now = _residual(w)
+    w.residual_now = residual(w)
 
+
+def warm_start(w: Work) -> None:
+    """Batches of the swept constraints, and the last kick's impulses in them, scaled to this kick."""
+    w.batches = _batches(w)
+    state = w.state.arrays
+    before = state["kick_before"][:, None]
+    ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
+    w.solved = np.where(_swept(w)[:, None], state["impulse"] * ratio[:, :, None], 0.0).astype(w.real)
+    w.twist = w.twist + w.apply_impulse(w.solved)
 
 def resume(w: Work, worlds: Array) -> None:
     """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
@@ -107,7 +110,7 @@ def _run_sweeps(w: Work, done: Array) -> None:
         w.sweeps += ~done
         w.last_change = np.where(done, w.last_change, change)
         if w.record_changes:
-            w.residual_history.append(_residual(w))
+            w.residual_history.append(residual(w))
         done |= change <= w.config.epsilon
         w.active = ~done[:, None]
         if done.all():
@@ -115,12 +118,9 @@ def _run_sweeps(w: Work, done: Array) -> None:
 
 
 def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
-    """One sweep over all batches; greatest change of an impulse in each world."""
+    """One sweep over all batches and contacts; greatest change of an impulse in each world."""
     before = w.solved, w.twist
-    w.solved, w.twist = w.solved.copy(), w.twist.copy()
-    change = np.zeros(w.num_worlds, w.real)
-    for batch in batches:
-        np.maximum(change, _sweep_batch(w, batch, mode), out=change)
+    change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, _ = contact_solve.sweep_lists(w, ~done)
         np.maximum(change, moved, out=change)
@@ -130,10 +130,33 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     return change
 
 
-def _residual(w: Work) -> Array:
-    """Greatest error of a rigid row in each world, m/s or rad/s."""
+def _sweep_batches(w: Work, batches: list[ColorBatch], mode: Array) -> Array:
+    w.solved, w.twist = w.solved.copy(), w.twist.copy()
+    change = np.zeros(w.num_worlds, w.real)
+    for batch in batches:
+        np.maximum(change, _sweep_batch(w, batch, mode), out=change)
+    return change
+
+
+def sweep_joints(w: Work, live: Array) -> Array:
+    """One sweep over the swept joints of some worlds (bool); greatest change of an impulse, 0 for the others."""
+    before, w.active = (w.solved, w.twist), live[:, None]
+    change = _sweep_batches(w, w.batches, w.mode)
+    pick = live[:, None, None]
+    w.solved, w.twist = np.where(pick, w.solved, before[0]), np.where(pick, w.twist, before[1])
+    return np.where(live, change, w.real.type(0))
+
+
+def residual(w: Work) -> Array:
+    """Greatest error of a swept rigid row in each world, m/s or rad/s."""
     error = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
-    return np.asarray(np.max(np.abs(np.where(_rigid_mask(w), error, 0.0)), axis=(1, 2), initial=0.0))
+    rigid = _rigid_mask(w) & _swept(w)[:, None]
+    return np.asarray(np.max(np.abs(np.where(rigid, error, 0.0)), axis=(1, 2), initial=0.0))
+
+
+def _swept(w: Work) -> Array:
+    """(constraints,) True for what is swept: with the direct solver what it leaves, else all."""
+    return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
 
 
 def _rigid_mask(w: Work) -> Array:
@@ -283,14 +306,13 @@ def correct_positions(w: Work) -> None:
             move(w, shift[..., :3], shift[..., 3:])
 
 
-def split_impulse_velocity(w: Work) -> Array:
-    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors."""
+def split_impulse_velocity(w: Work, moved: Array) -> Array:
+    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors, from ``moved`` on."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
     flat[:, t.coupling.row] = w.coupling_value
     errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
-    moved = np.zeros_like(w.twist)
     for _ in range(w.config.iterations):
         for batch in w.batches:
             current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)

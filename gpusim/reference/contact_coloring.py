@@ -21,7 +21,7 @@ def color(w: Work) -> None:
     """Fill manifold_color, touching, color_first and color_member, and the lists of the overflow by bodies."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
-    articulated = shapes.articulated & (w.config.joint_solver == "direct")
+    articulated = shapes.articulated & (w.config.direct)
     bodies = shapes.body[state["pair_shapes"]]
     used = c.body_colors.view(np.uint32)
     c.body_colors[:] = 0

@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
-from gpusim.reference import contact_rows, contact_solve
+from gpusim.reference import colored_solve, contact_rows, contact_solve
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.search_direction import SearchDirection
@@ -96,28 +96,39 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts of some worlds until they converge, ``most`` (num_worlds,) times at most.
+    """Sweep contacts, and joints left to sweeps, of some worlds until they converge, ``most`` (num_worlds,) times at most.
 
     With joints, between the forward and the backward solve: ``w.delta`` is x, (num_worlds, constraints, block).
     """
-    if w.touch is None:
+    swept = bool(w.topology.swept.any())
+    if w.touch is None and not swept:
         return
-    live = worlds & w.touch.touching
+    live = worlds if swept else worlds & w.touch.touching
     w.twist = w.twist.copy()
-    direction, share = SearchDirection(w, live), w.real.type(CONVERGED[w.real])
-    assert w.contacts is not None
-    w.contacts.sweep_count[live] = 0
+    direction, share = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
+    if w.contacts is not None:
+        w.contacts.sweep_count[live] = 0
     for sweep in range(int(np.max(most, initial=0))):
         if not live.any():
             break
-        if sweep:
+        if sweep and direction is not None:
             direction.extend(w, live)
-        change, load = contact_solve.sweep_lists(w, live)
-        for part in w.touch.articulated:
-            _sweep_articulated(w, part, live, change, load)
-        w.contacts.sweep_change[live, sweep] = change[live]
-        w.contacts.sweep_count[live] = sweep + 1
+        change, load = _sweep_once(w, live, swept)
+        if w.contacts is not None:
+            w.contacts.sweep_change[live, sweep] = change[live]
+            w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon))) & (sweep + 1 < most)
+
+
+def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
+    """Joints, lists, then articulated manifolds; greatest change of an impulse and greatest load in each world."""
+    joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
+    if w.touch is None:
+        return joints, np.zeros_like(joints)
+    change, load = contact_solve.sweep_lists(w, live)
+    for part in w.touch.articulated:
+        _sweep_articulated(w, part, live, change, load)
+    return np.maximum(joints, change), load
 
 
 def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:

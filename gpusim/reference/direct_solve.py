@@ -10,7 +10,9 @@ Near a singular pose (four bars in one line) the Jacobian of some direction chan
 a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
 back, and the position correction of that step is left to a later, better conditioned one.
 
-Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
+Contacts are swept between the forward and the backward solve of each correction (contact_direct.py), and so are joints
+that are left to sweeps (model/joint_groups.py). Their rows take no part in the equations above, and share no body that
+moves with them; as with the colored solver their bias stays that of the kicked velocities.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.reference import actuate, contact_direct, contact_solve
+from gpusim.reference import actuate, colored_solve, contact_direct, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
@@ -66,14 +68,17 @@ class Rows:
         slope = np.maximum(slope, self.floor)
         stop = np.where(contact == AT_LOWER, w.law.velocity_lower, 0.0)
         stop = np.where(contact == AT_UPPER, w.law.velocity_upper, stop)
-        rows = w.topology.axis_row
-        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)
-        self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)
+        own = ~w.layout.axis_swept
+        rows = w.topology.axis_row[own]
+        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)[:, own]
+        self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, own]
 
     def residual(self, w: Work) -> Array:
         """What the row equations still miss, m/s."""
         compliance = (self.gamma + self.regularization) * w.solved
-        return self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
+        residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
+        residual[:, w.topology.swept] = 0.0
+        return residual
 
     def change(self, w: Work, residual: Array, own: Array) -> Array:
         """Greatest residual of all rows that they can take up, m/s, (num_worlds,)."""
@@ -180,19 +185,25 @@ def solve(w: Work) -> None:
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
     w.unconverged = np.zeros(w.num_worlds, bool)
+    swept = bool(t.swept.any())
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
+    if w.touch is not None or swept:
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         curvature(w)
+    if swept:
+        colored_solve.warm_start(w)
+    if w.touch is not None:
         contact_solve.start_contacts(w)
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
-    if w.touch is not None:
-        w.direct.passes.hold |= w.touch.touching
+    w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct)
-    curvature(w)
+    _refresh_bias(w, np.zeros(w.num_worlds, bool))
     _find_rate_next(w)
     w.stalled = w.direct.passes.stalled
     w.residual_now = rows.rigid_error(w, rows.residual(w))
+    if swept:
+        w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
 def resume(w: Work, worlds: Array) -> None:
@@ -225,17 +236,21 @@ def _refresh_bias(w: Work, hold: Array) -> None:
     """Curvature bias of the newest velocities, but for worlds that hold theirs."""
     if hold.all():
         return
-    kept = w.bias.copy() if hold.any() else None
+    kept = w.bias.copy() if hold.any() or w.topology.swept.any() else None
     curvature(w)
     if kept is not None:
-        w.bias[hold] = kept[hold]
+        swept = np.repeat(w.topology.swept, w.topology.block)
+        w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
 
 
 def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     active = passes.active
     w.delta = factor.forward(residual[..., None])[1][..., 0]
-    # What the first pass leaves of the contacts, the next ones have to find in the joints' correction.
-    contact_direct.sweep_contacts(w, active, w.config.iterations * np.where(passes.since == 0, 2, 1))
+    # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
+    # swept too make a sweep dear: as many, and half as many.
+    most = w.config.iterations
+    first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
+    contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
     change = factor.backward(w.delta)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
@@ -281,6 +296,7 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     gone |= (contact < AT_LOWER) & ((law.friction > 0.0) != (contact > 0))
     gone |= w.h_prev <= 0.0
     mode[:] = np.where(gone, fresh, mode)
+    mode[:, w.layout.axis_swept] = 0
 
 
 def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
@@ -294,7 +310,7 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Ar
         return np.zeros(w.num_worlds, bool)
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     new = adjacent_modes(w.law, mode, w.rate_next, impulse, response)
-    differs = new != mode
+    differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):

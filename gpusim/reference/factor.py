@@ -53,7 +53,7 @@ class Factor:
         pivots = blocks[:, :count]
         place = np.arange(t.block)
         pivots[..., place, place] = shown
-        self.inverse = np.empty((blocks.shape[0], count, t.block, t.block), dtype)
+        self.inverse = np.zeros((blocks.shape[0], count, t.block, t.block), dtype)
         self.lower: list[Array] = []
         for level in self.levels:
             self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])

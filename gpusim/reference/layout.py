@@ -41,6 +41,7 @@ class Layout:
         self.side_arm = self._side_arms()
         self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
         self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
+        self.axis_swept = t.swept[self.axis_constraint]
 
     def _gap_elements(self) -> Array:
         """Which rigid elements measure a gap in meters: linear dots and lines."""

@@ -19,7 +19,8 @@ SPLIT_SHARE = 0.2
 
 def correct_direct(w: Work) -> None:
     """One linear correction of all rigid rows at once; none where the velocity solve found the factor used up."""
-    errors = np.where(w.stalled[:, None, None], 0.0, row_errors(w)).astype(w.real)
+    t = w.topology
+    errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
     change = w.apply_impulse(w.factor.solve(-errors))
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
 
@@ -46,4 +47,5 @@ def split_impulse_velocity(w: Work) -> Array:
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
     errors[:, t.coupling.row] = w.coupling_value
     shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
+    shaped[:, t.swept] = 0.0
     return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_SHARE) * shaped))

@@ -38,7 +38,7 @@ def _resolve(w: Work, worlds: Array) -> None:
     """Velocities once more, from the impulses as they are."""
     if not w.topology.num_constraints:
         contact_direct.sweep_contacts(w, worlds, w.config.iterations)
-    elif w.config.joint_solver == "direct":
+    elif w.config.direct:
         direct_solve.resume(w, worlds)
     else:
         colored_solve.resume(w, worlds)

@@ -13,11 +13,15 @@ _PLAIN = re.compile(r"[a-z_]+( \* ([a-z_]+|\d+))*")
 
 @dataclass(frozen=True)
 class Build:
-    """What a build of the kernels knows: its joint solver, whether it has contacts, and its launch."""
+    """What a build of the kernels knows: its joint solver, whether it has contacts, and its launch.
+
+    ``swept``: with the direct solver, whether some joints are left to sweeps.
+    """
 
     direct: bool
     shapes: bool
     staged: bool
+    swept: bool = False
 
 
 @dataclass(frozen=True)

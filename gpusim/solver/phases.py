@@ -60,10 +60,10 @@ _TABLE = (
     Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
     Phase(
         "bend_element", "elements",
-        reads="element_value element_vectors midpoint orientation turn turn_angle twist",
+        reads="element_value element_vectors midpoint orientation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
-    Phase("bend_coupling", "couplings", reads="element_bias", writes="bias"),
+    Phase("bend_coupling", "couplings", reads="element_bias since_factor", writes="bias"),
     Phase("next_rate", "axes", reads="bias jacobian twist", writes="rate_next"),
     Phase(
         "refresh", "actuator_terms",

@@ -55,11 +55,17 @@ IN_TURN = Condition("in_turn", "true", lambda s: not s["ready_pairs"])
 ARTICULATED_CONTACTS = Condition(
     "articulated_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"])
 )
+SWEPT = Condition("swept", "", lambda s: s["swept_constraints"] > 0, build=lambda b: b.swept)
+ALL_DIRECT = Condition("all_direct", "", lambda s: not s["swept_constraints"], build=lambda b: not b.swept)
 DIRECT_JOINTS = Condition("direct_joints", "", lambda s: bool(s["direct"] and s["constraints"]))
 # What each world knows.
 SEARCHING = Condition("searching", "*w.searching() != 0", each_world=True)
 FOLLOWS = Condition("follows", "follows(w)", lambda s: s["rolling_shapes"] > 0 and s["substeps"] > 1, True)
 TOUCHING = Condition("touching", "touches(w)", PAIRS.host, True, PAIRS.build)
+TO_SWEEP = Condition(
+    "to_sweep", "sweeps_within(w)", lambda s: PAIRS.host(s) or SWEPT.host(s), True,
+    build=lambda b: b.swept or PAIRS.build(b),
+)  # fmt: skip
 ARTICULATED = Condition("articulated", "articulated_size(w) > 0", ARTICULATED_CONTACTS.host, True, PAIRS.build)
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
@@ -68,7 +74,7 @@ FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -144,25 +150,26 @@ SOLVE_BACKWARD = Routine("solve_backward", (
     *run("scale_change"),
 ))  # fmt: skip
 SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
-def sweep_contacts(name: str, sweeps: str, more: tuple[Node, ...] = ()) -> Routine:
-    """Contacts by conjugate gradients over the sweeps."""
+def sweep_contacts(name: str, sweeps: str, body: tuple[Node, ...]) -> Routine:
+    """Contacts by conjugate gradients over the sweeps; plain sweeps where joints are swept with them."""
     return Routine(name, (
         *run("start_direction_sum"),
-        If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
+        If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
         Sweeps(sweeps, (
-            Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
-            lists("sweep_contact"),
-            *more,
+            Later((If(ALL_DIRECT, run("sum_squares choose_beta extend_pair extend_body extend_row")),)),
+            *body,
             *run("end_contact_sweep"),
         ), going=SWEEPING),
     ), label="sweep contacts")  # fmt: skip
 
 
-SWEEP_FREE = sweep_contacts("sweep_free", "iterations")
+SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
+SWEEP_FREE = sweep_contacts("sweep_free", "iterations", (lists("sweep_contact"),))
 # Within the solve of the joint rows: their correction is between the forward and the backward solve.
-SWEEP_WITHIN = sweep_contacts(
-    "sweep_within", "contact_sweeps", (If(ARTICULATED, (Whole("sweep_articulated_contacts"),)),)
-)
+SWEEP_WITHIN = sweep_contacts("sweep_within", "contact_sweeps", (
+    If(SWEPT, SWEEP_JOINTS),
+    If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
+))  # fmt: skip
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
     If(MIDDLE, run("middle_body")),
@@ -180,7 +187,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(TOUCHING, run("guard_pair")),
     If(CORRECTING, (
         SOLVE_FORWARD,
-        If(TOUCHING, (SWEEP_WITHIN,)),
+        If(TO_SWEEP, (SWEEP_WITHIN,)),
         SOLVE_BACKWARD,
         *run("correct_row correct_body count_pass"),
         If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
@@ -189,20 +196,25 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
 )),))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis start_passes"),
-    If(TOUCHING, (
+    If(TO_SWEEP, (
         # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
         If(ARTICULATED, (FACTORIZE, *run("merge_path solve_path respond_path keep_factor"))),
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
-        CURVATURE, *run("hold_bias"), WARM_START_CONTACTS,
+        CURVATURE,
+        *run("hold_bias"),
+        If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),
+        If(TOUCHING, (WARM_START_CONTACTS,)),
     )),
     DIRECT_PASSES,
     CURVATURE,
-    *run("next_rate residual_row end_solve"),
+    *run("next_rate residual_row"),
+    If(SWEPT, run("left_row")),
+    *run("end_solve"),
 ))  # fmt: skip
 # Joints and contacts by color.
 SWEEPS = Routine("sweeps", (Sweeps("iterations", (
     Later((If(AXES, (REFIT,)),), last=REFITS),
-    *colors("sweep_overflow add_overflow", "sweep_color"),
+    *SWEEP_JOINTS,
     If(TOUCHING, (lists("sweep_contact"),)),
     *run("end_sweep"),
 ), going=SWEEPING),))  # fmt: skip
@@ -225,12 +237,10 @@ SOLVE = Stage("solve", (
 ), together=ARTICULATED_CONTACTS)  # fmt: skip
 
 # Positions.
+SPLIT_SWEEPS = Sweeps("iterations", colors("split_overflow split_overflow_body", "split_color"))
 SPLIT_IMPULSES = Stage("split_impulses", (
-    If(DIRECT, (*run("split_row"), SOLVE_FACTORED, *run("split_body"))),
-    If(COLORED, (
-        *run("clear_displacement"),
-        Sweeps("iterations", colors("split_overflow split_overflow_body", "split_color")),
-    )),
+    If(DIRECT, (*run("split_row"), SOLVE_FACTORED, *run("split_body"), If(SWEPT, (SPLIT_SWEEPS,)))),
+    If(COLORED, (*run("clear_displacement"), SPLIT_SWEEPS)),
 ))  # fmt: skip
 ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_control"))
 DRIFT = Stage("drift", (
@@ -256,10 +266,11 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,)),
 )),), together=DIRECT_JOINTS)  # fmt: skip
+CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
-    If(DIRECT, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
-    If(COLORED, (Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color")),)),
+    If(DIRECT, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"), If(SWEPT, (CORRECTIONS,)))),
+    If(COLORED, (CORRECTIONS,)),
 ))  # fmt: skip
 
 # Forces over a tried kick; of the state only counted angles and offsets of gears are kept.

@@ -125,7 +125,7 @@ class ColorsOverlay(Overlay):
         sim = frame.sim
         if frame.model.topology.num_constraints:
             links = joint_links(frame, 32 if sim is None else sim.config.max_colors)
-            direct = sim is not None and sim.config.joint_solver == "direct"
+            direct = sim is not None and sim.config.direct
             _draw_links(canvas, links, 7.0, 2.6)
             _add_legend(canvas, "joints by color, if colored" if direct else "joints by color", links)
         if sim is not None and frame.contacts is not None and len(frame.contacts):

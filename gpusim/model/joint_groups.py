@@ -1,0 +1,100 @@
+"""Which joints are solved directly and which are swept: by group, all that hangs together through bodies that can move.
+
+``SolverConfig(joint_solver="auto")`` asks the joints of a group for their ``solver``. A group in which none tells is
+solved directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes, without actuators. Its
+contacts are as many as its links and all of them felt each other through the whole ring, while sweeps, which go through
+contacts anyway, leave gaps of hundredths of a millimetre there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.config import SolverConfig
+from gpusim.model.model import Model
+from gpusim.model.specs import JointSpec
+from gpusim.typing import Array
+
+SOLVERS = ("direct", "colored")
+LEAST_RING = 16
+
+
+def check_solver(element: str, solver: str | None) -> None:
+    """Raise ModelError for a word that is no solver of a joint."""
+    if solver is not None and (not isinstance(solver, str) or solver not in SOLVERS):
+        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}, or None")
+
+
+def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
+    """The model with its swept constraints, and the solver of all joints where it is one.
+
+    Raises:
+        ModelError: joints of one group ask for different solvers.
+    """
+    if config.joint_solver != "auto" or not model.topology.num_constraints:
+        return model, config
+    swept = model.swept_by_choice
+    if swept.all():
+        return model, replace(config, joint_solver="colored")
+    return (model.with_swept(swept) if swept.any() else model), config
+
+
+def swept_constraints(model: Model) -> Array:
+    """(constraints,) True where the joints' own words, or the rule for tracks, choose sweeps."""
+    t = model.topology
+    swept = np.zeros(t.num_constraints, bool)
+    for group in joint_groups(t.constraint_bodies, t.dynamic):
+        asked = _asked(model.joints[j] for c in group if (j := int(t.constraint_joint[c])) >= 0)
+        swept[group] = asked == "colored" if asked else _is_track(model, group)
+    return swept
+
+
+def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
+    """Constraints that hang together, in rising order; ``bodies`` (constraints, slots), ``dynamic`` (bodies,)."""
+    group = np.arange(dynamic.size)
+
+    def root(b: int) -> int:
+        while group[b] != b:
+            group[b] = group[group[b]]
+            b = int(group[b])
+        return b
+
+    moving = [[int(b) for b in row if dynamic[b]] for row in bodies]
+    for row in moving:
+        for b in row[1:]:
+            group[root(b)] = root(row[0])
+    found: dict[int, list[int]] = {}
+    for c, row in enumerate(moving):
+        found.setdefault(root(row[0]) if row else -1 - c, []).append(c)
+    return list(found.values())
+
+
+def _asked(joints: Iterable[JointSpec]) -> str:
+    """The solver that joints of a group ask for; nothing where none does."""
+    first: dict[str, JointSpec] = {}
+    for joint in joints:
+        if joint.solver is not None:
+            first.setdefault(joint.solver, joint)
+    if len(first) > 1:
+        other = first["colored"]
+        raise validate.fail(
+            first["direct"].element,
+            f'asks for solver="direct" and {other.element}, which hangs together with it, for "colored"',
+            "give both the same, or leave one away",
+        )
+    return next(iter(first), "")
+
+
+def _is_track(model: Model, group: list[int]) -> bool:
+    t = model.topology
+    if len(group) < LEAST_RING or (t.constraint_joint[group] < 0).any():
+        return False
+    bodies, count = np.unique(t.constraint_bodies[group], return_counts=True)
+    sides = t.constraint_bodies[group]
+    ring = bodies.size == len(group) and bool((count == 2).all()) and bool(t.dynamic[sides].all())
+    driven = {int(t.axis_row[axis]) // t.block for g in model.groups if "contribute" in g.type.kernel for axis in g.axis}
+    return ring and not driven & set(group) and bool(np.isin(bodies, model.contact.body).all())
