@@ -8,11 +8,11 @@ GPUSIM_FN int next_clamp(int clamp, real effort, real most, real slack) {
     if (clamp == CLAMP_UP) return effort < most - slack ? 0 : clamp;
     return effort > -most + slack ? 0 : clamp;
 }
-// Free and sliding rows go by their velocity.
-GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, real upper, real dead) {
+// Free and sliding rows go by their velocity; a slide is over at the velocity ``turn`` against it.
+GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, real upper, real dead, real turn) {
     const bool rubs = friction > real(0), loose = contact <= SLIDE_DOWN;
     int next = contact;
-    if ((contact == SLIDE_UP && velocity < -dead) || (contact == SLIDE_DOWN && velocity > dead)) next = STICK;
+    if ((contact == SLIDE_UP && velocity < -turn) || (contact == SLIDE_DOWN && velocity > turn)) next = STICK;
     // Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
     if (loose && velocity < lower - dead && !(contact == SLIDE_UP && lower < real(0))) next = AT_LOWER;
     if (loose && velocity > upper + dead && !(contact == SLIDE_DOWN && upper > real(0))) next = AT_UPPER;
@@ -44,6 +44,9 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
+    // Contacts answer each switch anew, so that a row may stick and slide by turns for ever (gpusim/reference/modes.py).
+    const bool lenient = touches(w) && *w.switches() >= CAREFUL_AFTER;
+    const real turn = lenient ? larger(dead, real(TURN_SHARE) * friction * w.response()[k]) : dead;
     int clamps = mode & ~CONTACT_BITS, shift = 0;
     real given = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
@@ -53,7 +56,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
         clamps ^= (clamp ^ next_clamp(clamp, effort, most, slack)) << shift;
     }
     const real rest = w.solved()[w.axis_row()[k]] - (w.law_impulse()[k] - w.law_slope()[k] * velocity + given);
-    const int loose = next_loose(contact, velocity, friction, lower, upper, dead);
+    const int loose = next_loose(contact, velocity, friction, lower, upper, dead, turn);
     return next_held(loose, contact, rest, friction, lower, upper, slack, dead) + clamps;
 }
 // The mode after the first of a row's moves alone: that of its piece, else of the clamped term of least number.

@@ -5,8 +5,6 @@
 #include "contact_direct.cuh"
 #include "drift.cuh"
 
-// Builds for models without shapes leave all of it out.
-GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 // Whether something is swept between the forward and the backward solve.
 GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }

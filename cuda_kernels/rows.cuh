@@ -11,6 +11,8 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
+// Whether there are contacts; builds for models without shapes leave all of it out.
+GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 // Whether sweeps solve constraint c, not the factor.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT

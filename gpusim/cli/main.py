@@ -40,6 +40,7 @@ class Precision(str, Enum):
 class JointSolver(str, Enum):
     """How the rows of the joints are solved."""
 
+    auto = "auto"
     direct = "direct"
     colored = "colored"
 

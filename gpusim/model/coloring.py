@@ -8,7 +8,6 @@ import numpy as np
 
 from gpusim.typing import Array
 
-
 # What stands for a color where there is none; one without a color is swept first, with split masses.
 OVERFLOW, FACTORED = -1, -2
 

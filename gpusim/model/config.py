@@ -27,9 +27,9 @@ class SolverConfig:
             alone also end when they have converged to rounding).
         max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
             Jacobi with mass splitting, first in each sweep.
-        joint_solver: of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color);
-            "auto": by groups of joints that hang together, what they ask for, and else directly but for tracks
-            (:mod:`gpusim.model.joint_groups`).
+        joint_solver: of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
+            color); "auto": by groups of joints that hang together, what they ask for, and else directly but for
+            tracks (:mod:`gpusim.model.joint_groups`).
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
             papers; "papers" is taken too).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.

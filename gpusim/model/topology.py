@@ -151,7 +151,11 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Colors of the swept constraints, or of all where none is told apart, at most ``max_colors`` (1 to 62); made at the first use of each value."""
+        """Colors of the swept constraints, or of all where none is told apart; made at the first use of each value.
+
+        Args:
+            max_colors: how many colors there may be, 1 to 62.
+        """
         if max_colors not in self._colorings:
             among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
             self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors, among)

@@ -94,6 +94,7 @@ def warm_start(w: Work) -> None:
     w.solved = np.where(_swept(w)[:, None], state["impulse"] * ratio[:, :, None], 0.0).astype(w.real)
     w.twist = w.twist + w.apply_impulse(w.solved)
 
+
 def resume(w: Work, worlds: Array) -> None:
     """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     w.active = worlds[:, None]
@@ -307,7 +308,7 @@ def correct_positions(w: Work) -> None:
 
 
 def split_impulse_velocity(w: Work, moved: Array) -> Array:
-    """The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors, from ``moved`` on."""
+    """The papers' split impulses: sweeps that take a share of the errors back, on pseudo velocities from ``moved`` on."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]

@@ -96,7 +96,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts, and joints left to sweeps, of some worlds until they converge, ``most`` (num_worlds,) times at most.
+    """Sweep contacts, and joints left to sweeps, of some worlds until they converge, ``most`` (num_worlds,) times.
 
     With joints, between the forward and the backward solve: ``w.delta`` is x, (num_worlds, constraints, block).
     """

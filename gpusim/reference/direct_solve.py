@@ -309,7 +309,8 @@ def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Ar
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response)
+    touching = w.touch.touching if w.touch is not None else False
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response, careful & touching)
     differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)

@@ -28,9 +28,14 @@ from gpusim.typing import Array
 
 # Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+# Where contacts touch, a row that has switched often slides on until it would turn back by this share of what its
+# friction does to it: contacts answer each switch anew, so that it could stick and slide by turns for ever.
+TURN_SHARE = 1e-3
 
 
-def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array) -> Array:
+def adjacent_modes(
+    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, lenient: Array
+) -> Array:
     """Modes after one move of every row that left its piece.
 
     Args:
@@ -39,6 +44,7 @@ def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, r
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of that solution.
         response: row velocity for a unit impulse, above zero; scales the dead band of impulses.
+        lenient: (num_worlds,) True where slides end late (TURN_SHARE).
 
     Returns:
         The new modes; equal to ``mode`` where the solution fits its pieces.
@@ -54,7 +60,9 @@ def adjacent_modes(law: AxisLaw, mode: Array, velocity: Array, impulse: Array, r
         clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
     # What friction and stops give.
     rest = impulse - (linear + given)
-    new = _next_loose(law, contact, velocity, dead)
+    share = velocity.dtype.type(TURN_SHARE)
+    turn = np.where(lenient[:, None], np.maximum(dead, share * law.friction * response), dead)
+    new = _next_loose(law, contact, velocity, dead, turn)
     new = _next_held(law, new, contact, rest, slack, dead)
     return (new + clamps).astype(mode.dtype)
 
@@ -76,11 +84,11 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
     return np.where(clamp == 0, leaving, np.where(clamp == CLAMP_UP, back_from_up, back_from_down))
 
 
-def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float) -> Array:
-    """Free and sliding rows go by their velocity."""
+def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
+    """Free and sliding rows go by their velocity; a slide is over at the velocity ``turn`` against it."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
-    turned = ((contact == SLIDE_UP) & (velocity < -dead)) | ((contact == SLIDE_DOWN) & (velocity > dead))
+    turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
     new = np.where(turned, STICK, contact)
     # Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
     new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)

@@ -119,7 +119,7 @@ _TABLE = (
     Phase(
         "want_mode", "axes",
         reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode rate_next response "
-        "solved switches velocity_lower velocity_upper",
+        "solved switches touching velocity_lower velocity_upper",
         writes="changed first_axis unconverged wanted_mode",
     ),
     Phase(

@@ -74,7 +74,8 @@ FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING, RELAXING,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
+    RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -150,6 +151,8 @@ SOLVE_BACKWARD = Routine("solve_backward", (
     *run("scale_change"),
 ))  # fmt: skip
 SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
+
+
 def sweep_contacts(name: str, sweeps: str, body: tuple[Node, ...]) -> Routine:
     """Contacts by conjugate gradients over the sweeps; plain sweeps where joints are swept with them."""
     return Routine(name, (
