@@ -56,7 +56,7 @@ def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
     kind = shape_type(shape.kind)
     form = make_shape(kind.number, kind.sizes(shape.params), kind.points(shape.params), kind.faces(shape.params))
     pose = builder.bodies[shape.body].xform * shape.xform if shape.body >= 0 else shape.xform
-    return Posed(form, pose.position, pose.matrix()[:3, :3])  # type: ignore[arg-type]  # URDF has convex shapes alone
+    return Posed(form, pose.position, pose.matrix())  # type: ignore[arg-type]  # URDF has convex shapes alone
 
 
 def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
