@@ -83,6 +83,8 @@ class ImportReport:
         merged: link name -> label of the body that it became a part of.
         link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body; every link has one.
         shapes: link name -> indices of its shapes in the builder.
+        overlaps: pairs of links -> by how much (m) they overlap in the imported pose, where shapes of the robot may
+            touch each other; these may not.
         visuals: link name -> indices of its visuals in the builder.
         triangles: how many a picture of all visuals has, with 32 around a circle.
         joints: joint label -> JointInfo, in the order of the builder.
@@ -101,6 +103,7 @@ class ImportReport:
     merged: dict[str, str] = field(default_factory=dict)
     link_frames: dict[str, np.ndarray] = field(default_factory=dict)
     shapes: dict[str, list[int]] = field(default_factory=dict)
+    overlaps: dict[tuple[str, str], float] = field(default_factory=dict)
     visuals: dict[str, list[int]] = field(default_factory=dict)
     triangles: int = 0
     joints: dict[str, JointInfo] = field(default_factory=dict)

@@ -67,7 +67,9 @@ def load_urdf(
             and each fixed joint a joint.
         collisions: read the shapes; their labels are the links' names, with a number from the second one on.
         self_collisions: let shapes of the robot touch each other, but for those of links that are welded or neighbors
-            at a joint, also through links without shapes, such as the two inner links of a hip with three hinges.
+            at a joint, also through links without shapes, such as the two inner links of a hip with three hinges, and
+            but for those of links that overlap with all joints at 0 (``report.overlaps``): hulls are thicker than
+            meshes, and what a file lays into each other nothing could part.
         visuals: read what links look like; False saves the time for their meshes, and bodies are drawn by their shapes.
         package_dirs: folders in which ``package://name/...`` is looked for, besides those above the file and those of
             ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia
+from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.urdf_tree import Joint, Tree
+from gpusim.model.validate import ROUND_OFF, least_moment
 
 # A massless link that moves gets this share of the mean mass of the robot's bodies: too little to change how the
 # robot moves, enough for a well-conditioned solve.
@@ -117,7 +118,21 @@ def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
     elif (fault := inertia_fault(inertia, mass)) is not None:
         inertia = repair_inertia(inertia, mass)
         tree.warnings.append(f"{title}: inertia {fault}; {_describe(inertia)} put instead")
+    elif _is_a_point(tree, body):
+        inertia = sphere_inertia(mass)
+        tree.warnings.append(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead")
     body.mass = MassProperties(mass, body.mass.com, inertia)
+
+
+def _is_a_point(tree: Tree, body: Body) -> bool:
+    """Whether links without inertia leave less to a merged body than a ball of the densest metal has.
+
+    A single link's own numbers are kept, for they are what its author wrote.
+    """
+    parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
+    points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
+    largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])
+    return bool(points) and largest < least_moment(body.mass.mass) / ROUND_OFF
 
 
 def _title(tree: Tree, body: Body) -> str:

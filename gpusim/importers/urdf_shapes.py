@@ -18,6 +18,7 @@ from gpusim.importers.urdf_geometry import (
     free_label,
     read_geometry,
 )
+from gpusim.importers.urdf_overlaps import keep_overlapping_apart
 from gpusim.importers.urdf_xml import Document, title
 from gpusim.model.builder import ModelBuilder
 
@@ -55,8 +56,8 @@ def add_shapes(
         placement: where the links are.
         builder: receives them.
         search: where meshes are looked for.
-        self_collisions: let shapes of the robot touch each other.
-        report: gets the indices, and a sentence for every mesh that cannot be read.
+        self_collisions: let shapes of the robot touch each other, but for those of links that overlap from the start.
+        report: gets the indices, a sentence for every mesh that cannot be read, and one about links that overlap.
     """
     for collision in collisions:
         label = free_label(collision.link, builder.shapes)
@@ -67,7 +68,9 @@ def add_shapes(
             report.warnings.append(f"link {collision.link!r}: a <collision> is left out: {error}")
             continue
         report.shapes.setdefault(collision.link, []).append(index)
-    if not self_collisions:
+    if self_collisions:
+        keep_overlapping_apart(builder, report)
+    else:
         _keep_apart(builder, report)
 
 

@@ -124,6 +124,18 @@ def test_what_is_small_and_possible_is_kept():
     assert report.warnings == []
 
 
+@pytest.mark.parametrize(("own", "kept"), [("1e-6", False), ("1", True)])
+def test_a_point_that_a_speck_is_welded_to_is_repaired(own, kept):
+    """A trunk of 4.72 kg without inertia, its weld to a link of 1 mg; a link with inertia lends it enough."""
+    speck, none = inertial("1e-6", (own,) * 3 + ("0",) * 3), inertial("4.72", ("0",) * 6)
+    text = robot(link("base", speck), link("trunk", none), joint("weld", "base", "trunk", "fixed", ""))
+    builder, report = load_urdf(text, fixed_base=False)
+    mass = 4.72 + 1e-6
+    expected = np.eye(3) if kept else sphere_inertia(mass)
+    np.testing.assert_allclose(builder.bodies[0].inertia, expected, rtol=1e-9)
+    assert any("next to no inertia" in warning for warning in report.warnings) != kept
+
+
 ZERO = ("0",) * 6
 GOOD = ("0.1", "0.1", "0.1", "0", "0", "0")
 REPAIRS = {

@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig, Transform
-from gpusim.importers import load_urdf
+from gpusim.importers import ImportReport, load_urdf
 from tests.unit.urdf_text import SOLID, joint, link, robot
 
 pytest.importorskip("yourdfpy")
@@ -106,22 +106,53 @@ def test_without_collisions() -> None:
     assert not builder.shapes and not report.shapes
 
 
-def two_legs(**options: object) -> gpusim.ModelBuilder:
-    """A base and two legs that overlap."""
+def two_legs(apart: float = 0.0, more: str = "", **options: object) -> tuple[gpusim.ModelBuilder, ImportReport]:
+    """A base and two legs of 0.1 m width, the second one ``apart`` (m) beside the first."""
     leg = collision('<box size="0.1 0.1 1"/>')
-    links = [link("base", SOLID)] + [link(name, SOLID + leg) for name in ("left", "right")]
-    joints = [joint(f"hip_{name}", "base", name, "continuous", "") for name in ("left", "right")]
-    return load_urdf(robot("".join(links), "".join(joints)), **options)[0]  # type: ignore[arg-type]
+    links = [link("base", SOLID), link("left", SOLID + leg), link("right", SOLID + leg + more)]
+    aside = f'<origin xyz="{apart} 0 0"/>'
+    joints = [joint("l", "base", "left", "continuous", ""), joint("r", "base", "right", "continuous", aside)]
+    return load_urdf(robot(*links, *joints), **options)  # type: ignore[arg-type]
+
+
+def may_touch(builder: gpusim.ModelBuilder) -> list[list[int]]:
+    """For every shape those with a higher number that it may touch."""
+    return builder.finalize().contact.candidates or []
 
 
 def test_links_pass_through_each_other_unless_asked() -> None:
-    config = SolverConfig(dt=1e-3)
-    apart = Simulation(two_legs().finalize(), backend="numpy", config=config)
-    assert apart.model.contact.num_shapes == 2
-    assert not np.any(apart.read("sim.pairs"))
-    crossed = Simulation(two_legs(self_collisions=True).finalize(), backend="numpy", config=config)
-    crossed.step(1)
-    assert np.all(crossed.read("sim.pairs") == 1)
+    assert may_touch(two_legs(apart=0.2)[0]) == [[], []]
+    assert may_touch(two_legs(apart=0.2, self_collisions=True)[0]) == [[1], []]
+
+
+@pytest.mark.parametrize(("apart", "touch"), [(0.1001, True), (0.1, True), (0.0999, False), (0.0, False)])
+def test_links_that_overlap_in_the_file_do_not_touch(apart: float, touch: bool) -> None:
+    """Where they only meet they may."""
+    builder, report = two_legs(apart, self_collisions=True)
+    assert may_touch(builder) == [[1] if touch else [], []]
+    told = [warning for warning in report.warnings if "overlap" in warning]
+    if touch:
+        assert not report.overlaps and not told
+    else:
+        assert report.overlaps == {("left", "right"): pytest.approx(0.1 - apart, rel=1e-6)}
+        assert len(told) == 1 and "'left' and 'right' by" in told[0]
+
+
+def test_all_shapes_of_links_that_overlap_pass() -> None:
+    """Not only the two that do; the pose of the robot in the world does not matter."""
+    more = collision('<sphere radius="0.1"/>', '<origin xyz="0.5 0 0"/>')
+    turned = Transform.from_rpy((3.0, 2.0, 1.0), (0.3, 0.2, 0.1))
+    assert may_touch(two_legs(0.05, more, self_collisions=True, xform=turned)[0]) == [[], [], []]
+    assert may_touch(two_legs(0.2, more, self_collisions=True, xform=turned)[0]) == [[1, 2], [], []]
+
+
+def test_many_overlaps_are_one_warning() -> None:
+    ball = SOLID + collision('<sphere radius="0.1"/>')
+    names = [f"finger{k}" for k in range(5)]
+    joints = [joint(name, "palm", name, "continuous", "") for name in names]
+    _, report = load_urdf(robot(link("palm", ball), *(link(n, ball) for n in names), *joints), self_collisions=True)
+    assert len(report.overlaps) == 10
+    assert [w for w in report.warnings if "overlap" in w and "and 7 pairs more" in w]
 
 
 @pytest.mark.native

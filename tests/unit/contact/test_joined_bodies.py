@@ -118,7 +118,8 @@ def test_imported_robots_follow_the_same_rule() -> None:
     ball = SOLID + '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     names = ["trunk", "yaw", "roll", "thigh", "foot"]
     links = [link(name, SOLID if name in ("yaw", "roll") else ball) for name in names]
-    joints = [joint(f"to_{b}", a, b) for a, b in itertools.pairwise(names)]
+    down = '<origin xyz="0 0 -0.11"/><limit lower="-1" upper="1" effort="10" velocity="2"/>'
+    joints = [joint(f"to_{b}", a, b, content=down) for a, b in itertools.pairwise(names)]
     for wanted, expected in ((True, [[2], [], []]), (False, [[], [], []])):
         builder, _ = load_urdf(robot(*links, *joints), self_collisions=wanted)
         assert builder.finalize().contact.candidates == expected
