@@ -308,7 +308,7 @@ def correct_positions(w: Work) -> None:
 
 
 def split_impulse_velocity(w: Work, moved: Array) -> Array:
-    """The papers' split impulses: sweeps that take a share of the errors back, on pseudo velocities from ``moved`` on."""
+    """The papers' split impulses: sweeps on pseudo velocities take a share of the errors back, from ``moved`` on."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
