@@ -43,10 +43,11 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.passes_left() = PASSES;
     *w.refreshes() = *w.hold_bias() = 0;
-    *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
+    *w.since_factor() = *w.switches() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = *w.first_error() = real(0);
+    *w.worst() = *w.worst_change() = real(0);
+    *w.first_energy() = *w.factor_damping() = 0.0;
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
@@ -65,26 +66,48 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         raise_to(w.worst_change(), residual * (own / (own + gamma)));
     }
 }
-// Take the first refresh back where it did not shrink the error, and stop there; stop as well where the bias is that of the
-// velocities and no row has anything to correct.
-GPUSIM_PHASE void guard(const World& w, int) {
+// Passes end where the bias is that of the velocities and no row has anything to correct. What a first refresh may be taken
+// back to is kept; the second one tells (guard), once a substep.
+GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
-    const real worst = *w.worst();
-    int action = 0;
-    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) {
-        *w.passes_left() = 0;
-    } else if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
-        action = RESTORE_TWIST;
-        *w.passes_left() = 0;
-        *w.stalled() = 1;
-    } else if (*w.since_factor() == 1) {
-        action = KEEP_TWIST;
-        *w.first_error() = worst;
-    }
+    const int since = *w.since_factor();
+    const bool refreshed = since > 0 && !*w.hold_bias(), watched = *w.factor_damping() == 0.0 && *w.worst() > real(ROUNDING);
+    if (refreshed && *w.worst_change() <= real(SETTLED)) *w.passes_left() = 0;
     *w.correcting() = *w.passes_left() > 0;
-    *w.guard_action() = action;
+    if (refreshed && since <= 2) *w.guard_action() = since == 1 ? KEEP_TWIST : (watched ? RESTORE_TWIST : 0);
     *w.worst() = *w.worst_change() = real(0);
+}
+// Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
+GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN void sum_rows(const World& w, int part, const real* a, const real* b, const real* c) {
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
+    double sum = 0.0;
+    for (int row = part * size; row < last; ++row) sum += double(a[row]) * double(b[row]) * (c ? double(c[row]) : 1.0);
+    w.row_sum()[part] = sum;
+}
+GPUSIM_FN double row_total(const World& w) {
+    double sum = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) sum += w.row_sum()[part];
+    return sum;
+}
+// r A^-1 r, between the forward and the backward solve.
+GPUSIM_PHASE void sum_energy(const World& w, int part) { sum_rows(w, part, w.rhs(), w.delta(), nullptr); }
+GPUSIM_PHASE void guard(const World& w, int) {
+    const double energy = row_total(w), first = *w.first_energy();
+    if (*w.guard_action() == KEEP_TWIST) *w.first_energy() = energy;
+    if (*w.guard_action() != RESTORE_TWIST) return;
+    if (energy > CONTRACTION * CONTRACTION * first) *w.factor_damping() = 2.0 * square_root(energy / first) * energy;
+    else *w.guard_action() = 0;
+}
+// The direction that diverges is that of the second correction x, and weak by r x/(x own x): once more with a factor that
+// gives way there.
+GPUSIM_PHASE void sum_weakness(const World& w, int part) { sum_rows(w, part, w.delta(), w.delta(), w.diagonal()); }
+GPUSIM_PHASE void damp(const World& w, int) {
+    *w.factor_damping() /= row_total(w);
+    *w.since_factor() = *w.refreshes() = *w.hold_bias() = 0;
+    *w.refactor() = 1;
+    *w.passes_left() = PASSES;
 }
 GPUSIM_PHASE void guard_body(const World& w, int i) {
     if (*w.guard_action() == KEEP_TWIST) w.kept_twist()[i] = w.twist()[i];

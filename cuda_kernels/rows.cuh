@@ -11,6 +11,9 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
+// Lists are summed in PARTS parts at most, each of so many numbers.
+GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
+
 GPUSIM_FN real* jacobian_row(const World& w, int row, int slot) {
     const int c = row / w.block();
     return w.jacobian() + 6 * ((c * w.slots() + slot) * w.block() + row - c * w.block());

@@ -7,8 +7,12 @@ corrects p with the same factor. A world whose axis rows change mode, or whose c
 again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
-a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
-back, and the position correction of that step is left to a later, better conditioned one.
+a step, h omega/delta = g times, and refreshing multiplies errors along it by g. Refresh k with residual r_k corrects by
+x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do (their residuals are tiny). Where
+E_2 is not well below E_1, x_2 is, by power iteration, the direction that diverges: lambda = E_2/(x_2 diag(A) x_2),
+g = sqrt(E_2/E_1). Both refreshes are taken back, and the passes go on with the factor of A + 2 g lambda diag(A), which
+shrinks errors along x_2 too; the equations stay as they are. The positions are corrected with that factor as well.
+Contacts are left out of E_k: those that hold now may slide or part within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
 """
@@ -39,7 +43,7 @@ LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
+# A refresh must shrink the root of its correction's energy to this share, unless the residual of the rigid rows is
 # rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
@@ -95,8 +99,7 @@ class Passes:
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
-        self.error = np.zeros(worlds, w.real)
-        self.stalled = np.zeros(worlds, bool)
+        self.energy = np.zeros(worlds)
         self.saved = w.twist, w.solved
 
     @property
@@ -104,38 +107,39 @@ class Passes:
         """Worlds that still correct."""
         return self.left > 0
 
-    def guard(self, w: Work, error: Array, change: Array) -> None:
-        """Take the first refresh back where it did not shrink the error, and stop there.
+    def end(self, w: Work, error: Array, change: Array) -> None:
+        """End where the bias is that of the velocities and no row has anything to correct; whom the guard watches."""
+        refreshed = self.active & (self.since > 0) & ~self.hold
+        self.left[refreshed & (change <= SETTLED[w.real])] = 0
+        self.first = self.active & refreshed & (self.since == 1)
+        self.second = self.active & refreshed & (self.since == 2) & (w.factor_damping == 0.0) & (error > ROUNDING[w.real])
 
-        Stop as well where the bias is that of the velocities and no row has anything to correct.
-        """
-        if not self.since.any():
-            return
-        self.left[(self.since > 0) & ~self.hold & (change <= SETTLED[w.real])] = 0
-        diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active
+    def guard(self, w: Work, energy: Array) -> Array:
+        """Keep what a first refresh may be taken back to; take back what diverges. True for worlds that do."""
+        self.energy = np.where(self.first, energy, self.energy)
+        diverges = np.asarray(self.second & (energy > CONTRACTION * CONTRACTION * self.energy))
+        pick, keep = diverges[:, None, None], self.first[:, None, None]
         if diverges.any():
-            pick = diverges[:, None, None]
-            w.twist = np.where(pick, self.saved[0], w.twist)
-            w.solved = np.where(pick, self.saved[1], w.solved)
+            w.twist, w.solved = np.where(pick, self.saved[0], w.twist), np.where(pick, self.saved[1], w.solved)
             if w.touch is not None:
                 w.touch.restore(diverges)
-            self.left[diverges] = 0
-            self.stalled |= diverges
-        first = self.active & (self.since == 1)
-        if first.any():
-            pick = first[:, None, None]
+        if self.first.any():
+            self.saved = np.where(keep, w.twist, self.saved[0]), np.where(keep, w.solved, self.saved[1])
             if w.touch is not None:
-                w.touch.keep(first)
-            self.error = np.where(first, error, self.error)
-            if first.all():
-                self.saved = w.twist, w.solved
-            else:
-                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.solved, self.saved[1])
+                w.touch.keep(self.first)
+        w.factor_damping[diverges] = 2.0 * np.sqrt(energy[diverges] / self.energy[diverges]) * energy[diverges]
+        return diverges
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
+        self.left[worlds] = PASSES
+
+    def restart_damped(self, worlds: Array) -> None:
+        """Worlds (bool, (num_worlds,)) that were taken back; their bias is found anew."""
+        self.since[worlds] = self.refreshes[worlds] = 0
+        self.hold[worlds] = False
         self.left[worlds] = PASSES
 
     def plan_bias(self) -> None:
@@ -179,7 +183,7 @@ def solve(w: Work) -> None:
     rows.fill(w, mode)
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
-    w.unconverged = np.zeros(w.num_worlds, bool)
+    w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
@@ -191,7 +195,6 @@ def solve(w: Work) -> None:
     _run_passes(w, w.direct)
     curvature(w)
     _find_rate_next(w)
-    w.stalled = w.direct.passes.stalled
     w.residual_now = rows.rigid_error(w, rows.residual(w))
 
 
@@ -208,17 +211,18 @@ def _run_passes(w: Work, system: System) -> None:
     while passes.active.any():
         _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
-        passes.guard(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
-        _correct(w, w.factor, residual, passes)
-        if t.axis_row.size:
-            again = _refit(w, rows, system.mode, system.factored_gamma, passes)
-            if again.size:
-                passes.restart(again)
-                gamma = rows.gamma[again]
-                w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again]), again)
-                system.factored_gamma[again] = gamma
-                contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
+        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
+        diverges = _correct(w, system, residual)
+        again = _refit(w, rows, system.mode, system.factored_gamma, passes) if t.axis_row.size else diverges & False
+        passes.restart(again)
         passes.plan_bias()
+        passes.restart_damped(diverges)
+        again = np.flatnonzero(again | diverges)
+        if again.size:
+            gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
+            w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again], damping), again)
+            system.factored_gamma[again] = gamma
+            contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
 
 def _refresh_bias(w: Work, hold: Array) -> None:
@@ -231,36 +235,41 @@ def _refresh_bias(w: Work, hold: Array) -> None:
         w.bias[hold] = kept[hold]
 
 
-def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
-    active = passes.active
-    w.delta = factor.forward(residual[..., None])[1][..., 0]
+def _correct(w: Work, system: System, residual: Array) -> Array:
+    """Correct once; worlds that were taken back instead, bool, (num_worlds,)."""
+    passes = system.passes
+    y, x = w.factor.forward(residual[..., None])
+    w.delta = x[..., 0]
+    diverges = passes.guard(w, np.sum(y.astype(np.float64) * x, axis=(1, 2, 3)))
+    active = passes.active & ~diverges
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction.
     contact_direct.sweep_contacts(w, active, w.config.iterations * np.where(passes.since == 0, 2, 1))
-    change = factor.backward(w.delta)
+    change = w.factor.backward(w.delta)
+    w.factor_damping[diverges] /= np.sum(change.astype(np.float64) ** 2 * system.own, axis=(1, 2))[diverges]
     twist = w.twist + w.apply_impulse(change)
     if active.all():
         w.solved, w.twist = w.solved + change, twist
     else:
         pick = active[:, None, None]
         w.solved, w.twist = np.where(pick, w.solved + change, w.solved), np.where(pick, twist, w.twist)
-    w.active = active[:, None]
+    w.active = passes.active[:, None]
     passes.left -= active
     passes.since += active
+    return diverges
 
 
 def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
-    """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
+    """Refit laws and modes to the newest velocities; worlds that have to be factored again, bool, (num_worlds,)."""
     _find_rate_next(w)
     actuate.refresh(w, w.rate_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
     if not (changed.any() or w.curved):
-        return np.flatnonzero(changed)
+        return changed
     rows.fill(w, mode)
     stale = (np.abs(rows.gamma - factored_gamma) > STALE * factored_gamma).any(axis=(1, 2))
-    again = w.active[:, 0] & (changed | stale) & may
-    return np.flatnonzero(again)
+    return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
 def _find_rate_next(w: Work) -> None:

@@ -18,9 +18,8 @@ SPLIT_SHARE = 0.2
 
 
 def correct_direct(w: Work) -> None:
-    """One linear correction of all rigid rows at once; none where the velocity solve found the factor used up."""
-    errors = np.where(w.stalled[:, None, None], 0.0, row_errors(w)).astype(w.real)
-    change = w.apply_impulse(w.factor.solve(-errors))
+    """One linear correction of all rigid rows at once."""
+    change = w.apply_impulse(w.factor.solve(-row_errors(w).astype(w.real)))
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
 
 

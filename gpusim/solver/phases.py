@@ -84,10 +84,10 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed first_axis first_error guard_action hold_bias passes_left refactor refreshes since_factor "
-        "stale stalled switches unconverged worst worst_change",
+        writes="changed factor_damping first_axis first_energy guard_action hold_bias passes_left refactor refreshes "
+        "since_factor stale switches unconverged worst worst_change",
     ),
-    Phase("scale_row", "rows", reads="gamma diagonal", writes="factored_gamma scale scaled_diagonal"),
+    Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
         "scale_entry", "block_items(w, w.blocks())",
         reads="mass_blocks scale scaled_diagonal",
@@ -102,10 +102,14 @@ _TABLE = (
         writes="rhs worst worst_change",
     ),
     Phase(
-        "guard",
-        reads="hold_bias since_factor",
-        writes="correcting first_error guard_action passes_left stalled worst worst_change",
+        "end_passes",
+        reads="factor_damping hold_bias since_factor",
+        writes="correcting guard_action passes_left worst worst_change",
     ),
+    Phase("sum_energy", "row_parts(w)", reads="delta rhs", writes="row_sum"),
+    Phase("guard", reads="row_sum", writes="factor_damping first_energy guard_action"),
+    Phase("sum_weakness", "row_parts(w)", reads="delta diagonal", writes="row_sum"),
+    Phase("damp", reads="row_sum", writes="factor_damping hold_bias passes_left refactor refreshes since_factor"),
     Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
     Phase("guard_row", "rows", reads="guard_action", writes="kept_impulse solved"),
     Phase("scale_right", "rows", reads="scale", writes="rhs"),
@@ -211,7 +215,7 @@ _TABLE = (
         writes="axis_velocity axis_velocity_before",
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
-    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stalled", writes="rhs"),
+    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation", writes="rhs"),
     Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(
         "correct_overflow", "overflow_constraints",
