@@ -80,32 +80,39 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
 }
 // Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
-GPUSIM_FN void sum_rows(const World& w, int part, const real* a, const real* b, const real* c) {
+// r x with x = r over the diagonal, before the solve.
+GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
-    for (int row = part * size; row < last; ++row) sum += double(a[row]) * double(b[row]) * (c ? double(c[row]) : 1.0);
-    w.row_sum()[part] = sum;
+    for (int row = part * size; row < last; ++row) {
+        const double residual = w.rhs()[row], response = w.diagonal()[row] + w.gamma()[row];
+        if (response > 0.0) sum += residual * residual / response;
+    }
+    w.plain_energy()[part] = sum;
 }
-GPUSIM_FN double row_total(const World& w) {
+// r x with x = A^-1 r, between the forward and the backward solve.
+GPUSIM_PHASE void sum_energy(const World& w, int part) {
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
-    for (int part = 0; part < row_parts(w); ++part) sum += w.row_sum()[part];
-    return sum;
+    for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
+    w.energy()[part] = sum;
 }
-// r A^-1 r, between the forward and the backward solve.
-GPUSIM_PHASE void sum_energy(const World& w, int part) { sum_rows(w, part, w.rhs(), w.delta(), nullptr); }
+// Take both refreshes back where the second one diverges, and go on with a factor that gives way where it does.
 GPUSIM_PHASE void guard(const World& w, int) {
-    const double energy = row_total(w), first = *w.first_energy();
+    double plain = 0.0, energy = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) {
+        plain += w.plain_energy()[part];
+        energy += w.energy()[part];
+    }
+    const double first = *w.first_energy();
     if (*w.guard_action() == KEEP_TWIST) *w.first_energy() = energy;
     if (*w.guard_action() != RESTORE_TWIST) return;
-    if (energy > CONTRACTION * CONTRACTION * first) *w.factor_damping() = 2.0 * square_root(energy / first) * energy;
-    else *w.guard_action() = 0;
-}
-// The direction that diverges is that of the second correction x, and weak by r x/(x own x): once more with a factor that
-// gives way there.
-GPUSIM_PHASE void sum_weakness(const World& w, int part) { sum_rows(w, part, w.delta(), w.delta(), w.diagonal()); }
-GPUSIM_PHASE void damp(const World& w, int) {
-    *w.factor_damping() /= row_total(w);
-    *w.since_factor() = *w.refreshes() = *w.hold_bias() = 0;
+    if (!(energy > CONTRACTION * CONTRACTION * first)) {
+        *w.guard_action() = 0;
+        return;
+    }
+    *w.factor_damping() = DAMPING * square_root(energy / first) * plain / energy;
+    *w.since_factor() = *w.refreshes() = 0;
     *w.refactor() = 1;
     *w.passes_left() = PASSES;
 }
@@ -132,7 +139,8 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
 // The bias is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend it,
 // and refreshing and switching drive each other. A solve refreshes a bounded number of times.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
-    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
+    const bool restored = *w.guard_action() == RESTORE_TWIST;
+    *w.hold_bias() = (*w.since_factor() == 0 && !restored) || *w.refreshes() >= MOST_REFRESHES;
     *w.refreshes() += *w.since_factor() > 0;
 }
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.

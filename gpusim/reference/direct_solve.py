@@ -9,10 +9,10 @@ again. A world's passes depend on that world alone, so its bits do not depend on
 Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
 a step, h omega/delta = g times, and refreshing multiplies errors along it by g. Refresh k with residual r_k corrects by
 x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do (their residuals are tiny). Where
-E_2 is not well below E_1, x_2 is, by power iteration, the direction that diverges: lambda = E_2/(x_2 diag(A) x_2),
-g = sqrt(E_2/E_1). Both refreshes are taken back, and the passes go on with the factor of A + 2 g lambda diag(A), which
-shrinks errors along x_2 too; the equations stay as they are. The positions are corrected with that factor as well.
-Contacts are left out of E_k: those that hold now may slide or part within a sweep.
+E_2 is not well below E_1, r_2 is, by power iteration, of the directions that diverge: they are weaker than their rows
+alone by lambda = (r_2 diag(A)^-1 r_2)/E_2, and g = sqrt(E_2/E_1). Both refreshes are taken back, and the passes go on with
+the factor of A + 2 g lambda diag(A), along which they converge; the equations stay as they are. The positions are
+corrected with that factor as well. Contacts are left out of E_k: those that hold now may slide or part within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
 """
@@ -47,6 +47,8 @@ CAREFUL_AFTER = 4
 # rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# What is added to the factor near singular poses, in units of g lambda.
+DAMPING = 2.0
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -114,8 +116,14 @@ class Passes:
         self.first = self.active & refreshed & (self.since == 1)
         self.second = self.active & refreshed & (self.since == 2) & (w.factor_damping == 0.0) & (error > ROUNDING[w.real])
 
-    def guard(self, w: Work, energy: Array) -> Array:
-        """Keep what a first refresh may be taken back to; take back what diverges. True for worlds that do."""
+    def guard(self, w: Work, energy: Array, plain: Array) -> Array:
+        """Keep what a first refresh may be taken back to; take back what diverges. True for worlds that do.
+
+        Args:
+            w: work.
+            energy: of this correction, (num_worlds,).
+            plain: the same if each row were alone.
+        """
         self.energy = np.where(self.first, energy, self.energy)
         diverges = np.asarray(self.second & (energy > CONTRACTION * CONTRACTION * self.energy))
         pick, keep = diverges[:, None, None], self.first[:, None, None]
@@ -127,7 +135,8 @@ class Passes:
             self.saved = np.where(keep, w.twist, self.saved[0]), np.where(keep, w.solved, self.saved[1])
             if w.touch is not None:
                 w.touch.keep(self.first)
-        w.factor_damping[diverges] = 2.0 * np.sqrt(energy[diverges] / self.energy[diverges]) * energy[diverges]
+        growth = np.sqrt(energy[diverges] / self.energy[diverges])
+        w.factor_damping[diverges] = DAMPING * growth * plain[diverges] / energy[diverges]
         return diverges
 
     def restart(self, worlds: Array) -> None:
@@ -237,15 +246,16 @@ def _refresh_bias(w: Work, hold: Array) -> None:
 
 def _correct(w: Work, system: System, residual: Array) -> Array:
     """Correct once; worlds that were taken back instead, bool, (num_worlds,)."""
-    passes = system.passes
+    passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
-    diverges = passes.guard(w, np.sum(y.astype(np.float64) * x, axis=(1, 2, 3)))
+    plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
+    energy = np.sum(y.astype(np.float64) * x, axis=(1, 2, 3))
+    diverges = passes.guard(w, energy, plain.sum(axis=(1, 2)))
     active = passes.active & ~diverges
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction.
     contact_direct.sweep_contacts(w, active, w.config.iterations * np.where(passes.since == 0, 2, 1))
     change = w.factor.backward(w.delta)
-    w.factor_damping[diverges] /= np.sum(change.astype(np.float64) ** 2 * system.own, axis=(1, 2))[diverges]
     twist = w.twist + w.apply_impulse(change)
     if active.all():
         w.solved, w.twist = w.solved + change, twist
