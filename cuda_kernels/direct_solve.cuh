@@ -47,7 +47,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
     *w.worst() = *w.worst_change() = real(0);
-    *w.first_energy() = *w.factor_damping() = 0.0;
+    *w.factor_damping() = 0.0;
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
@@ -80,8 +80,14 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
 }
 // Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN double part_total(const World& w, const double* parts) {
+    double sum = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
+    return sum;
+}
 // r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
+    if (*w.guard_action() != RESTORE_TWIST) return;
     const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
     for (int row = part * size; row < last; ++row) {
@@ -92,6 +98,7 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
 }
 // r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
+    if (!*w.guard_action()) return;
     const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
     for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
@@ -99,19 +106,18 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
 }
 // Take both refreshes back where the second one diverges, and go on with a factor that gives way where it does.
 GPUSIM_PHASE void guard(const World& w, int) {
-    double plain = 0.0, energy = 0.0;
-    for (int part = 0; part < row_parts(w); ++part) {
-        plain += w.plain_energy()[part];
-        energy += w.energy()[part];
+    if (!*w.guard_action()) return;
+    const double energy = part_total(w, w.energy());
+    if (*w.guard_action() == KEEP_TWIST) {
+        *w.first_energy() = energy;
+        return;
     }
-    const double first = *w.first_energy();
-    if (*w.guard_action() == KEEP_TWIST) *w.first_energy() = energy;
-    if (*w.guard_action() != RESTORE_TWIST) return;
-    if (!(energy > CONTRACTION * CONTRACTION * first)) {
+    const double growth = square_root(energy / *w.first_energy());
+    if (!(growth > CONTRACTION)) {
         *w.guard_action() = 0;
         return;
     }
-    *w.factor_damping() = DAMPING * square_root(energy / first) * plain / energy;
+    *w.factor_damping() = DAMPING * growth * part_total(w, w.plain_energy()) / energy;
     *w.since_factor() = *w.refreshes() = 0;
     *w.refactor() = 1;
     *w.passes_left() = PASSES;

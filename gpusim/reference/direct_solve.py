@@ -6,13 +6,14 @@ Each pass refreshes the curvature bias (once modes have settled) and the curved 
 corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored
 again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
-Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
-a step, h omega/delta = g times, and refreshing multiplies errors along it by g. Refresh k with residual r_k corrects by
-x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do (their residuals are tiny). Where
-E_2 is not well below E_1, r_2 is, by power iteration, of the directions that diverge: they are weaker than their rows
-alone by lambda = (r_2 diag(A)^-1 r_2)/E_2, and g = sqrt(E_2/E_1). Both refreshes are taken back, and the passes go on with
-the factor of A + 2 g lambda diag(A), along which they converge; the equations stay as they are. The positions are
-corrected with that factor as well. Contacts are left out of E_k: those that hold now may slide or part within a sweep.
+Near a singular pose (four bars in one line) the Jacobian of some directions changes by more than its own size within
+a step, g times, and each refresh multiplies errors along them by g. Refresh k with the residual r_k corrects by
+x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do: their residuals are tiny.
+Where E_2 is not well below E_1, both refreshes are taken back, and the passes go on with the factor of
+A + 2 g lambda diag(A), along which they converge; the equations stay as they are. r_2 is, by power iteration, of the
+directions that diverge: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than
+their rows alone. It leans to the stiffest of them, as it must, for they diverge as well. The positions are corrected
+with the same factor. Contacts are left out of E_k: those that hold now may slide or part within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
 """
@@ -113,8 +114,9 @@ class Passes:
         """End where the bias is that of the velocities and no row has anything to correct; whom the guard watches."""
         refreshed = self.active & (self.since > 0) & ~self.hold
         self.left[refreshed & (change <= SETTLED[w.real])] = 0
-        self.first = self.active & refreshed & (self.since == 1)
-        self.second = self.active & refreshed & (self.since == 2) & (w.factor_damping == 0.0) & (error > ROUNDING[w.real])
+        refreshed &= self.active
+        self.first = refreshed & (self.since == 1)
+        self.second = refreshed & (self.since == 2) & (w.factor_damping == 0.0) & (error > ROUNDING[w.real])
 
     def guard(self, w: Work, energy: Array, plain: Array) -> Array:
         """Keep what a first refresh may be taken back to; take back what diverges. True for worlds that do.
@@ -124,8 +126,11 @@ class Passes:
             energy: of this correction, (num_worlds,).
             plain: the same if each row were alone.
         """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.sqrt(energy / self.energy)
         self.energy = np.where(self.first, energy, self.energy)
-        diverges = np.asarray(self.second & (energy > CONTRACTION * CONTRACTION * self.energy))
+        diverges = np.asarray(self.second & (growth > CONTRACTION))
+        w.factor_damping[diverges] = (DAMPING * growth * plain)[diverges] / energy[diverges]
         pick, keep = diverges[:, None, None], self.first[:, None, None]
         if diverges.any():
             w.twist, w.solved = np.where(pick, self.saved[0], w.twist), np.where(pick, self.saved[1], w.solved)
@@ -135,8 +140,6 @@ class Passes:
             self.saved = np.where(keep, w.twist, self.saved[0]), np.where(keep, w.solved, self.saved[1])
             if w.touch is not None:
                 w.touch.keep(self.first)
-        growth = np.sqrt(energy[diverges] / self.energy[diverges])
-        w.factor_damping[diverges] = DAMPING * growth * plain[diverges] / energy[diverges]
         return diverges
 
     def restart(self, worlds: Array) -> None:

@@ -84,8 +84,8 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed factor_damping first_axis first_energy guard_action hold_bias passes_left refactor refreshes "
-        "since_factor stale switches unconverged worst worst_change",
+        writes="changed factor_damping first_axis guard_action hold_bias passes_left refactor refreshes since_factor "
+        "stale switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -106,8 +106,8 @@ _TABLE = (
         reads="factor_damping hold_bias since_factor",
         writes="correcting guard_action passes_left worst worst_change",
     ),
-    Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma rhs", writes="plain_energy"),
-    Phase("sum_energy", "row_parts(w)", reads="delta rhs", writes="energy"),
+    Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma guard_action rhs", writes="plain_energy"),
+    Phase("sum_energy", "row_parts(w)", reads="delta guard_action rhs", writes="energy"),
     Phase(
         "guard",
         reads="energy plain_energy",
