@@ -7,6 +7,7 @@
 
 #define KEEP_TWIST 1
 #define RESTORE_TWIST 2
+#define MEASURE 3
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
@@ -66,16 +67,18 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         raise_to(w.worst_change(), residual * (own / (own + gamma)));
     }
 }
-// Passes end where the bias is that of the velocities and no row has anything to correct. What a first refresh may be taken
-// back to is kept; the second one tells (guard), once a substep.
+// Passes end where the bias is that of the velocities and no row has anything to correct. Two refreshes tell whether they
+// diverge (guard), once a substep; what they may be taken back to is kept before the first pass.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
     const int since = *w.since_factor();
-    const bool refreshed = since > 0 && !*w.hold_bias(), watched = *w.factor_damping() == 0.0 && *w.worst() > real(ROUNDING);
+    const bool refreshed = since > 0 && !*w.hold_bias(), fresh = *w.factor_damping() == 0.0;
     if (refreshed && *w.worst_change() <= real(SETTLED)) *w.passes_left() = 0;
     *w.correcting() = *w.passes_left() > 0;
-    if (refreshed && since <= 2) *w.guard_action() = since == 1 ? KEEP_TWIST : (watched ? RESTORE_TWIST : 0);
+    if (fresh && since == 0 && *w.passes_left() == PASSES) *w.guard_action() = KEEP_TWIST;
+    if (fresh && refreshed && since == 1) *w.guard_action() = MEASURE;
+    if (fresh && refreshed && since == 2 && *w.worst() > real(ROUNDING)) *w.guard_action() = RESTORE_TWIST;
     *w.worst() = *w.worst_change() = real(0);
 }
 // Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
@@ -98,17 +101,17 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
 }
 // r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
-    if (!*w.guard_action()) return;
+    if (*w.guard_action() < RESTORE_TWIST) return;
     const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
     for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
     w.energy()[part] = sum;
 }
-// Take both refreshes back where the second one diverges, and go on with a factor that gives way where it does.
+// Take all passes back where the second refresh diverges, and begin again with a factor that gives way where it does.
 GPUSIM_PHASE void guard(const World& w, int) {
-    if (!*w.guard_action()) return;
+    if (*w.guard_action() < RESTORE_TWIST) return;
     const double energy = part_total(w, w.energy());
-    if (*w.guard_action() == KEEP_TWIST) {
+    if (*w.guard_action() == MEASURE) {
         *w.first_energy() = energy;
         return;
     }
@@ -127,8 +130,14 @@ GPUSIM_PHASE void guard_body(const World& w, int i) {
     if (*w.guard_action() == RESTORE_TWIST) w.twist()[i] = w.kept_twist()[i];
 }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
-    if (*w.guard_action() == KEEP_TWIST) w.kept_impulse()[row] = w.solved()[row];
-    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_impulse()[row];
+    if (*w.guard_action() == KEEP_TWIST) {
+        w.kept_impulse()[row] = w.solved()[row];
+        w.kept_bias()[row] = w.bias()[row];
+    }
+    if (*w.guard_action() == RESTORE_TWIST) {
+        w.solved()[row] = w.kept_impulse()[row];
+        w.bias()[row] = w.kept_bias()[row];
+    }
 }
 // Add the solved correction to the impulses and velocities.
 GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
@@ -145,14 +154,13 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
 // The bias is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend it,
 // and refreshing and switching drive each other. A solve refreshes a bounded number of times.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
-    const bool restored = *w.guard_action() == RESTORE_TWIST;
-    *w.hold_bias() = (*w.since_factor() == 0 && !restored) || *w.refreshes() >= MOST_REFRESHES;
+    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
     *w.refreshes() += *w.since_factor() > 0;
 }
 // A world that may not factor again must not switch either: its factor would no longer fit its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
-    w.wanted_mode()[k] = adjacent_mode(w, k);
+    w.wanted_mode()[k] = *w.guard_action() == RESTORE_TWIST ? w.mode()[k] : adjacent_mode(w, k);
     if (w.wanted_mode()[k] == w.mode()[k]) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());

@@ -107,6 +107,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("scale", ("rows",), "real", "-", "scale of the factor"),
     Field("scaled_diagonal", ("rows",), "real", "-", "scaled diagonal"),
     Field("solved", ("constraints", "block"), "real", "N s", "impulses of this substep"),
+    Field("kept_bias", ("rows",), "real", "m/s", "bias that the guard may return to"),
     Field("kept_impulse", ("constraints", "block"), "real", "N s", "impulses that the guard may return to"),
     Field("mass_blocks", ("blocks", "block", "block"), "real", "1/kg", "J M^-1 J^T"),
     Field("factor_blocks", ("blocks", "block", "block"), "real", "1/kg", "the same as it is eliminated"),

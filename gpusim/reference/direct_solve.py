@@ -9,10 +9,12 @@ again. A world's passes depend on that world alone, so its bits do not depend on
 Near a singular pose (four bars in one line) the Jacobian of some directions changes by more than its own size within
 a step, g times, and each refresh multiplies errors along them by g. Refresh k with the residual r_k corrects by
 x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do: their residuals are tiny.
-Where E_2 is not well below E_1, both refreshes are taken back, and the passes go on with the factor of
-A + 2 g lambda diag(A), along which they converge; the equations stay as they are. r_2 is, by power iteration, of the
-directions that diverge: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than
-their rows alone. It leans to the stiffest of them, as it must, for they diverge as well. The positions are corrected
+Where E_2 is not well below E_1, the solve begins again with the factor of A + 20 g lambda diag(A); the equations stay
+as they are. r_2 is, by power iteration, of the directions that diverge: g = sqrt(E_2/E_1), and
+lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than their rows alone. It leans to the stiffest of
+them, as it must, for they diverge as well. With 2 g lambda the passes would converge, to impulses that hold the weak
+directions with the lever delta and bend the next step by their geometric stiffness. With 20 these are let go for one
+step, by what the kick has parted, and the next step closes that with the lever h omega. The positions are corrected
 with the same factor. Contacts are left out of E_k: those that hold now may slide or part within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py).
@@ -49,7 +51,7 @@ CAREFUL_AFTER = 4
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # What is added to the factor near singular poses, in units of g lambda.
-DAMPING = 2.0
+DAMPING = 20.0
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -103,7 +105,7 @@ class Passes:
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
         self.energy = np.zeros(worlds)
-        self.saved = w.twist, w.solved
+        self.saved = w.twist, w.solved, w.bias
 
     @property
     def active(self) -> Array:
@@ -114,12 +116,13 @@ class Passes:
         """End where the bias is that of the velocities and no row has anything to correct; whom the guard watches."""
         refreshed = self.active & (self.since > 0) & ~self.hold
         self.left[refreshed & (change <= SETTLED[w.real])] = 0
-        refreshed &= self.active
-        self.first = refreshed & (self.since == 1)
-        self.second = refreshed & (self.since == 2) & (w.factor_damping == 0.0) & (error > ROUNDING[w.real])
+        fresh = self.active & (w.factor_damping == 0.0)
+        self.starts = fresh & (self.since == 0) & (self.left == PASSES)
+        self.first = fresh & refreshed & (self.since == 1)
+        self.second = fresh & refreshed & (self.since == 2) & (error > ROUNDING[w.real])
 
     def guard(self, w: Work, energy: Array, plain: Array) -> Array:
-        """Keep what a first refresh may be taken back to; take back what diverges. True for worlds that do.
+        """Keep what is there before the first pass; return to it where refreshes diverge. True for worlds that do.
 
         Args:
             w: work.
@@ -131,27 +134,21 @@ class Passes:
         self.energy = np.where(self.first, energy, self.energy)
         diverges = np.asarray(self.second & (growth > CONTRACTION))
         w.factor_damping[diverges] = (DAMPING * growth * plain)[diverges] / energy[diverges]
-        pick, keep = diverges[:, None, None], self.first[:, None, None]
+        now = w.twist, w.solved, w.bias
+        if self.starts.any():
+            self.saved = tuple(_choose(self.starts, a, b) for a, b in zip(now, self.saved, strict=True))
+            if w.touch is not None:
+                w.touch.keep(self.starts)
         if diverges.any():
-            w.twist, w.solved = np.where(pick, self.saved[0], w.twist), np.where(pick, self.saved[1], w.solved)
+            w.twist, w.solved, w.bias = (_choose(diverges, a, b) for a, b in zip(self.saved, now, strict=True))
             if w.touch is not None:
                 w.touch.restore(diverges)
-        if self.first.any():
-            self.saved = np.where(keep, w.twist, self.saved[0]), np.where(keep, w.solved, self.saved[1])
-            if w.touch is not None:
-                w.touch.keep(self.first)
         return diverges
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
-        self.left[worlds] = PASSES
-
-    def restart_damped(self, worlds: Array) -> None:
-        """Worlds (bool, (num_worlds,)) that were taken back; their bias is found anew."""
-        self.since[worlds] = self.refreshes[worlds] = 0
-        self.hold[worlds] = False
         self.left[worlds] = PASSES
 
     def plan_bias(self) -> None:
@@ -169,6 +166,11 @@ class Passes:
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
         self.hold[:] = True
+
+
+def _choose(worlds: Array, these: Array, others: Array) -> Array:
+    """These arrays of some worlds (bool, (num_worlds,)), others of the rest."""
+    return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
 @dataclass
@@ -225,10 +227,10 @@ def _run_passes(w: Work, system: System) -> None:
         residual = rows.residual(w)
         passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
         diverges = _correct(w, system, residual)
-        again = _refit(w, rows, system.mode, system.factored_gamma, passes) if t.axis_row.size else diverges & False
+        again = _refit(w, system, diverges) if t.axis_row.size else diverges & False
         passes.restart(again)
+        passes.since[diverges], passes.left[diverges], passes.refreshes[diverges] = 0, PASSES, 0
         passes.plan_bias()
-        passes.restart_damped(diverges)
         again = np.flatnonzero(again | diverges)
         if again.size:
             gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
@@ -271,17 +273,19 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     return diverges
 
 
-def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
+def _refit(w: Work, system: System, restored: Array) -> Array:
     """Refit laws and modes to the newest velocities; worlds that have to be factored again, bool, (num_worlds,)."""
+    rows, mode, passes = system.rows, system.mode, system.passes
     _find_rate_next(w)
     actuate.refresh(w, w.rate_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
-    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
+    changed = _switch_modes(w, system, restored, may)
     if not (changed.any() or w.curved):
         return changed
     rows.fill(w, mode)
-    stale = (np.abs(rows.gamma - factored_gamma) > STALE * factored_gamma).any(axis=(1, 2))
+    moved = np.abs(rows.gamma - system.factored_gamma)
+    stale = (moved > STALE * system.factored_gamma).any(axis=(1, 2))
     return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
@@ -305,18 +309,19 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:] = np.where(gone, fresh, mode)
 
 
-def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
+def _switch_modes(w: Work, system: System, restored: Array, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
 
-    Switching all rows at once is fast and may cycle; ``careful`` worlds make the first move of the first row only,
+    Switching all rows at once is fast and may cycle; careful worlds make the first move of the first row only,
     which ends for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms
     are as rows of their own with their axis's Jacobian and compliances 1/Ds: the matrix stays positive definite.
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
+    mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response)
-    differs = new != mode
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response)
+    differs = (new != mode) & ~restored[:, None]
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):

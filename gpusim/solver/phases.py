@@ -114,7 +114,7 @@ _TABLE = (
         writes="factor_damping first_energy guard_action passes_left refactor refreshes since_factor",
     ),
     Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
-    Phase("guard_row", "rows", reads="guard_action", writes="kept_impulse solved"),
+    Phase("guard_row", "rows", reads="guard_action", writes="bias kept_bias kept_impulse solved"),
     Phase("scale_right", "rows", reads="scale", writes="rhs"),
     Phase("substitute_forward_row", "row_items(w, level_rows(w, level))", reads="lower", writes="rhs"),
     Phase("divide_row", "row_items(w, w.constraints())", reads="inverse rhs", writes="delta"),
@@ -125,8 +125,8 @@ _TABLE = (
     Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode", "axes",
-        reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode rate_next response "
-        "solved switches velocity_lower velocity_upper",
+        reads="clamped_bound clamped_impulse clamped_slope guard_action law_friction law_impulse law_slope mode "
+        "rate_next response solved switches velocity_lower velocity_upper",
         writes="changed first_axis unconverged wanted_mode",
     ),
     Phase(
@@ -136,7 +136,7 @@ _TABLE = (
         writes="gamma mode stale target",
     ),
     Phase("end_refit", writes="refactor changed first_axis passes_left since_factor stale switches"),
-    Phase("plan_bias", reads="guard_action since_factor", writes="hold_bias refreshes"),
+    Phase("plan_bias", reads="since_factor", writes="hold_bias refreshes"),
     Phase("keep_factor", writes="refactor"),
     Phase("hold_bias", writes="hold_bias"),
     Phase("end_solve", writes="residual_now worst worst_change"),
