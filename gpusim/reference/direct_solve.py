@@ -105,7 +105,7 @@ class Passes:
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
         self.energy = np.zeros(worlds)
-        self.saved = w.twist, w.solved, w.bias
+        self.saved: tuple[Array, ...] = w.twist, w.solved, w.bias
 
     @property
     def active(self) -> Array:
