@@ -1,5 +1,5 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 h^2/4 sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 2 h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
 #pragma once
 #include "rows.cuh"
 
@@ -64,9 +64,11 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
                 total[3 * r + c] += (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
     }
     const real quarter = real(0.25 * w.h * w.h);
-    // Half the trace is the sum of r.F over the loaded sides.
-    const real growth = real(0.5) * quarter * (total[0] + total[4] + total[8]);
-    if (!(growth > real(STIFFNESS_THRESHOLD) * w.inertia_largest()[b] && loaded > real(1.5))) return;
+    // Trace of I^-1 K: between the greatest square of a frequency and three times that.
+    real trace = real(0);
+    const real* inverse = w.inertia_inverse() + 9 * b;
+    for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
+    if (!(real(0.5) * quarter * trace > real(STIFFNESS_THRESHOLD) && loaded > real(1.5))) return;
     make_positive(total);
     real turn[9], turned[9], inertia[9];
     for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);

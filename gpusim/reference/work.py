@@ -126,8 +126,8 @@ class Work:
         derived, dynamic = self.derived, self.topology.dynamic
         self.inverse_mass, self.inertia = derived["inverse_mass"], derived["inertia"]
         self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
-        moving = self.inertia_largest[:, dynamic]
-        self.least_inertia = float(moving.min()) if moving.size else 0.0
+        moving = np.trace(self.inertia_inverse_body[:, dynamic], axis1=-2, axis2=-1)
+        self.least_inertia = 1.0 / float(moving.max()) if moving.size else 0.0
 
     def _take_parameters(self) -> None:
         p, dynamic = self.parameters, self.topology.dynamic

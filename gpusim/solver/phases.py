@@ -29,7 +29,11 @@ _TABLE = (
         reads="angle element_value orientation position rotation",
         writes="coupling_offset coupling_value jacobian",
     ),
-    Phase("stiffen_body", "bodies", reads="impulse jacobian kick_before rotation", writes="inertia_inverse_effective"),
+    Phase(
+        "stiffen_body", "bodies",
+        reads="impulse inertia_inverse jacobian kick_before rotation",
+        writes="inertia_inverse_effective",
+    ),
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
     Phase(
         "axis_rates", "axes",

@@ -1,0 +1,39 @@
+"""Hard set-ups at hard settings: no number that is not finite, no speed that the set-up can't give, no silent gap.
+
+Set-ups without a solution (jams, overlaps for good, loops that can't close) must stay calm; others keep whole too.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.robustness.known import KNOWN
+from tests.robustness.table import SETTINGS, SETUPS, run
+
+#: Settings that every change is tested at; the others are marked ``slow``.
+FAST = ("direct_1ms", "direct_10ms", "colored_10ms")
+
+
+def cases() -> list[object]:
+    """Every set-up at every setting; what is known to break is expected to."""
+    params = []
+    for setting in SETTINGS:
+        for name in SETUPS:
+            marks = [] if setting in FAST else [pytest.mark.slow]
+            if reason := KNOWN.get((name, setting)):
+                marks.append(pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError))
+            params.append(pytest.param(name, setting, marks=marks, id=f"{setting}-{name}"))
+    return params
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("name", "setting"), cases())
+def test_a_hard_set_up_stays_plausible(name: str, setting: str) -> None:
+    """Finite, no faster than it can be, whole where it can be, at rest where it must."""
+    assert run(SETUPS[name], SETTINGS[setting]) == []
+
+
+def test_known_failures_are_of_set_ups_that_there_are() -> None:
+    """A set-up that is renamed takes its entry with it."""
+    assert {name for name, _ in KNOWN} <= set(SETUPS)
+    assert {setting for _, setting in KNOWN} <= set(SETTINGS)
