@@ -92,9 +92,9 @@ class NumpyBackend:
         """Size of the last substep, s; 0 right after a reset."""
         return float(self.state.arrays["step_before"].max())
 
-    def observer(self, entries: Array, width: int) -> tuple[Array, None]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
         """An array for what NumPy reads."""
-        return np.zeros((self.work.num_worlds, width)), None
+        return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""

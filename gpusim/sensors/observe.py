@@ -47,8 +47,15 @@ class Observation:
     """
 
     def __init__(self, sim: Simulation, signals: Sequence[Signal]) -> None:
-        self._sim, self._backend = sim, sim.backend
+        self._sim = sim
+        self.array: Any = None
         self.names = [s.info.name for s in signals]
+        self._compile(signals)
+
+    def _compile(self, signals: Sequence[Signal]) -> None:
+        """Find the launch that fills the array; the same array for another backend."""
+        sim = self._sim
+        self._backend = sim.backend
         self.slices: dict[str, slice] = {}
         entries: list[tuple[int, int, int, int]] = []
         self._host: list[tuple[Signal, slice]] = []
@@ -68,7 +75,8 @@ class Observation:
                 at.append(index)
             places.extend(range(columns.start, columns.stop))
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
-        self.array, self._launch = sim.backend.observer(np.array(entries, np.int32).reshape(-1, 4), width)
+        listed = np.array(entries, np.int32).reshape(-1, 4)
+        self.array, self._launch = sim.backend.observer(listed, width, self.array)
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -77,7 +85,7 @@ class Observation:
             The array itself.
         """
         if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
-            self.__init__(self._sim, self._sim.signal_list(self.names))  # type: ignore[misc]
+            self._compile(self._sim.signal_list(self.names))
         if self._launch is None:
             for quantity, at, columns in self._groups:
                 self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
