@@ -220,7 +220,8 @@ class ActuatorType:
     curved: ClassVar[bool] = False
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``, in kernels ``servo_...``."""
+    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``; in kernels
+    ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
