@@ -7,8 +7,8 @@ A case is a scene (or the robot below, which has joints and contacts) on a backe
 a scheme and a launch. Two worlds with gravities of their own run 200 steps (heaps on NumPy 10) with the scene's
 commands. What is hashed are poses, velocities, impulses, angles and the actuators' variables, by name, so that a new
 array of the state leaves the hashes as they are. NumPy's bits hang on its version and on the processor, so its hashes
-are compared on the kind of machine alone that wrote them (elsewhere they are skipped, and counted); those of the kernels
-are the same everywhere. Where nothing was compared the exit code is 2.
+are compared on the kind of machine alone that wrote them (elsewhere they are skipped, and counted); those of the
+kernels are the same everywhere. Where nothing was compared the exit code is 2.
 """
 
 from __future__ import annotations
