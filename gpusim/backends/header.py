@@ -25,6 +25,7 @@ from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
+from gpusim.model.shape_kinds import shape_codes
 from gpusim.reference import (
     colored_solve,
     curvature,
@@ -108,6 +109,7 @@ def codes() -> dict[str, int]:
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **contact.CODES,
         **{kind.upper(): number for kind, number in KINDS.items()},
+        **shape_codes(),
         "FORWARD": FORWARD,
         "POSE": POSE,
     }
