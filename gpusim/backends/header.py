@@ -37,6 +37,8 @@ from gpusim.reference import (
     now,
     positions,
 )
+from gpusim.solver.schedule import stages
+from gpusim.solver.step import reference_file
 
 # Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
@@ -94,6 +96,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CARRY_SPRING": now.SPRING,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
+        **{k: x for stage in stages() for k, x in getattr(reference_file(stage), "CONSTANTS", {}).items()},
     }
 
 
