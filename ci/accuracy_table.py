@@ -111,7 +111,7 @@ def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: ba
     other: dict[str, dict[str, Any]] = {
         "colored 20": {"joint_solver": "colored", "iterations": 20},
         "float32": {"dtype": "float32"},
-        "papers": {"scheme": "semi_implicit"},
+        "semi_implicit": {"scheme": "semi_implicit"},
     }
     return jobs + [Job(section, row, name, case, settings | extra, bar, False, note) for name, extra in other.items()]
 

@@ -2,7 +2,7 @@
 // Up to 64 shapes go through a list of all pairs that may touch, more of them through a grid whose cells are buckets of
 // a hash table. Pairs are counted first and then written, so that their order never depends on threads.
 #pragma once
-#include "collide/shape.cuh"
+#include "collide/support.cuh"
 #include "positions.cuh"
 
 template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count) {

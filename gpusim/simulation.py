@@ -14,7 +14,7 @@ from gpusim.backends import check_options, choose_backend, make_backend
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
 from gpusim.compile_cache import BrokenCompilerError
-from gpusim.errors import ModelError, unknown_name
+from gpusim.errors import ModelError, UnknownNameError, unknown_name
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.config import SolverConfig, work_dtype
@@ -251,6 +251,15 @@ class Simulation:
             self._signals = build_signals(self._self)
         return self._signals
 
+    def _known(self, name: str, many: str) -> dict[str, Signal]:
+        """The table of all signals, one of which ``name`` is; ``many``: what to call for those of a wildcard."""
+        table = self._table().by_name
+        if isinstance(name, str) and name in table:
+            return table
+        if isinstance(name, str) and any(sign in name for sign in "*?["):
+            raise UnknownNameError(f"signal {name!r}: a wildcard may stand for many signals; call {many.format(name)}")
+        raise unknown_name("signal", name, table)
+
     def signals(self) -> dict[str, SignalInfo]:
         """All signals by name, with shape, unit and meaning."""
         return {name: signal.info for name, signal in self._table().by_name.items()}
@@ -269,9 +278,7 @@ class Simulation:
         Raises:
             UnknownNameError: no such signal; names the nearest ones.
         """
-        table = self._table().by_name
-        if name not in table:
-            raise unknown_name("signal", name, table)
+        table = self._known(name, "sim.observe({!r})")
         signal = table[name]
         if signal.quantity is None:
             array = np.array(signal.read())
@@ -326,9 +333,7 @@ class Simulation:
             UnknownNameError: no such signal.
             ModelError: it cannot be written, or the value's shape does not fit.
         """
-        table = self._table().by_name
-        if name not in table:
-            raise unknown_name("signal", name, table)
+        self._known(name, "sim.write_state({{{!r}: value}})")
         worlds = self.world_indices(f"signal '{name}'", world)
         self._state_writer((name,)).write([value], worlds)
 
@@ -348,6 +353,9 @@ class Simulation:
             UnknownNameError: no such signal.
             ModelError: one cannot be written, or a value's shape does not fit; nothing of the poses is written then.
         """
+        if not isinstance(values, Mapping):
+            rule = f"values = {values!r} is no dict"
+            raise validate.fail("Simulation.write_state", rule, "give {'joint.hip.position': 0.1}")
         chosen = self.world_indices("Simulation.write_state", worlds)
         self._state_writer(tuple(values)).write(list(values.values()), chosen)
 
@@ -366,6 +374,9 @@ class Simulation:
         chosen = np.asarray(on_host(world))
         if chosen.dtype == bool and chosen.shape == (self.num_worlds,):
             return np.flatnonzero(chosen)
+        if chosen.dtype == bool and chosen.ndim == 1:
+            rule = f"the mask has {chosen.size} entries, there are {self.num_worlds} worlds"
+            raise validate.fail(element, rule, "give one for each world")
         indices = np.atleast_1d(chosen)
         whole = indices.dtype.kind in "iu" and indices.ndim == 1
         if not whole or np.any(indices < 0) or np.any(indices >= self.num_worlds):

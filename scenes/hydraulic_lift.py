@@ -22,7 +22,8 @@ GRAVITY = 9.81
 #: Height of the load's reference point over the base pin at piston position 0, m. Any value does.
 RETRACTED_LENGTH = 1.0
 
-Variant = Literal["step", "ramped", "closed_centre"]
+_OTHER_WORDS = {"closed_centre": "closed_center"}
+Variant = Literal["step", "ramped", "closed_center", "closed_centre"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ _VARIANTS: dict[str, _Lift] = {
         commands=((0.0, 0.0), (0.2, 0.5), (3.0, 0.5), (3.2, 1.0)),
         command_time=1.0,
     ),
-    "closed_centre": replace(
+    "closed_center": replace(
         _STEP,
         mass=1000.0,
         dry_friction=0.0,
@@ -147,7 +148,8 @@ def build(
     """Build the scene. A parameter that is left out (None) has the value of the variant.
 
     Args:
-        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_centre" (case 1d, 1 t that must be held).
+        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, 1 t that must be held;
+            "closed_centre" is taken too).
         mass: load, kg.
         piston_mass: piston and rod, kg; gravity does not act on it.
         dry_friction: Coulomb friction of the seals, N.
@@ -180,7 +182,7 @@ def build(
         "overlap_drain": overlap_drain,
         "anticavitation_gain": anticavitation_gain,
     }
-    lift = replace(_VARIANTS[variant], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    lift = replace(_VARIANTS[_OTHER_WORDS.get(variant, variant)], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     require(lift.mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
     require(0.0 <= brake <= 1.0, NAME, "brake", brake, "must lie between 0 and 1")

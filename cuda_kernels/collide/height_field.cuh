@@ -128,8 +128,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
     Shape body;
     FieldScan s;
     if (!field_begin(field, b, margin, body, s)) return 0;
-    const bool round = b.kind == SHAPE_SPHERE || b.kind == SHAPE_ELLIPSOID || b.kind == SHAPE_SUPERELLIPSOID
-                    || b.kind == SHAPE_WHEEL;
+    const bool single = SINGLE_POINT_SHAPES >> b.kind & 1;
     most = most < FIELD_MANIFOLDS ? most : FIELD_MANIFOLDS;
     while (s.known < most) {
         s.spread = false;
@@ -146,7 +145,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
         if (!s.best[4].found) break;
         const FieldPoint deepest = s.best[4];
         copy3(deepest.n, s.normals + 3 * s.known);
-        if (round) {
+        if (single) {
             for (int k = 0; k < 4; ++k) s.best[k].found = false;
             s.best[0] = deepest;
         } else {

@@ -4,20 +4,6 @@
 #include "../platform.cuh"
 #include "../rotations.cuh"
 
-#ifndef SHAPE_PLANE
-#define SHAPE_PLANE 0
-#define SHAPE_SPHERE 1
-#define SHAPE_CAPSULE 2
-#define SHAPE_BOX 3
-#define SHAPE_CYLINDER 4
-#define SHAPE_CONE 5
-#define SHAPE_ELLIPSOID 6
-#define SHAPE_SUPERELLIPSOID 7
-#define SHAPE_HULL 8
-#define SHAPE_HEIGHT_FIELD 9
-#define SHAPE_WHEEL 10
-#endif
-
 #define FACE_CORNERS 16  // most corners of a facing polygon
 #define UNBOUNDED 1e30
 
@@ -102,44 +88,4 @@ GPUSIM_FN void height_field_bounds(const Shape& s, double* lower, double* upper)
     }
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, low, high, lower, upper);
-}
-
-// Bounds of the kinds with an axis along z and of the ellipsoid: what lies below and above along the world axis k.
-GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
-    const double *z = s.size, axial = s.turn[3 * k + 2], radial = square_root(larger(0.0, 1.0 - axial * axial));
-    double low = 0.0, high = z[0];
-    if (s.kind == SHAPE_SPHERE) low = z[0];
-    if (s.kind == SHAPE_CAPSULE) low = high = z[0] + magnitude(axial) * z[1];
-    if (s.kind == SHAPE_CYLINDER) low = high = z[0] * radial + magnitude(axial) * z[1];
-    if (s.kind == SHAPE_WHEEL) low = high = (z[0] - z[1]) * radial + z[1];
-    if (s.kind == SHAPE_CONE) {
-        high = larger(axial * z[1], z[0] * radial - axial * z[1]);
-        low = larger(-axial * z[1], z[0] * radial + axial * z[1]);
-    }
-    if (s.kind == SHAPE_ELLIPSOID) {
-        const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
-        low = high = square_root(x * x + y * y + w * w);
-    }
-    *below = low;
-    *above = high;
-}
-
-// The box around a shape in the world, without a margin. That of a height field costs a look at all its heights.
-GPUSIM_SHARED void shape_bounds(const Shape& s, double* lower, double* upper) {
-    if (s.kind == SHAPE_PLANE) {
-        plane_bounds(s, lower, upper);
-    } else if (s.kind == SHAPE_HULL) {
-        hull_bounds(s, lower, upper);
-    } else if (s.kind == SHAPE_HEIGHT_FIELD) {
-        height_field_bounds(s, lower, upper);
-    } else if (s.kind == SHAPE_BOX || s.kind == SHAPE_SUPERELLIPSOID) {
-        turned_box_bounds(s, s.size[0], s.size[1], -s.size[2], s.size[2], lower, upper);
-    } else {
-        for (int k = 0; k < 3; ++k) {
-            double below, above;
-            round_reach(s, k, &below, &above);
-            lower[k] = s.center[k] - below;
-            upper[k] = s.center[k] + above;
-        }
-    }
 }

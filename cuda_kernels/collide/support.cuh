@@ -1,4 +1,4 @@
-// Farthest points of cores, and the faces, edges or corners of shapes that face a direction.
+// Farthest points of cores, bounds of shapes, and the faces, edges or corners of shapes that face a direction.
 #pragma once
 #include "shape.cuh"
 
@@ -89,6 +89,46 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
         disk_support(z[0] - z[1], d, out);
     }
     return 0;
+}
+
+// Bounds of the kinds with an axis along z and of the ellipsoid: what lies below and above along the world axis k.
+GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
+    const double *z = s.size, axial = s.turn[3 * k + 2], radial = square_root(larger(0.0, 1.0 - axial * axial));
+    double low = 0.0, high = z[0];
+    if (s.kind == SHAPE_SPHERE) low = z[0];
+    if (s.kind == SHAPE_CAPSULE) low = high = z[0] + magnitude(axial) * z[1];
+    if (s.kind == SHAPE_CYLINDER) low = high = z[0] * radial + magnitude(axial) * z[1];
+    if (s.kind == SHAPE_WHEEL) low = high = (z[0] - z[1]) * radial + z[1];
+    if (s.kind == SHAPE_CONE) {
+        high = larger(axial * z[1], z[0] * radial - axial * z[1]);
+        low = larger(-axial * z[1], z[0] * radial + axial * z[1]);
+    }
+    if (s.kind == SHAPE_ELLIPSOID) {
+        const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
+        low = high = square_root(x * x + y * y + w * w);
+    }
+    *below = low;
+    *above = high;
+}
+
+// The box around a shape in the world, without a margin. That of a height field costs a look at all its heights.
+GPUSIM_SHARED void shape_bounds(const Shape& s, double* lower, double* upper) {
+    if (s.kind == SHAPE_PLANE) {
+        plane_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_HULL) {
+        hull_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_HEIGHT_FIELD) {
+        height_field_bounds(s, lower, upper);
+    } else if (s.kind == SHAPE_BOX || s.kind == SHAPE_SUPERELLIPSOID) {
+        turned_box_bounds(s, s.size[0], s.size[1], -s.size[2], s.size[2], lower, upper);
+    } else {
+        for (int k = 0; k < 3; ++k) {
+            double below, above;
+            round_reach(s, k, &below, &above);
+            lower[k] = s.center[k] - below;
+            upper[k] = s.center[k] + above;
+        }
+    }
 }
 
 // Farthest point of the core along a world direction of any length, in the world.

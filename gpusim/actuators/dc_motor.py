@@ -139,11 +139,11 @@ class DcMotor(ActuatorType):
         """Datasheet values are positive."""
         for name in ("stall_torque", "no_load_speed", "mechanical_time_constant"):
             if np.any(group.params[name] <= 0.0):
-                raise validate.fail("motor parameters", f"{name} must be above zero", f"write {name} > 0")
+                raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
         if np.any(group.params["electrical_time_constant"] < 0.0):
-            raise validate.fail("motor parameters", "electrical_time_constant is negative", "write a value >= 0")
+            raise validate.fail(group.specs[0].element, "electrical_time_constant is negative", "write a value >= 0")
         if np.any(group.params["gear_ratio"] == 0.0):
-            raise validate.fail("motor parameters", "gear_ratio is zero", "write a ratio that is not zero")
+            raise validate.fail(group.specs[0].element, "gear_ratio is zero", "write a ratio that is not zero")
 
     def inertia(self, group: Group) -> Array | None:
         """r^2 I_m."""

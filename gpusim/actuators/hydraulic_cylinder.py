@@ -224,18 +224,18 @@ class HydraulicCylinder(ActuatorType):
         p = group.params
         for name in ("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure"):
             if np.any(p[name] <= 0.0):
-                raise validate.fail("cylinder parameters", f"{name} must be above zero", f"write {name} > 0")
+                raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
         low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
         high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]
         for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):
             if np.any(volume <= 0.0):
                 raise validate.fail(
-                    "cylinder parameters",
+                    group.specs[0].element,
                     f"chamber {name} has no volume left",
                     "give a larger volume or a shorter stroke",
                 )
         if np.any(p["stroke_min"] > p["stroke_max"]):
-            raise validate.fail("cylinder parameters", "stroke_min is above stroke_max", "swap them")
+            raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
     def inertia(self, group: Group) -> Array | None:
         """The piston's mass."""

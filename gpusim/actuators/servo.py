@@ -109,7 +109,7 @@ class Servo(ActuatorType):
         """Gains and limit are not negative."""
         for name in ("stiffness", "damping", "effort_limit"):
             if np.any(group.params[name] < 0.0):
-                raise validate.fail("servo parameters", f"{name} must not be negative", f"write {name} >= 0")
+                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """A spring to the target, or a damper to the target velocity; clamped by the solver."""

@@ -109,7 +109,7 @@ class Spring(ActuatorType):
         """Neither constant is negative."""
         for name in ("stiffness", "damping"):
             if np.any(group.params[name] < 0.0):
-                raise validate.fail(f"{self.name} parameters", f"{name} must not be negative", f"write {name} >= 0")
+                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def potential(self, group: Group, now: Now) -> Array | None:
         """k G^2/2."""

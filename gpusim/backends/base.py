@@ -95,12 +95,13 @@ class Backend(Protocol):
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset."""
 
-    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None] | None]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None] | None]:
         """An array (num_worlds, width) and what fills it by kernels, or None where NumPy does.
 
         Args:
             entries: for each element read (quantity, index, column, numbers), (n, 4) int32.
             width: columns of the array.
+            array: to fill; a new one if left out.
         """
 
     def to_device(self, array: Array) -> Any:

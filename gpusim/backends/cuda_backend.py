@@ -384,10 +384,11 @@ class CudaBackend(KernelBackend):
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
-    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """An array on the device, and the launch that fills it from the state."""
         with self._here():
-            out, listed = self._cupy.zeros((self.num_worlds, width), np.float64), self._cupy.asarray(entries)
+            out = self._cupy.zeros((self.num_worlds, width), np.float64) if array is None else array
+            listed = self._cupy.asarray(entries)
         count = len(entries)
         items = max(self.num_worlds * count, 1)
         blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)

@@ -26,6 +26,7 @@ from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
+from gpusim.model.shape_kinds import shape_codes
 from gpusim.reference import (
     colored_solve,
     curvature,
@@ -37,6 +38,8 @@ from gpusim.reference import (
     now,
     positions,
 )
+from gpusim.solver.schedule import stages
+from gpusim.solver.step import reference_file
 
 # Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
@@ -96,6 +99,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CARRY_SPRING": now.SPRING,
         "CONVERGED": contact.CONVERGED[real],
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
+        **{k: x for stage in stages() for k, x in getattr(reference_file(stage), "CONSTANTS", {}).items()},
     }
 
 
@@ -112,6 +116,7 @@ def codes() -> dict[str, int]:
         **contact.CODES,
         "FACTORED": FACTORED,
         **{kind.upper(): number for kind, number in KINDS.items()},
+        **shape_codes(),
         "FORWARD": FORWARD,
         "POSE": POSE,
     }

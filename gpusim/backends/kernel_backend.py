@@ -193,7 +193,7 @@ class KernelBackend(ABC):
         return rows
 
     @abstractmethod
-    def observer(self, entries: Array, width: int) -> tuple[Any, Callable[[], None]]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """An array (num_worlds, width), and what fills it by the kernel."""
 
     def to_device(self, array: Array) -> Any:

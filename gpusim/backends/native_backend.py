@@ -166,9 +166,9 @@ class NativeBackend(KernelBackend):
             self._library.run_worlds(self._address, ctypes.c_double(h), FORWARD, self._team)
         return self.fill_work(h)
 
-    def observer(self, entries: Array, width: int) -> tuple[Array, Callable[[], None]]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
         """An array of the kernel's own, and its call with all arguments made."""
-        out, count = np.zeros((self.num_worlds, width)), len(entries)
+        out, count = np.zeros((self.num_worlds, width)) if array is None else array, len(entries)
         if not count:
             return out, lambda: None
         # These keep the arrays alive.

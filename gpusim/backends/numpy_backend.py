@@ -21,23 +21,19 @@ from gpusim.reference import (
     contact_solve,
     direct_solve,
     drift,
-    forward,
-    kick,
     positions,
     prepare,
-    relax,
 )
 from gpusim.reference.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.elements import track_angles
 from gpusim.reference.work import Work
 from gpusim.rotations import matrix_from_quaternion
-from gpusim.solver.step import forward as forward_stage
-from gpusim.solver.step import step
+from gpusim.solver.step import forward, step
 from gpusim.typing import Array
 
 
 class NumpyBackend:
-    """Serves the stages of solver/stages.py."""
+    """Serves the stages of solver/schedule.py that name no function of their own."""
 
     name = "numpy"
 
@@ -93,9 +89,9 @@ class NumpyBackend:
         """Size of the last substep, s; 0 right after a reset."""
         return float(self.state.arrays["step_before"].max())
 
-    def observer(self, entries: Array, width: int) -> tuple[Array, None]:
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
         """An array for what NumPy reads."""
-        return np.zeros((self.work.num_worlds, width)), None
+        return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
@@ -106,7 +102,7 @@ class NumpyBackend:
         kept = self._contact_state()
         self._set_forward(1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            forward_stage(self, self.work.config, h)
+            forward(self, self.work.config, h)
         self._set_forward(0)
         self._keep_forward()
         for name, array in kept.items():
@@ -164,8 +160,7 @@ class NumpyBackend:
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
         """Stages read actuators' parameters where they are."""
 
-    # The stages, as in solver/schedule.py. Those of contacts take numba and scipy.spatial, which other models need not
-    # load.
+    # Stages of solver/schedule.py. Those of contacts take numba and scipy.spatial, which other models need not load.
 
     def broad_phase(self) -> None:
         """Pairs of shapes whose boxes overlap."""
@@ -204,14 +199,6 @@ class NumpyBackend:
 
             contact_follow.follow(self.work)
         contact_rows.prepare(self.work)
-
-    def actuate(self) -> None:
-        """Forces and the laws of the axis rows."""
-        actuate.actuate(self.work)
-
-    def kick(self) -> None:
-        """Gravity and applied forces."""
-        kick.kick(self.work)
 
     def solve(self) -> None:
         """Impulses of all rows."""
@@ -259,17 +246,9 @@ class NumpyBackend:
         if self._sweeps:
             colored_solve.correct_positions(self.work)
 
-    def relax(self) -> None:
-        """Velocities after the drift took overlaps back, and after impacts."""
-        relax.relax(self.work)
-
     def store_contacts(self) -> None:
         """Nothing: stage relax leaves impulses in the state, substep by substep."""
 
     def check(self) -> None:
         """Worlds that failed are put back to their last good state."""
         self._check()
-
-    def forward(self) -> None:
-        """Velocities at t_n."""
-        forward.forward(self.work)

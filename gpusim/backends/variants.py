@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends.header import actuators_header, arguments_header, sizes_header, without_notes
+from gpusim.backends.header import actuators_header, arguments_header, codes, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.schedule_source import entries_header, order_header
@@ -81,8 +81,8 @@ def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # 
 
 
 def _declared(kinds: Kinds) -> str:
-    """All that headers tell of kinds."""
-    return repr(
+    """All that headers tell of kinds, and the numbers of shapes and laws."""
+    return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
             + (k.parameters, k.variables, k.commands)

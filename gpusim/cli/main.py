@@ -141,7 +141,9 @@ def _run(
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
     joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
-    scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
+    scheme: Annotated[
+        Scheme | None, typer.Option(help="Time-stepping scheme; papers is another word for semi_implicit.")
+    ] = None,
     num_worlds: NumWorldsOption = 1,
     seed: SeedOption = None,
     signals: Annotated[

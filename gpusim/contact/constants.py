@@ -48,10 +48,5 @@ CODES = {
     "OVERFLOW": OVERFLOW,
     "NO_CONTACT": NO_CONTACT,
     "ARTICULATED": ARTICULATED,
-    "LAW_HERTZ": NORMAL["hertz"].number,
-    "LAW_LINEAR": DAMPING["linear"].number,
-    "LAW_HUNT_CROSSLEY": DAMPING["hunt_crossley"].number,
-    "LAW_COULOMB": FRICTION["coulomb"].number,
-    "LAW_REGULARIZED": FRICTION["regularized"].number,
-    "LAW_CONTENSOU": FRICTION["contensou"].number,
+    **{f"LAW_{c.name.upper()}": c.number for socket in (NORMAL, DAMPING, FRICTION) for c in socket.values()},
 }

@@ -36,6 +36,7 @@ class Ellipsoid(Round):
 
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6
+    single: ClassVar[bool] = True
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)

@@ -23,6 +23,7 @@ class Sphere(Round):
 
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1
+    single: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("radius",)
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
 

@@ -29,6 +29,7 @@ class Superellipsoid(Round):
 
     name: ClassVar[str] = "superellipsoid"
     number: ClassVar[int] = 7
+    single: ClassVar[bool] = True
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)

@@ -23,6 +23,7 @@ class Wheel(Round):
 
     name: ClassVar[str] = "wheel"
     number: ClassVar[int] = 10
+    single: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("radius", "edge_radius")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
 

@@ -13,7 +13,7 @@ that adds its share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -201,6 +201,11 @@ class Group:
         """Labels in order."""
         return [s.label for s in self.specs]
 
+    def alone(self, n: int, worlds: Any = slice(None)) -> Group:
+        """A group of the ``n``-th one, with its parameters in chosen worlds; for checks."""
+        params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
+        return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], params=params)
+
 
 class ActuatorType:
     """Base of an actuator kind; registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
@@ -220,7 +225,8 @@ class ActuatorType:
     curved: ClassVar[bool] = False
     """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``, in kernels ``servo_...``."""
+    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``; in kernels
+    ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
@@ -262,7 +268,11 @@ class ActuatorType:
         """Check all actuators of the kind when the model is finalized; raises ModelError."""
 
     def check(self, group: Group) -> None:
-        """Check the group's parameter arrays after a user wrote one; raises ModelError."""
+        """Check parameters when the model is finalized, and those of one actuator after a user wrote one.
+
+        Raises:
+            ModelError: naming ``group.specs[0]``; of several, each one is checked alone then.
+        """
 
     def inertia(self, group: Group) -> Array | None:
         """Inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""

@@ -95,7 +95,15 @@ class SolverConfig:
         validate.positive(element, "push_speed", self.push_speed)
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
-                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
+                raise validate.fail(
+                    element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {_words(name, known)}"
+                )
+
+
+def _words(name: str, known: tuple[str, ...]) -> str:
+    """What a setting takes."""
+    also = ALIASES.items() if name == "scheme" else ()
+    return f"{known}" + "".join(f", or {word!r}, another word for {scheme!r}" for word, scheme in also)
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:

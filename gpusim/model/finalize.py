@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, actuator_type
 from gpusim.model.contact_topology import check_laws, contact_topology
@@ -138,7 +139,12 @@ def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict
         state={v.name: np.array([[v.initial(s.params) for s in specs]]) for v in kind_type.variables},
         unique_axes=len(set(axes)) == len(axes),
     )
-    kind_type.check(group)
+    try:
+        kind_type.check(group)
+    except ModelError:
+        for k in range(len(specs)):
+            kind_type.check(group.alone(k))
+        raise
     return group
 
 

@@ -6,6 +6,7 @@ A kind declares it by name: ``references = {"joint_b": JOINT, "body_a": BODY, "p
 from __future__ import annotations
 
 import copy
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -82,9 +83,12 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
         params: of the element.
 
     Raises:
-        ModelError: naming the first one that the kind does not declare.
+        ModelError: naming the first one that the kind does not declare, and one that it misses if the names are alike.
     """
-    for name in sorted(params.keys() - references.keys() - set(numbers)):
+    declared = references.keys() | set(numbers)
+    for name in sorted(params.keys() - declared):
+        if near := difflib.get_close_matches(name, declared - params.keys(), n=1, cutoff=0.8):
+            raise validate.fail(element, f"unknown parameter '{name}'", f"did you mean '{near[0]}'?")
         value = params[name]
         if not isinstance(value, int | float | np.number | list | tuple | np.ndarray):
             continue

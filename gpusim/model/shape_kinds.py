@@ -64,6 +64,8 @@ class ShapeType(ABC):
     """False: only for the world and for bodies that no force moves."""
     rolls: ClassVar[bool] = False
     """Its surface goes on rolling under the contact: points do not turn with the body within a step."""
+    single: ClassVar[bool] = False
+    """It touches everything in one point."""
     rich: ClassVar[bool] = False
     """Its routines make the kernels longer, so that only models that have it are built with them."""
     picture: ClassVar[str] = "round"
@@ -172,3 +174,10 @@ def shape_type(kind: str) -> ShapeType:
 def shape_kinds() -> list[ShapeType]:
     """All registered kinds by number."""
     return sorted(_KINDS.all(), key=lambda kind: kind.number)
+
+
+def shape_codes() -> dict[str, int]:
+    """Numbers of the kinds as the kernels name them, and the bits of those that touch everything in one point."""
+    kinds = shape_kinds()
+    single = sum(1 << kind.number for kind in kinds if kind.single)
+    return {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds} | {"SINGLE_POINT_SHAPES": single}

@@ -85,6 +85,14 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
     return array
 
 
+def array(element: str, value: Any) -> Array:
+    """A copy of numbers of any shape, float64, finite or not."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):  # lists of uneven length too
+        raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None
+
+
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
     """One number for each of ``count`` axes; a single number serves all of them."""
     if np.ndim(np.array(value, dtype=object)) == 0:  # of objects, for lists of uneven length too

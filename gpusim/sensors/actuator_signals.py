@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -68,15 +67,12 @@ def _parameter_reader(sim: Simulation, group: Group, name: str, k: int) -> Reade
 
 def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
-        chosen = copy.copy(group)  # the rules are checked in the worlds that are written
-        chosen.params = {n: p if p.shape[0] == 1 else p[worlds] for n, p in group.params.items()}
-        rows = np.array(np.broadcast_to(chosen.params[name], (worlds.size, len(group.specs))))
-        rows[:, k] = value
-        chosen.params[name] = rows
+        chosen = group.alone(k, worlds)  # the rules are checked for what is written
+        chosen.params[name] = value[:, None]
         group.type.check(chosen)
         if group.params[name].shape[0] != sim.num_worlds:
             group.params[name] = np.repeat(group.params[name], sim.num_worlds, axis=0)
-        group.params[name][worlds] = rows
+        group.params[name][worlds, k] = value
         group.derived.clear()
         sim.backend.actuator_written(group.type.name, name, worlds)
         sim.changed()

@@ -44,10 +44,10 @@ class ControlMap(MutableMapping[str, Any]):
             self._sim.backend.write_commands(slice(column, column + 1), value)
             self._sim.changed()
             return
+        array = validate.array(element, value)
         try:
-            array = np.asarray(value, dtype=np.float64)
             filled = np.broadcast_to(array, (self._sim.num_worlds,))
-        except (TypeError, ValueError):
+        except ValueError:
             raise validate.fail(
                 element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
             ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +26,14 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
 
     Raises:
         UnknownNameError: a pattern that nothing matches; names near ones.
+        ModelError: no names, or something else.
     """
     found = dict[str, None]()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+    given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
+    if not given or not all(isinstance(pattern, str) for pattern in given):
+        mend = "give a name, a wildcard or a list of them, such as ['*']"
+        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", mend)
+    for pattern in given:
         chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:
             raise unknown_name(kind, pattern, known)
@@ -47,8 +52,15 @@ class Observation:
     """
 
     def __init__(self, sim: Simulation, signals: Sequence[Signal]) -> None:
-        self._sim, self._backend = sim, sim.backend
+        self._sim = sim
+        self.array: Any = None
         self.names = [s.info.name for s in signals]
+        self._compile(signals)
+
+    def _compile(self, signals: Sequence[Signal]) -> None:
+        """Find the launch that fills the array; the same array for another backend."""
+        sim = self._sim
+        self._backend = sim.backend
         self.slices: dict[str, slice] = {}
         entries: list[tuple[int, int, int, int]] = []
         self._host: list[tuple[Signal, slice]] = []
@@ -68,7 +80,8 @@ class Observation:
                 at.append(index)
             places.extend(range(columns.start, columns.stop))
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
-        self.array, self._launch = sim.backend.observer(np.array(entries, np.int32).reshape(-1, 4), width)
+        listed = np.array(entries, np.int32).reshape(-1, 4)
+        self.array, self._launch = sim.backend.observer(listed, width, self.array)
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -77,7 +90,7 @@ class Observation:
             The array itself.
         """
         if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
-            self.__init__(self._sim, self._sim.signal_list(self.names))  # type: ignore[misc]
+            self._compile(self._sim.signal_list(self.names))
         if self._launch is None:
             for quantity, at, columns in self._groups:
                 self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
@@ -125,16 +138,14 @@ class Command:
     def _checked(self, given: Any) -> Array:
         """Values of the host as (num_worlds, n)."""
         worlds, names = self._sim.num_worlds, self.names
-        try:
-            values: Array = np.asarray(given, np.float64)
-            if values.shape != (worlds, len(names)):
+        element = f"commands {names[0]} ..."
+        values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)
+        if values.shape != (worlds, len(names)):
+            try:
                 values = np.broadcast_to(values, (worlds, len(names)))
-        except (TypeError, ValueError):
-            raise validate.fail(
-                f"commands {names[0]} ...",
-                f"values of shape {np.shape(given)} do not fit {worlds} worlds and {len(names)} commands",
-                "give (num_worlds, n), or what broadcasts to it",
-            ) from None
+            except ValueError:
+                rule = f"values of shape {values.shape} do not fit {worlds} worlds and {len(names)} commands"
+                raise validate.fail(element, rule, "give (num_worlds, n), or what broadcasts to it") from None
         total = values.sum()
         if not math.isfinite(total):
             bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]

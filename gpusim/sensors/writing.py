@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 """Parameters for which infinity means "none"."""
+MOST_NAMED = 6
+"""Signals of a wildcard that a message lists."""
 _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
@@ -47,26 +49,30 @@ class Part:
         Raises:
             ModelError: it does not fit, or is not finite.
         """
-        shape = (count, *self.shape)
-        try:
-            filled = np.array(on_host(value), dtype=np.float64)
-            if filled.shape != shape:
+        shape, element = (count, *self.shape), f"signal '{self.name}'"
+        filled = validate.array(element, on_host(value))
+        if filled.shape != shape:
+            try:
                 filled = np.array(np.broadcast_to(filled, shape))
-        except (TypeError, ValueError):
-            # of objects, for lists of uneven length too
-            given = value.shape if hasattr(value, "shape") else np.shape(np.array(value, dtype=object))
-            raise validate.fail(
-                f"signal '{self.name}'",
-                f"value of shape {given} does not fit {count} worlds of shape {self.shape}",
-                "give one value, or one for each chosen world",
-            ) from None
+            except ValueError:
+                fit = f"{count} worlds of shape {self.shape}{self._matched()}"
+                rule = f"value of shape {filled.shape} does not fit {fit}"
+                raise validate.fail(element, rule, "give one value, or one for each chosen world") from None
         total = filled.sum()
         if not math.isfinite(total):
             unset = bool(np.isnan(filled).any())
             if unset or not self.endless:
                 what = "NaN" if unset else "infinite"
-                raise validate.fail(f"signal '{self.name}'", f"value {value!r} is {what}", "give finite numbers")
+                raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
         return filled.reshape(count, -1)
+
+    def _matched(self) -> str:
+        """The signals that a wildcard stands for."""
+        names = [s.info.name for s in self.signals]
+        if names == [self.name]:
+            return ""
+        more = ", ..." if len(names) > MOST_NAMED else ""
+        return f", the numbers of {len(names)} signals: {', '.join(names[:MOST_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
         """Each signal with its own, (count, *shape)."""

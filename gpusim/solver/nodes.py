@@ -154,12 +154,17 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend has by this name: a method of the NumPy backend, a stage of parity and profiles.
+    """A routine that every backend has by this name, a stage of parity and profiles.
 
-    ``together``: staged launch runs it by one block a world where this holds.
+    ``together``: staged launch runs it by one block a world where this holds. ``reference``: the function in
+    gpusim/reference/ that does it on NumPy, "kick.kick"; it takes the Work, and CONSTANTS of its file, by name, are
+    known to the kernels. Left out: a method of the NumPy backend. ``kernels``: the file in cuda_kernels/ that holds its
+    phases, where no other one includes it.
     """
 
     together: Condition | None = None
+    reference: str = ""
+    kernels: str = ""
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:

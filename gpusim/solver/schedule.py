@@ -133,8 +133,8 @@ PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     If(FOLLOWS, run("follow_shape follow_pair")),
     *run("prepare_pair"),
 )),))  # fmt: skip
-ACTUATE = Stage("actuate", run("push_body contribute sum_law bound_law"))
-KICK = Stage("kick", run("kick_body"))
+ACTUATE = Stage("actuate", run("push_body contribute sum_law bound_law"), reference="actuate.actuate")
+KICK = Stage("kick", run("kick_body"), reference="kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
 REFIT = Routine("refit", run("next_rate refresh sum_law"))
@@ -274,7 +274,7 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     If(TOUCHING, run("relax_pair")),
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,)),
-)),), together=DIRECT_JOINTS)  # fmt: skip
+)),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
@@ -283,7 +283,7 @@ POSITIONS = Stage("positions", (
 ))  # fmt: skip
 
 # Forces over a tried kick; of the state only counted angles and offsets of gears are kept.
-FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"))
+FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="forward.forward")
 # Rotation matrices and counted angles at the current poses, for signals that need no velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+from typing import Protocol
+
 from gpusim.model.config import SolverConfig
+from gpusim.reference.work import Work
 from gpusim.solver.nodes import If, Node, Stage, Sweeps
 from gpusim.solver.schedule import CONTACTS, STEP, TRIAL
-from gpusim.solver.stages import Stages
+
+
+class Stages(Protocol):
+    """Who runs the stages; a method for each one that names no function of gpusim/reference/."""
+
+    work: Work
+    h: float
+    """Size of the substep, s."""
 
 
 def step(stages: Stages, config: SolverConfig, dt: float) -> None:
@@ -26,11 +38,26 @@ def forward(stages: Stages, config: SolverConfig, h: float) -> None:
     _run(TRIAL, stages, config)
 
 
+def reference_file(stage: Stage) -> ModuleType | None:
+    """The file of the function that the stage names."""
+    name = stage.reference.rpartition(".")[0]
+    return importlib.import_module(f"gpusim.reference.{name}") if name else None
+
+
+def run_stage(stages: Stages, stage: Stage) -> None:
+    """One stage over all worlds."""
+    file = reference_file(stage)
+    if file is None:
+        getattr(stages, stage.name)()
+    else:
+        getattr(file, stage.reference.rpartition(".")[2])(stages.work)
+
+
 def _run(nodes: tuple[Node, ...], stages: Stages, config: SolverConfig) -> None:
     settings = {"semi_implicit": int(config.scheme == "semi_implicit"), "substeps": config.substeps}
     for node in nodes:
         if isinstance(node, Stage):
-            getattr(stages, node.name)()
+            run_stage(stages, node)
         elif isinstance(node, Sweeps):
             assert isinstance(node.count, str)
             for _ in range(settings[node.count]):

@@ -122,7 +122,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "colored 8x4": {"joint_solver": "colored", "substeps": 8, "iterations": 4},
     "float32": {"dtype": "float32"},
     "float32 x8": {"dtype": "float32", "substeps": 8},
-    "papers": {"scheme": "semi_implicit"},
+    "semi_implicit": {"scheme": "semi_implicit"},
 }
 GAP_COLORED = 1e-3
 GAP_FLOAT32 = 1e-4

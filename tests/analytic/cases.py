@@ -150,7 +150,7 @@ CASES: dict[str, Trajectory] = {
     ),
     "case1a": _hydraulic(_lift("step"), steady=((1.5, 2.7),)),
     "case1c": _hydraulic(_lift("ramped"), steady=((2.0, 3.9), (5.0, 7.2))),
-    "case1d": _hydraulic(_lift("closed_centre")),
+    "case1d": _hydraulic(_lift("closed_center")),
     "case2a": _motor(electrical_time_constant=0.0),
     "case2b": _motor(),
     "case2d": _motor(load="pendulum"),

@@ -36,7 +36,7 @@ class Setup:
         """In short words, such as "direct, 1 ms x 8, float32"."""
         parts = [self.joint_solver if self.joint_solver == "direct" else f"colored {self.iterations} sweeps"]
         parts.append(f"{1e3 * self.dt:g} ms" + (f" x {self.substeps}" if self.substeps > 1 else ""))
-        parts += [self.dtype] * (self.dtype != "float64") + ["papers"] * (self.scheme == "semi_implicit")
+        parts += [self.dtype] * (self.dtype != "float64") + ["semi_implicit"] * (self.scheme == "semi_implicit")
         parts += [self.backend] * (self.backend != "numpy")
         return ", ".join(parts)
 

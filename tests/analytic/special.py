@@ -128,7 +128,7 @@ def _hold(scene: Scene, setup: Setup, horizon: float | None, result: Result) -> 
 
 def hold_lift(setup: Setup, horizon: float | None, result: Result) -> None:
     """Case 1d's load with the valve closed."""
-    _hold(load_scene("hydraulic_lift", variant="closed_centre", command=0.0), setup, horizon, result)
+    _hold(load_scene("hydraulic_lift", variant="closed_center", command=0.0), setup, horizon, result)
 
 
 def hold_boom(setup: Setup, horizon: float | None, result: Result) -> None:

@@ -62,7 +62,7 @@ def test_joints_start_closed_and_the_output_starts_right(case):
 
 def test_lift_and_boom_start_at_their_holding_pressures():
     for case, scene in (
-        ("case1d", load_scene("hydraulic_lift", variant="closed_centre")),
+        ("case1d", load_scene("hydraulic_lift", variant="closed_center")),
         ("case4", load_scene("boom_crane")),
     ):
         (cylinder,) = (a for a in scene.builder.actuators if a.label == "lift")
@@ -99,7 +99,7 @@ LIFT_NAMES = {
     [
         ("case1a", "hydraulic_lift", {}),
         ("case1c", "hydraulic_lift", {"variant": "ramped"}),
-        ("case1d", "hydraulic_lift", {"variant": "closed_centre"}),
+        ("case1d", "hydraulic_lift", {"variant": "closed_center"}),
         ("case4", "boom_crane", {}),
     ],
 )

@@ -43,7 +43,7 @@ BAD_LINES = [
     ("run chain --set links=99999999999999999999", ["links", "at most 10000", "99999999999999999999"]),
     ("run four_bar --set windows=1000000", ["windows", "at most 10000"]),
     ("run chrono_crane --set crane_mass=1e308", ["crane", "mass = 1e+308", "units"]),
-    ("run hydraulic_lift --set variant=sideways", ["variant", "step", "closed_centre", "sideways"]),
+    ("run hydraulic_lift --set variant=sideways", ["variant", "step", "closed_center", "sideways"]),
     # numbers
     (f"run {SCENE} --dt 0", ["--dt", "above 0", "got 0", "--dt 0.001"]),
     (f"run {SCENE} --dt -0.001", ["--dt", "above 0", "-0.001"]),

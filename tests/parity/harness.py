@@ -14,10 +14,11 @@ from gpusim.backends.native_backend import NativeBackend
 from gpusim.reference import direct_solve, positions, prepare
 from gpusim.reference.work import Work
 from gpusim.solver import schedule
+from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
 from .machines import machine_model, moving_state, scatter
-from .stages import UPDATES, Made, Reference, made, written
+from .stages import BY_NAME, UPDATES, Made, Reference, made, written
 
 WORLDS = 3
 #: Stages of joints in the order of the schedule; those of contacts are in test_contact_stages.py.
@@ -93,8 +94,7 @@ class Walk:
         inputs, before = dict(self.known), self._snapshot()
         self._before = _work_copy(self.reference.w)
         with np.errstate(all="ignore"):
-            run = getattr(self.reference.sim.backend, stage)
-            run()
+            run_stage(self.reference.sim.backend, BY_NAME[stage])  # type: ignore[arg-type]
         results = made(self.reference, stage, writes)
         self.kernels.run_stage(stage, self.h)
         self._check_untouched(stage, before)

@@ -17,10 +17,12 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.work import Work
+from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
 from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
+BY_NAME = {stage.name: stage for stage in schedule.stages()}
 #: An array as the reference made it, and where it is to be looked at (None: everywhere).
 Made = tuple[Array, Array | None]
 

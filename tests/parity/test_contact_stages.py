@@ -15,7 +15,7 @@ import pytest
 from gpusim import Simulation, SolverConfig
 from gpusim.model.contact_record import unpack
 from gpusim.reference.contact_rows import to_frame
-from gpusim.solver.step import find_contacts
+from gpusim.solver.step import find_contacts, run_stage
 from gpusim.typing import Array
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -177,7 +177,7 @@ class ContactWalk(Walk):
                 part[...] = np.nan
         inputs, before = dict(self.known), self._snapshot()
         with np.errstate(all="ignore"):
-            getattr(self.reference.sim.backend, stage)()
+            run_stage(self.reference.sim.backend, stages.BY_NAME[stage])  # type: ignore[arg-type]
         results = stages.made(self.reference, stage, writes)
         self.kernels.run_stage(stage, self.h)
         self._check_untouched(stage, before)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,11 @@ def hunks() -> list[tuple[str, str, str]]:
     return found
 
 
+def section(example: str) -> str:
+    """The text of one example."""
+    return PAGE.split(f"\n### {example}\n", 1)[1].split("\n### ", 1)[0]
+
+
 def test_every_stage_has_its_rows() -> None:
     for head in ("| stage | what it does |", "| stage | state that it reads |"):
         assert list(table(head)) == list(STAGES)
@@ -78,6 +85,28 @@ def test_files_are_there(page: str) -> None:
 @pytest.mark.parametrize(("name", "old"), [hunk[:2] for hunk in hunks()])
 def test_examples_stand_beside_lines_that_are_there(name: str, old: str) -> None:
     assert old and (ROOT / name).read_text(encoding="utf-8").count(old) == 1
+
+
+# The table of a stage is two files.
+@pytest.mark.parametrize(
+    ("example", "most"), [("A joint", 1), ("A shape", 3), ("A contact law", 3), ("A signal", 1), ("A stage", 4)]
+)
+def test_examples_change_few_files(example: str, most: int) -> None:
+    """New ones, and those of its changes."""
+    text = section(example)
+    assert (
+        1
+        <= len(set(re.findall(r"^`([\w./]+)`:$", text, re.MULTILINE) + re.findall(r"^--- (\S+)", text, re.MULTILINE)))
+        <= most
+    )
+
+
+@pytest.mark.parametrize("example", ["A joint", "A shape", "A scene"])
+def test_new_files_of_the_examples_run(example: str) -> None:
+    """Their imports are there, and what they register is taken."""
+    [text] = re.findall(r"```python\n(.*?)```", section(example), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_words_of_the_glossary_are_in_the_code() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import venv
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +41,8 @@ WRONG = {
     11: 'incompatible type "str"; expected "int"',
     12: 'Missing positional argument "radius"',
 }
+_PATHS = ("PYTHONPATH", "MYPYPATH")
+"""What would show mypy the checkout itself."""
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +86,35 @@ def test_a_new_method_makes_the_stub_stale(builder_stub: ModuleType, monkeypatch
     assert f'    {expected}\n        """Add a novelty."""\n' in builder_stub.stub()
 
 
+@pytest.fixture
+def editable(tmp_path: Path) -> Path:
+    """Python of an environment with an editable install of a copy of the checkout, as ``pip install -e`` makes it."""
+    pytest.importorskip("setuptools", minversion="77")
+    checkout, wheels, home = (tmp_path / name for name in ("checkout", "wheels", "home"))
+    checkout.mkdir()
+    wheels.mkdir()
+    for name in ("gpusim", "cuda_kernels", "scenes", "viewer"):
+        shutil.copytree(ROOT / name, checkout / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    build = f"import setuptools.build_meta as build; build.build_editable({str(wheels)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=checkout, check=True, capture_output=True)
+    venv.create(home)
+    [wheel], [packages] = wheels.glob("*.whl"), home.glob("[Ll]ib/**/site-packages")
+    zipfile.ZipFile(wheel).extractall(packages)
+    [python] = (home / name for name in ("bin/python", "Scripts/python.exe") if (home / name).exists())
+    return python
+
+
 @pytest.mark.slow
-def test_mypy_knows_the_methods(tmp_path: Path) -> None:
+def test_mypy_knows_the_methods(tmp_path: Path, editable: Path) -> None:
     """Misspelt methods and parameters, wrong types and missing values are reported, and nothing else."""
     pytest.importorskip("mypy")
     (tmp_path / "user.py").write_text(USERS_FILE)
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent",
-         f"--cache-dir={tmp_path / 'cache'}", "--hide-error-context", "user.py"],
-        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True,
+         f"--cache-dir={tmp_path / 'cache'}", f"--python-executable={editable}", "--hide-error-context", "user.py"],
+        cwd=tmp_path, env={k: v for k, v in os.environ.items() if k not in _PATHS}, capture_output=True, text=True,
     )  # fmt: skip
     errors = {int(line.split(":")[1]): line for line in run.stdout.splitlines() if ": error: " in line}
     assert sorted(errors) == sorted(WRONG), run.stdout + run.stderr

@@ -25,6 +25,24 @@ def running(backend: str = "native", worlds: int = 3, steps: int = 20) -> Simula
     return sim
 
 
+# The array.
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_observation_keeps_its_array(backend: str) -> None:
+    """Whoever holds it (torch.from_dlpack) sees new values after a write that gives a joint a row of its own, too."""
+    b = ModelBuilder()
+    b.add_joint_revolute(-1, ball_body(b, com=(0.1, 0, 0)), axis=(0, 1, 0), label="hinge")
+    sim = simulate(b, backend=backend)
+    seen = sim.observe(["joint.hinge.position", "joint.hinge.reaction"])
+    held, before, rows = seen.array, seen.read().copy(), len(sim.model.axes)
+    sim.write("joint.hinge.damping", 1.0)
+    sim.step(3)
+    assert len(sim.model.axes) == rows + 1
+    assert seen.read() is held and seen.array is held
+    assert held[0, 0] == sim.read("joint.hinge.position")[0] != before[0, 0]
+
+
 # The step in use.
 
 

@@ -111,3 +111,15 @@ def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tol
     sims[1].control["coil"] = VOLTAGE
     sims[1].step(60)
     assert sims[1].read("coil.coil.current")[1] == sims[1].read("coil.coil.current")[0] > 0.0
+
+
+def test_terms_are_those_of_the_kernels() -> None:
+    """Names behind ``own.`` on the page and where kinds are declared, and a row for terms with a limit of their own."""
+    root = Path(__file__).parents[2]
+    laws = (root / "cuda_kernels/laws.cuh").read_text(encoding="utf-8")
+    struct = laws.split("struct ActuatorTerm {", 1)[1].split("};", 1)[0]
+    fields = set(re.findall(r"\w+", re.sub("//.*", "", struct)))
+    kinds = (root / "gpusim/model/actuator_kinds.py").read_text(encoding="utf-8")
+    for text in (PAGE, kinds):
+        named = set(re.findall(r"\bown\.(\w+)", text))
+        assert {"clamped_impulse", "clamped_slope", "clamped_bound"} <= named <= fields

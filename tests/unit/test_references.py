@@ -74,3 +74,12 @@ def test_what_may_be_an_index_must_be_declared(differential: type[ActuatorType],
         machine(wheel=value)
     with pytest.raises(ModelError, match="actuator kind 'no such'"):
         ModelBuilder().add_actuator("no such", None, {})
+
+
+def test_a_misspelt_parameter_is_named() -> None:
+    """Whatever its value; the one that is meant is missing then. Nothing of it stays in the builder."""
+    b = ModelBuilder()
+    b.add_joint_revolute(-1, ball_body(b))
+    for value in (1, 1.0, (1.0, 2.0, 3.0), "stiff"):
+        with pytest.raises(ModelError, match="servo 'x': unknown parameter 'stifness'; did you mean 'stiffness'?"):
+            b.add_actuator("servo", "x", {"joint": 0, "axis": 0, "stifness": value})

@@ -127,3 +127,8 @@ def test_require():
     require(True, "s", "p", 1, "must be 1")
     with pytest.raises(ModelError, match="scene 's': parameter 'p' must be 1, got 2"):
         require(False, "s", "p", 2, "must be 1")
+
+
+@pytest.mark.parametrize("word", ["closed_center", "closed_centre"])
+def test_the_old_word_for_a_closed_center_is_taken(word: str) -> None:
+    assert load_scene("hydraulic_lift", variant=word).duration == 2.0

@@ -7,7 +7,6 @@ plane z = 0; all others are their own core. All functions of this file work in t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -30,13 +29,15 @@ CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
 """Numbers of the ends of a line on a round side; corners on caps have 0 to 15."""
 
+_MAKERS: dict[int, type[Convex]] = {}
+"""Classes of shapes that their sizes alone make, by the number of their kind."""
 Facing = tuple[Array, list[int]]
 """Corners (n, 3) of a face, counterclockwise seen from outside, of an edge, or one; and their lasting numbers."""
 
 
 @dataclass
 class Convex(ABC):
-    """A convex shape; ``size`` (8,) as in gpusim/geometry.
+    """A convex shape; ``size`` (8,) as in gpusim/geometry. One that needs no more names its ``kind``.
 
     Attributes:
         radius: by which the core is inflated.
@@ -51,6 +52,11 @@ class Convex(ABC):
     flat: ClassVar[bool] = False
     single: ClassVar[bool] = False
     rim: ClassVar[bool] = False
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        if kind:
+            cls.single = shape_type(kind).single
+            _MAKERS[shape_type(kind).number] = cls
 
     @property
     def radius(self) -> float:
@@ -80,10 +86,9 @@ class Convex(ABC):
         return self.support(d[None]), [0]
 
 
-class Sphere(Convex):
+class Sphere(Convex, kind="sphere"):
     solid = False
     flat = True
-    single = True
 
     @property
     def radius(self) -> float:
@@ -93,7 +98,7 @@ class Sphere(Convex):
         return np.zeros_like(d)
 
 
-class Capsule(Convex):
+class Capsule(Convex, kind="capsule"):
     solid = False
     flat = True
 
@@ -148,7 +153,7 @@ class Box(Polytope):
     """Half extents are the first three sizes."""
 
 
-class Cylinder(Convex):
+class Cylinder(Convex, kind="cylinder"):
     rim = True
 
     def support(self, d: Array) -> Array:
@@ -164,7 +169,7 @@ class Cylinder(Convex):
         return (line[:1], [TOP]) if d[2] > 0.0 else (line[1:], [BOTTOM])
 
 
-class Cone(Convex):
+class Cone(Convex, kind="cone"):
     """Base at z = -size[1], tip at +size[1]."""
 
     rim = True
@@ -190,18 +195,14 @@ class Cone(Convex):
         return (line[:1], [TOP]) if rise > 0.0 else (line[1:], [BOTTOM])
 
 
-class Ellipsoid(Convex):
-    single = True
-
+class Ellipsoid(Convex, kind="ellipsoid"):
     def support(self, d: Array) -> Array:
         u = self.size[:3] * d
         return self.size[:3] * u / np.linalg.norm(u, axis=1, keepdims=True)
 
 
-class Superellipsoid(Convex):
+class Superellipsoid(Convex, kind="superellipsoid"):
     """The reach is the dual norm, an Lq norm in an Lq norm; the farthest point is its gradient."""
-
-    single = True
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
@@ -217,9 +218,8 @@ class Superellipsoid(Convex):
         return reach
 
 
-class Wheel(Convex):
+class Wheel(Convex, kind="wheel"):
     solid = False
-    single = True
     rim = True
 
     @property
@@ -256,13 +256,7 @@ class HeightField:
 
 
 Shape = Convex | HalfSpace | HeightField
-_SIMPLE: dict[str, Callable[[Array], Shape]] = {
-    "sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder, "cone": Cone, "ellipsoid": Ellipsoid,
-    "superellipsoid": Superellipsoid, "wheel": Wheel, "plane": HalfSpace,
-}  # fmt: skip
-_MAKERS = {shape_type(name).number: maker for name, maker in _SIMPLE.items()}
-HULL, BOX = shape_type("hull").number, shape_type("box").number
-FIELD = shape_type("height_field").number
+PLANE, BOX, HULL, FIELD = (shape_type(kind).number for kind in ("plane", "box", "hull", "height_field"))
 _CORNERS = np.array([[1.0 if i >> k & 1 else -1.0 for k in range(3)] for i in range(8)])
 _BOX_FACES = Faces(
     first=np.arange(0, 25, 4),
@@ -279,7 +273,7 @@ def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
         return Box(size, _CORNERS * size[:3], _BOX_FACES)
     if kind == FIELD:
         return HeightField(size, points.reshape(int(size[1]), int(size[0])))
-    return _MAKERS[kind](size)
+    return HalfSpace(size) if kind == PLANE else _MAKERS[kind](size)
 
 
 def model_shapes(c: ContactTopology) -> list[Shape]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from gpusim.backends.compile import build_native
+from gpusim.model.shape_kinds import shape_codes
 from gpusim.reference import contact_follow, narrow_phase
 from gpusim.typing import Array
 
@@ -26,6 +27,7 @@ UNGUESSED = (
 GUESSED = ("collide", "convex_convex", "smooth_smooth")
 _SOURCE = "\n".join(
     [
+        *(f"#define {name} {number}" for name, number in shape_codes().items()),
         '#include "collide/collide.cuh"',
         *(
             f'extern "C" int test_{name}(const Shape* a, const Shape* b, double margin, double*, Manifold* out) '

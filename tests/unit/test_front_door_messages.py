@@ -1,0 +1,70 @@
+"""What is wrong with a name, a value or a choice of worlds is said of the thing itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
+
+from .helpers import ball_body
+
+HIPS = "joint.a.position, joint.b.position, joint.c.position"
+MESSAGES: dict[str, tuple[Callable[[Simulation], Any], str]] = {
+    "actuator's parameter": (lambda s: s.write("servo.right.stiffness", -1),
+                             "servo 'right': stiffness must not be negative; write stiffness >= 0"),
+    "no number": (lambda s: s.write("joint.a.damping", "x"),
+                  "signal 'joint.a.damping': value 'x' is no array of numbers; give a number, or rows of one length"),
+    "command": (lambda s: s.command("*").write("a"), "commands left ...: value 'a' is no array of numbers"),
+    "control": (lambda s: s.control.__setitem__("left", "a"), "command 'left': value 'a' is no array of numbers"),
+    "rows of several lengths": (lambda s: s.write("sim.gravity", [[1], [1, 2]]),
+                                "signal 'sim.gravity': value [[1], [1, 2]] is no array of numbers"),
+    "mask": (lambda s: s.write("joint.a.damping", 1, [True, False]),
+             "signal 'joint.a.damping': the mask has 2 entries, there are 3 worlds"),
+    "wildcard's width": (lambda s: s.write_state({"joint.*.position": [1, 2]}),
+                         f"value of shape (2,) does not fit 3 worlds of shape (3,), the numbers of 3 signals: {HIPS}"),
+    "wildcard read": (lambda s: s.read("joint.*.position"), "call sim.observe('joint.*.position')"),
+    "wildcard written": (lambda s: s.write("joint.?.position", 0), "call sim.write_state({'joint.?.position': value})"),
+    "observe a number": (lambda s: s.observe(3), "signals: 3 is no list of names; give a name"),
+    "observe numbers": (lambda s: s.observe(["*", 3]), "signals: ['*', 3] is no list of names"),
+    "observe nothing": (lambda s: s.observe([]), "signals: [] is no list of names"),
+    "command nothing": (lambda s: s.command([]), "commands: [] is no list of names"),
+    "state": (lambda s: s.write_state([1]), "Simulation.write_state: values = [1] is no dict"),
+    "scheme": (lambda s: SolverConfig(scheme="paper"),
+               "give one of ('second_order', 'semi_implicit'), or 'papers', another word for 'semi_implicit'"),
+}  # fmt: skip
+
+
+def three_hips() -> ModelBuilder:
+    """Joints a, b, c, and servos on two of them."""
+    b = ModelBuilder()
+    joints = [b.add_joint_revolute(-1, ball_body(b), label=label) for label in "abc"]
+    for joint, label in zip(joints, ("left", "right"), strict=False):
+        b.add_servo(joint, stiffness=1.0, label=label)
+    return b
+
+
+@pytest.mark.parametrize("what", MESSAGES)
+def test_messages_name_what_is_wrong(what: str) -> None:
+    call, words = MESSAGES[what]
+    with pytest.raises((ModelError, UnknownNameError), match=re.escape(words)):
+        call(Simulation(three_hips().finalize(), 3, backend="numpy"))
+
+
+def test_finalize_names_the_actuator() -> None:
+    """The one of many whose parameter breaks a rule."""
+    b = three_hips()
+    b.actuators[1].params["damping"] = -1.0
+    with pytest.raises(ModelError, match="servo 'right': damping must not be negative"):
+        b.finalize()
+
+
+def test_a_parameter_is_written_for_one_actuator_in_some_worlds() -> None:
+    """Others stay."""
+    sim = Simulation(three_hips().finalize(), 3, backend="numpy")
+    sim.write("servo.right.stiffness", [5.0, 6.0], world=[0, 2])
+    assert sim.read("servo.right.stiffness").tolist() == [5.0, 1.0, 6.0]
+    assert sim.read("servo.left.stiffness").tolist() == [1.0] * 3
