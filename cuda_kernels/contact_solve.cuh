@@ -342,7 +342,7 @@ template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int pla
     N load{};
     for (int k = 0; k < most_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), larger(load, N(point_record(r, k)[AT_IMPULSE])), load);
-    raise_to(w.largest_change(), greatest_lane(s.most));
+    raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(load));
     if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep to go on
 }

@@ -46,7 +46,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = *w.first_error() = real(0);
+    *w.worst() = *w.worst_change() = *w.first_error() = *w.contact_left() = real(0);
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {

@@ -29,6 +29,7 @@ import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
 from gpusim.reference import contact_rows, contact_solve
+from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.search_direction import SearchDirection
@@ -116,6 +117,7 @@ def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
         for part in w.touch.articulated:
             _sweep_articulated(w, part, live, change, load)
         w.contacts.sweep_change[live, sweep] = change[live]
+        w.contact_left = np.where(live, share_left(change, load), w.contact_left)
         w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon))) & (sweep + 1 < most)
 

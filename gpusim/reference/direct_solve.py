@@ -180,6 +180,7 @@ def solve(w: Work) -> None:
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
     w.unconverged = np.zeros(w.num_worlds, bool)
+    w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
