@@ -86,7 +86,9 @@ class AccuracyWatch:
         off = "apart" if apart else "off"
         mends = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
         if self._config.joint_solver == "colored":
-            mends = f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {mends.replace(")", "", 1)}'
+            mends = (
+                f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {mends.replace(")", "", 1)}'
+            )
         return (
             f"{what} '{self._labels[at]}' was {value:.3g} {unit} {off}, more than {limit:.3g} {unit}; give "
             f"SolverConfig({mends}"

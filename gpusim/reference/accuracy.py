@@ -61,14 +61,13 @@ def measure(w: Work) -> None:
             worst = np.where(w.step_last > 0.0, np.max(_tagged(errors), axis=1), 0.0)
             state[name][:] = np.maximum(state[name], worst)
     state["contact_residual"][:] = w.contact_left
-    state["contact_streak"][:] = np.where(
-        w.contact_left > limits["contact_residual_limit"], state["contact_streak"] + 1, 0
-    )
+    going = w.contact_left > limits["contact_residual_limit"]
+    state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
-    state["inexact"] |= np.where(opened, JOINTS, 0).astype(np.int32)
-    state["inexact"] |= np.where(state["contact_streak"] >= limits["contact_streak_limit"], CONTACTS, 0).astype(np.int32)
-    state["inexact"] |= np.where(state["not_converged"] > 0, MODES, 0).astype(np.int32)
+    unswept = state["contact_streak"] >= limits["contact_streak_limit"]
+    for bit, found in ((JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0)):
+        state["inexact"][found] |= bit
 
 
 def _errors(w: Work) -> tuple[Array, Array]:

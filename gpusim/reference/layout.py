@@ -8,7 +8,6 @@ from gpusim import rotations
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
-
 ROW_GAP, ROW_TURN = 1, 2
 """Rigid rows: those that measure a gap in meters (linear dots and lines), and turns and couplings."""
 

@@ -84,8 +84,8 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed contact_left first_axis first_error guard_action hold_bias passes_left refactor refreshes since_factor "
-        "stale stalled switches unconverged worst worst_change",
+        writes="changed contact_left first_axis first_error guard_action hold_bias passes_left refactor refreshes "
+        "since_factor stale stalled switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="gamma diagonal", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -140,7 +140,10 @@ _TABLE = (
     ),
     Phase("warm_row", "rows", reads="impulse kick_before step_last", writes="solved"),
     Phase("warm_body", "bodies", reads="mass_jacobian solved", writes="twist"),
-    Phase("start_sweeps", writes="contact_change contact_left done largest_change largest_load sweeps unconverged worst"),
+    Phase(
+        "start_sweeps",
+        writes="contact_change contact_left done largest_change largest_load sweeps unconverged worst",
+    ),
     Phase(
         "sweep_overflow", "overflow_constraints",
         reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
@@ -33,7 +32,9 @@ def wall(boxes: int = 12, joints: bool = False) -> Model:
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(boxes):
-        body = b.add_body(mass=100.0 if k == boxes - 1 else 1.0, inertia=(0.01,) * 3, xform=Transform((0, 0, 0.1 + 0.2 * k)))
+        body = b.add_body(
+            mass=100.0 if k == boxes - 1 else 1.0, inertia=(0.01,) * 3, xform=Transform((0, 0, 0.1 + 0.2 * k))
+        )
         b.add_shape_box(body, half_extents=(0.1, 0.1, 0.1))
     if joints:
         door = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((2, 0, 1)))
@@ -121,6 +122,17 @@ def test_contacts_that_do_not_converge_are_told_of(solver: str) -> None:
     told = [line for line in run(sim, 200, 10) if "contacts" in line]
     assert len(told) == 1 and "give SolverConfig(iterations=2)" in told[0]
     assert int(sim.read("sim.health")[0]) & 16 and "sweeps over contacts" in sim.health_report()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_solves_that_end_early_are_told_of(backend: str) -> None:
+    """One sweep does not bring changes below epsilon."""
+    config = SolverConfig(joint_solver="colored", iterations=1, epsilon=1e-12)
+    sim = Simulation(heavy_end(1.0), backend=backend, config=config)
+    told = run(sim, 20, 5)
+    assert len(told) == 1 and "world 0: 5 substeps ended before the solve converged" in told[0]
+    assert "SolverConfig(iterations=2)" in told[0] and sim.read("sim.health")[0] == 4
+    assert sim.health_report().startswith("world 0: 20 substeps")
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
