@@ -75,6 +75,7 @@ GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
     *w.unconverged() = w.epsilon() > 0.0;
     *w.largest_change() = *w.worst() = real(0);
+    *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
 }
 
 // Velocities of the slots of constraint c, from ``velocity`` (bodies, 6), and back: colored constraints write them,
@@ -181,6 +182,8 @@ GPUSIM_PHASE void add_overflow(const World& w, int b) {
 }
 GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.sweeps() += 1;
+    raise_to(w.largest_change(), *w.contact_change());
+    leave_contacts(w);
     *w.done() = *w.largest_change() <= real(w.epsilon());
     if (*w.done()) *w.unconverged() = 0;
     *w.last_change() = *w.largest_change();

@@ -354,7 +354,7 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
 }
 // What a sweep did to the manifolds, for the sweeps to end when they change little.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
-    raise_to(w.largest_change(), greatest_lane(s.most));
+    raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
     if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep to go on
 }

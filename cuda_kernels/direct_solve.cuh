@@ -49,7 +49,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.since_factor() = *w.switches() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = real(0);
+    *w.worst() = *w.worst_change() = *w.contact_left() = real(0);
     *w.factor_damping() = 0.0;
 }
 // What the equation of a row still misses, m/s.

@@ -72,6 +72,9 @@ GPUSIM_FN void raise_to(double* target, double value) {
 GPUSIM_FN void raise_to(float* target, float value) {
     atomicMax(reinterpret_cast<unsigned int*>(target), static_cast<unsigned int>(__float_as_int(magnitude(value))));
 }
+GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
+    return __longlong_as_double((__double_as_longlong(value) & ~(long long)mask) | (long long)bits);
+}
 GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
@@ -85,6 +88,13 @@ template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     __atomic_load(at, &old, __ATOMIC_RELAXED);
     while (old < bits && !__atomic_compare_exchange(at, &old, &bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+}
+GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
+    std::uint64_t all;
+    std::memcpy(&all, &value, sizeof(double));
+    all = (all & ~std::uint64_t(mask)) | std::uint64_t(bits);
+    std::memcpy(&value, &all, sizeof(double));
+    return value;
 }
 GPUSIM_FN void raise_to(double* target, double value) { raise_bits<std::uint64_t>(target, value); }
 GPUSIM_FN void raise_to(float* target, float value) { raise_bits<std::uint32_t>(target, value); }

@@ -1,6 +1,7 @@
 // Stage positions: bring the rigid rows back to zero after the drift; velocities are not touched
 // (gpusim/reference/positions.py). Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep.
 #pragma once
+#include "accuracy.cuh"
 #include "factor.cuh"
 
 // Rotation matrix of body b at its current pose.
@@ -18,10 +19,9 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     move_body(w, b, moved);
 }
 // The papers' split impulses: a displacement that takes back a share of the errors before the drift.
-GPUSIM_FN real split_error(const World& w, int row) {
-    const int element = w.row_element()[row], coupling = w.row_coupling()[row];
-    return element >= 0 ? real(w.element_value()[element]) : (coupling >= 0 ? real(w.coupling_value()[coupling]) : real(0));
+GPUSIM_FN real split_error(const World& w, int row) { return real(start_error(w, row)); }
+GPUSIM_PHASE void split_row(const World& w, int row) {
+    w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);
 }
-GPUSIM_PHASE void split_row(const World& w, int row) { w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row); }
 GPUSIM_PHASE void split_body(const World& w, int b) { impulse_response(w, b, w.delta(), w.displacement() + 6 * b); }
 GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

@@ -9,7 +9,7 @@
 GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
-    *w.largest_change() = *w.largest_load() = real(0);
+    *w.contact_change() = *w.largest_change() = *w.largest_load() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
 // Sweeps over contacts at most; with joints, the first pass of a solve has twice as many, for what it leaves the next ones
@@ -21,10 +21,12 @@ GPUSIM_FN int sweeps_of_pass(const World& w) {
 }
 // Colored joint solver: sweeps of joints and contacts together are counted by end_sweep, and told nowhere else.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
-    w.sweep_change()[(*w.sweep_count())++] = *w.largest_change();
-    const bool converged = *w.largest_change() <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    const real change = larger(*w.contact_change(), *w.largest_change());
+    w.sweep_change()[(*w.sweep_count())++] = change;
+    const bool converged = change <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
     *w.done() = converged || *w.sweep_count() >= sweeps_of_pass(w);
-    *w.largest_change() = *w.largest_load() = real(0);
+    *w.largest_change() = real(0);
+    leave_contacts(w);
 }
 // Axis k that was stopped by a limit: its bound becomes the speed with which it leaves. The papers' scheme has no bounce
 // on limits.

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import check_options, choose_backend, make_backend
+from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
 from gpusim.compile_cache import BrokenCompilerError
@@ -110,6 +111,7 @@ class Simulation:
         self.control = ControlMap(self._self)
         self.quarantine = self.backend.make_quarantine()
         self.capacity = CapacityWatch(self.backend, model, self.config)
+        self.accuracy = AccuracyWatch(self.backend, model, self.config)
         self._forward: Work | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
@@ -173,6 +175,7 @@ class Simulation:
         self._forget()
         self.backend.advance(n, size, self.quarantine.check)
         self.capacity.check()
+        self.accuracy.check()
 
     @property
     def step_size(self) -> float:
@@ -422,6 +425,7 @@ class Simulation:
         former, self.quarantine = self.quarantine, self.backend.make_quarantine()
         self.quarantine.take_over(former)
         self.capacity.backend = self.backend
+        self.accuracy.adopt(self.backend, model)
         self._signals, self._single, self._writers = None, {}, {}
         self.changed()
 
@@ -467,25 +471,23 @@ class Simulation:
         return report
 
     def health(self) -> Array:
-        """True for every world that runs; False for one that is quarantined at its last good state."""
+        """True for every world that runs; False for one that is quarantined at its last good state.
+
+        Worlds that run may still be wrong: :meth:`health_report` tells of open joints and of solves that gave up.
+        """
         return ~self.quarantine.stopped
 
     def health_word(self) -> Array:
-        """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places) and
-        4 (not converged).
+        """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places),
+        4 (not converged), 8 (a joint came apart) and 16 (contacts not converged).
         """
-        return 1 * self.quarantine.stopped + 2 * self.capacity.full + 4 * (self.read_state()["not_converged"] > 0)
+        return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def health_report(self) -> str:
-        """One line for every quarantined world: when and where it failed first; for pairs without a place; for solves
-        that gave up.
+        """One line for every quarantined world: when and where it failed first; for pairs without a place; for joints
+        that came apart, and contacts and solves that did not converge, with the number to set.
         """
-        count = self.read_state()["not_converged"]
-        given_up = [
-            f"world {world}: {count[world]} substeps ended before the solve converged; give more iterations"
-            for world in np.flatnonzero(count)
-        ]
-        told = [*self.capacity.report(), *given_up]
+        told = [*self.capacity.report(), *self.accuracy.report()]
         if not told or self.quarantine.stopped.any():
             told.insert(0, self.quarantine.report())
         return "\n".join(told)

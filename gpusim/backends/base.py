@@ -62,6 +62,9 @@ class Backend(Protocol):
     def newly_overflowed(self) -> bool:
         """Whether worlds may have had more close pairs of shapes than places since the last call."""
 
+    def newly_inexact(self) -> bool:
+        """Whether worlds may have gone past a limit of accuracy (reference/accuracy.py) since the last call."""
+
     def current_angles(self) -> None:
         """Bring the counted joint angles up to the current poses."""
 

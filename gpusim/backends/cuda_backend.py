@@ -30,7 +30,7 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 # Counters of the device that arrive after every run.
-_TOLD = ("failed", "overflowed")
+_TOLD = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
@@ -105,9 +105,9 @@ class CudaBackend(KernelBackend):
             self._shared = self.layout.size
             # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
             self._kernel("run_worlds").max_dynamic_shared_size_bytes = most
-        # The counts of failed and of overflowed worlds, as they arrive from the device.
-        self._pinned = cupy.cuda.alloc_pinned_memory(8)
-        self._told = np.frombuffer(self._pinned, np.int32, 2)
+        # Counts of worlds, as they arrive from the device.
+        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_TOLD))
+        self._told = np.frombuffer(self._pinned, np.int32, len(_TOLD))
         self._told[:] = 0
 
     def _kernel(self, name: str) -> Any:
@@ -475,6 +475,11 @@ class CudaBackend(KernelBackend):
                 self._told[1] = self._arrays["overflowed"].get()[0]
         seen, self._seen_overflowed = self._seen_overflowed, int(self._told[1])
         return self._seen_overflowed > seen
+
+    def newly_inexact(self) -> bool:
+        """Whether worlds are known to have gone past a limit of accuracy since the last call."""
+        seen, self._seen_inexact = self._seen_inexact, int(self._told[2])
+        return self._seen_inexact > seen
 
     def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are; graphs of the one before are gone."""

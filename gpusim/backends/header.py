@@ -28,6 +28,7 @@ from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.model.shape_kinds import shape_codes
 from gpusim.reference import (
+    accuracy,
     colored_solve,
     curvature,
     direct_solve,
@@ -38,13 +39,17 @@ from gpusim.reference import (
     now,
     positions,
 )
+from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
 # Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
-SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces")
-SETTINGS_DOUBLE = ("epsilon", "contact_margin", "contact_slop", "push_speed")
+SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
+SETTINGS_DOUBLE = (
+    "epsilon", "contact_margin", "contact_slop", "push_speed",
+    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit",
+)  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
@@ -113,6 +118,9 @@ def codes() -> dict[str, int]:
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
+        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES")},
+        "TAG_MASK": accuracy.TAG_MASK,
+        "ROW_GAP": ROW_GAP,
         **contact.CODES,
         "FACTORED": FACTORED,
         **{kind.upper(): number for kind, number in KINDS.items()},
@@ -160,7 +168,7 @@ def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
         members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
         members += [("const double*", f"{kind.name}_parameters")]
     members += [("const double*", "control"), ("char*", "slab")]
-    members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "overflowed")]
+    members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "overflowed"), ("int*", "inexact")]
     members += [("double*", "health_value")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [("long long", f"stride_{kind.name}") for kind in kinds]

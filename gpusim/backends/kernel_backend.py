@@ -30,6 +30,7 @@ from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import State
 from gpusim.reference import prepare
+from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import LaunchPlan
@@ -105,7 +106,8 @@ class KernelBackend(ABC):
         self._work: Work | None = None
         self._work_stale = False
         self._packed_parameters: dict[str, Array] = {}
-        self._seen = self._seen_overflowed = 0
+        self._seen = self._seen_overflowed = self._seen_inexact = 0
+        self._limits = accuracy_limits(model)
         self.direct = config.direct
         self.make_plan()
         self.arguments = np.zeros((), arguments_type(self.kinds))
@@ -218,6 +220,11 @@ class KernelBackend(ABC):
         seen, self._seen_overflowed = self._seen_overflowed, int(self.overflowed[0])
         return self._seen_overflowed > seen
 
+    def newly_inexact(self) -> bool:
+        """Whether worlds went past a limit of accuracy since the last call."""
+        seen, self._seen_inexact = self._seen_inexact, int(self.inexact[0])
+        return self._seen_inexact > seen
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         self.health[worlds] = 0
@@ -262,7 +269,7 @@ class KernelBackend(ABC):
         for name in SETTINGS_INT:
             a[name] = self._setting(name)
         for name in SETTINGS_DOUBLE:
-            a[name] = getattr(self.config, name)
+            a[name] = self._limits[name] if name in self._limits else getattr(self.config, name)
         for name, place in self.layout.places.items():
             a[f"offset_{name}"] = place.offset
         a["slab_bytes"] = self.layout.size
@@ -281,14 +288,15 @@ class KernelBackend(ABC):
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
-        self.overflowed = np.zeros(1, np.int32)
+        self.overflowed, self.inexact = np.zeros(1, np.int32), np.zeros(1, np.int32)
         self.health_value = np.zeros(self.num_worlds)
-        for name in ("control", "health", "health_value", "failed", "active", "overflowed"):
+        for name in ("control", "health", "health_value", "failed", "active", "overflowed", "inexact"):
             a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 
     def _setting(self, name: str) -> int:
-        special = {
+        special: dict[str, Any] = {
+            **self._limits,
             "semi_implicit": self.config.scheme == "semi_implicit",
             "geometric_stiffness": self.config.geometric_stiffness and self.config.scheme != "semi_implicit",
             "bounces": any(np.any(self._parameters[name] > 0.0) for name in BOUNCING),

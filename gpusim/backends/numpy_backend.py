@@ -130,6 +130,10 @@ class NumpyBackend:
         )
         return self._overflowed > seen
 
+    def newly_inexact(self) -> bool:
+        """Whether worlds have gone past a limit of accuracy."""
+        return bool(self.state.arrays["inexact"].any())
+
     def _contact_state(self) -> dict[str, Array]:
         """Copies of the contacts of the last step, which a trial finds anew."""
         if self.work.contacts is None:
@@ -206,6 +210,7 @@ class NumpyBackend:
         if not self._rows:
             w.mode = w.state.arrays["axis_mode"]
             w.residual_now = np.zeros(w.num_worlds)
+            w.contact_left = np.zeros(w.num_worlds, w.real)
             w.rate_next = w.rate
             contact_solve.start_contacts(w)
             contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)

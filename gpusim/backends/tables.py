@@ -70,7 +70,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         for column in columns:
             tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
     tables.update(_row_tables(t))
-    tables["side_arm"] = layout.side_arm
+    tables["side_arm"], tables["row_rigid"] = layout.side_arm, layout.row_kinds
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
@@ -141,7 +141,6 @@ def _row_tables(t: Topology) -> dict[str, Array]:
         "axis_row": t.axis_row,
         "row_element": row_element,
         "row_coupling": row_coupling,
-        "row_rigid": (row_element >= 0) | (row_coupling >= 0),
         "row_used": t.row_used,
         "constraint_rows": t.row_used.sum(axis=1),
         "constraint_bodies": t.constraint_bodies,

@@ -75,9 +75,9 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if outcome.drift > DRIFT_TOO_FAR:
         return f"bad: joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
-    overflowed = sim.capacity.report()
-    if overflowed:
-        return f"bad: {overflowed[0]}"
+    told = [*sim.capacity.report(), *sim.accuracy.report()]
+    if told:
+        return f"bad: {told[0]}"
     if good == sim.num_worlds:
         return "good" if good == 1 else f"good in all {good} worlds"
     return f"{good} of {sim.num_worlds} worlds good"

@@ -93,6 +93,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("row_direction", ("direction_rows",), "real", "N s", "search direction of the joints' pending correction"),
     Field("sweep_change", ("contact_sweeps",), "real", "N s", "greatest change of an impulse in each sweep"),
     Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
+    Field("contact_change", (), "real", "N s", "greatest change of an impulse on a contact in this sweep"),
     Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
     Field("forward_only", (), "int", "-", "1: stage forward, whose velocities are not kept"),
     Field("substep", (), "int", "-", "substeps since contacts were searched for"),

@@ -38,6 +38,11 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("command_before", ("worlds", "controls"), "pose", "-", "commands of the last step"),
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
+    Field("joint_drift_peak", ("worlds",), "pose", "m", "greatest gap of a joint so far; last bits: which constraint"),
+    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits likewise"),
+    Field("contact_residual", ("worlds",), "stored", "-", "last change of an impulse over the greatest, of contacts"),
+    Field("contact_streak", ("worlds",), "int", "-", "substeps in a row in which that was too much"),
+    Field("inexact", ("worlds",), "int", "-", "limits of accuracy that were passed so far (reference/accuracy.py)"),
     *CONTACT_STATE_FIELDS,
 )
 
@@ -138,6 +143,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("residual_now", (), "real", "m/s", "residual that the solve left"),
     Field("largest_change", (), "real", "N s", "greatest change of an impulse in this sweep"),
     Field("last_change", (), "real", "N s", "the same of the sweep before"),
+    Field("contact_left", (), "real", "-", "greatest change in the last sweep over contacts, of the greatest load"),
     Field("mode", ("axes",), "int", "-", "mode of the axis rows in this substep"),
     Field("wanted_mode", ("axes",), "int", "-", "mode that an axis row moves to"),
     *(

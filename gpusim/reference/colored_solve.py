@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.reference import actuate, contact_solve
+from gpusim.reference import accuracy, actuate, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
@@ -78,7 +78,7 @@ def solve(w: Work) -> None:
     w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
-    w.last_change = np.zeros(w.num_worlds, w.real)
+    w.last_change, w.contact_left = np.zeros((2, w.num_worlds), w.real)
     _run_sweeps(w, done)
     _find_rate_next(w)
     w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
@@ -123,7 +123,8 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
-        moved, _ = contact_solve.sweep_lists(w, ~done)
+        moved, load = contact_solve.sweep_lists(w, ~done)
+        w.contact_left = np.where(done, w.contact_left, accuracy.share(moved, load))
         np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
     w.solved = np.where(done[:, None, None], before[0], w.solved)

@@ -29,6 +29,7 @@ import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
 from gpusim.reference import colored_solve, contact_rows, contact_solve
+from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import SOLVED, Manifolds
 from gpusim.reference.search_direction import SearchDirection
@@ -128,6 +129,7 @@ def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
     change, load = contact_solve.sweep_lists(w, live)
     for part in w.touch.articulated:
         _sweep_articulated(w, part, live, change, load)
+    w.contact_left = np.where(live, share_left(change, load), w.contact_left)
     return np.maximum(joints, change), load
 
 

@@ -204,6 +204,7 @@ def solve(w: Work) -> None:
     w.solved = np.zeros_like(w.solved)
     w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
     swept = bool(t.swept.any())
+    w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     if w.touch is not None or swept:

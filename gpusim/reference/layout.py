@@ -8,6 +8,9 @@ from gpusim import rotations
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
+ROW_GAP, ROW_TURN = 1, 2
+"""Rigid rows: those that measure a gap in meters (linear dots and lines), and turns and couplings."""
+
 
 class Layout:
     """Where elements, rows and sides sit in the flat arrays.
@@ -37,19 +40,22 @@ class Layout:
         self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[
             :, None
         ]
-        self.rigid_linear = self._gap_elements()
+        self.row_kinds = self._row_kinds()
         self.side_arm = self._side_arms()
         self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
         self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
         self.axis_swept = t.swept[self.axis_constraint]
 
-    def _gap_elements(self) -> Array:
-        """Which rigid elements measure a gap in meters: linear dots and lines."""
+    def _row_kinds(self) -> Array:
+        """ROW_GAP, ROW_TURN, or 0 (axis rows and places without a row) of every row, (constraints * block,)."""
         t = self.topology
         linear = np.zeros(t.num_elements, dtype=bool)
         linear[self.dots] = t.dot.linear > 0.5
         linear[self.lines] = True
-        return np.asarray(linear[t.rigid_element])
+        kinds = np.zeros(t.num_constraints * t.block, dtype=np.int64)
+        kinds[t.rigid_row] = np.where(linear[t.rigid_element], ROW_GAP, ROW_TURN)
+        kinds[t.coupling.row] = ROW_TURN
+        return kinds
 
     def side_arms(self, rotation: Array) -> Array:
         """Lever of every side from its body's center of mass, world frame, (worlds, sides, 3); 0 where it has none."""

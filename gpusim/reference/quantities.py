@@ -54,6 +54,20 @@ SIM = (
         _state("not_converged"), "*out = *w.not_converged();",
     ),
     Quantity(
+        "joint_drift_peak", (), "m",
+        "greatest gap of a joint that a substep has left since the start or reset, the last one not counted",
+        _state("joint_drift_peak"), "*out = *w.joint_drift_peak();",
+    ),
+    Quantity(
+        "joint_tilt_peak", (), "rad", "the same of turns that joints lock and of couplings (those of travels in m)",
+        _state("joint_tilt_peak"), "*out = *w.joint_tilt_peak();",
+    ),
+    Quantity(
+        "contact_residual", (), "-",
+        "greatest change of an impulse in the last sweep over contacts, as a share of the greatest normal impulse",
+        _state("contact_residual"), "*out = *w.contact_residual();",
+    ),
+    Quantity(
         "pairs", (), "-", "pairs of shapes that are close, in the last step", _state("pair_count"),
         "*out = *w.pair_count();",
     ),

@@ -16,6 +16,7 @@ from gpusim.model.fields import WORK_FIELDS, allocate
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State
+from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_work import contact_work
 from gpusim.reference.layout import Layout
 from gpusim.reference.pair_tables import PairTables
@@ -33,7 +34,7 @@ class Work:
     ) -> None:
         self.model, self.state, self.parameters, self.config = model, state, parameters, config
         self.topology = model.topology
-        self.layout = Layout(model.topology)
+        self.layout, self.accuracy_limits = Layout(model.topology), accuracy_limits(model)
         self.real = np.dtype(real)
         self.num_worlds = state.num_worlds
         self.scheme = config.scheme
@@ -89,6 +90,7 @@ class Work:
     mode: Array
     residual_now: Array
     last_change: Array
+    contact_left: Array
     sweeps: Array
     unconverged: Array
     factor_damping: Array

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.reference import positions
+from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -49,11 +50,7 @@ def potential_energy(now: Now) -> Array:
 
 def joint_drift(w: Work) -> Array:
     """Greatest distance between the two points of a joint along its locked directions, m, (num_worlds,)."""
-    t = w.topology
     errors = positions.row_errors(w)
-    flat = errors.reshape(w.num_worlds, -1)
-    square = np.zeros_like(flat)
-    rows = t.rigid_row[w.layout.rigid_linear]
-    square[:, rows] = flat[:, rows] ** 2
-    gaps = np.sqrt(np.sum(square.reshape(errors.shape), axis=2))
+    linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
+    gaps = np.sqrt(np.sum(np.where(linear, errors, 0.0) ** 2, axis=2))
     return np.max(gaps, axis=1, initial=0.0)

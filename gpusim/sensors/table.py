@@ -45,7 +45,8 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(sim.backend.work))
     table.add(
         "sim.health", (), "-",
-        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged",
+        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged, 8: a joint came "
+        "apart, 16: contacts not converged",
         lambda: sim.health_word(),
     )  # fmt: skip
 

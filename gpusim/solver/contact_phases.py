@@ -129,7 +129,7 @@ CONTACT_PHASES = (
         reads="body_parts color_first color_member color_size pair_points path_count path_y path_z record_place",
         writes="manifold point_floor push_share",
     ),
-    Phase("start_contact_sweeps", writes="done largest_change largest_load sweep_count"),
+    Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
@@ -141,7 +141,7 @@ CONTACT_PHASES = (
     Phase(
         "sweep_contact",
         reads="color_first color_member pair_shapes",
-        writes="largest_change largest_load manifold part_change sweep_square twist",
+        writes="contact_change largest_load manifold part_change sweep_square twist",
     ),
     Phase("add_contact_parts", "bodies", reads="color_size part_change part_side part_start", writes="twist"),
     Phase("start_direction_sum", writes="done square_before sweep_count"),
@@ -162,7 +162,9 @@ CONTACT_PHASES = (
     ),
     Phase("extend_row", "row_items(w, w.constraints())", reads="beta", writes="delta row_direction row_sweep"),
     Phase(
-        "end_contact_sweep", reads="since_factor", writes="done largest_change largest_load sweep_change sweep_count"
+        "end_contact_sweep",
+        reads="since_factor",
+        writes="contact_change contact_left done largest_change largest_load sweep_change sweep_count",
     ),
     Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
     Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),

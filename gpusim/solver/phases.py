@@ -88,8 +88,8 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed factor_damping first_axis guard_action hold_bias passes_left refactor refreshes since_factor "
-        "stale switches unconverged worst worst_change",
+        writes="changed contact_left factor_damping first_axis guard_action hold_bias passes_left refactor refreshes "
+        "since_factor stale switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -151,7 +151,10 @@ _TABLE = (
     ),
     Phase("warm_row", "rows", reads="impulse kick_before step_last", writes="solved"),
     Phase("warm_body", "bodies", reads="mass_jacobian solved", writes="twist"),
-    Phase("start_sweeps", writes="done largest_change sweeps unconverged worst"),
+    Phase(
+        "start_sweeps",
+        writes="contact_change contact_left done largest_change largest_load sweeps unconverged worst",
+    ),
     Phase(
         "sweep_overflow", "overflow_constraints",
         reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
@@ -165,9 +168,12 @@ _TABLE = (
         "law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
         writes="largest_change mode solved twist",
     ),
-    Phase("end_sweep", writes="done largest_change last_change sweeps unconverged"),
+    Phase(
+        "end_sweep",
+        writes="contact_change contact_left done largest_change largest_load last_change sweeps unconverged",
+    ),
     Phase("left_row", "rows", reads="bias jacobian twist", writes="worst"),
-    Phase("skip_solve", writes="residual_now unconverged worst"),
+    Phase("skip_solve", writes="contact_left residual_now unconverged worst"),
     Phase("split_row", "rows", reads="coupling_value element_value", writes="rhs"),
     Phase("split_body", "bodies", reads="delta mass_jacobian", writes="displacement"),
     Phase("clear_displacement", "bodies * 6", writes="displacement"),
@@ -193,9 +199,15 @@ _TABLE = (
     Phase("store_row", "rows", reads="solved", writes="impulse"),
     Phase("store_axis", "axes", reads="mode rate rate_next", writes="axis_mode axis_velocity axis_velocity_before"),
     Phase(
+        "left_joint", "constraints",
+        reads="coupling_value element_value step_last",
+        writes="joint_drift_peak joint_tilt_peak",
+    ),
+    Phase(
         "store_times",
-        reads="residual_now step_last unconverged",
-        writes="kick_before kick_before_last not_converged residual step_before time",
+        reads="contact_left joint_drift_peak joint_tilt_peak residual_now step_last unconverged",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged residual "
+        "step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(

@@ -257,7 +257,7 @@ DRIFT = Stage("drift", (
     If(SEMI_IMPLICIT, run("displace_body")),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
-    *run("store_times"),
+    *run("left_joint store_times"),
 ))  # fmt: skip
 # Velocities once more, from the impulses as they are.
 RESOLVE = Routine("resolve", (

@@ -109,7 +109,9 @@ class PanelState:
             return ("failed" if word.size == 1 else f"{failed} of {word.size} worlds failed"), False
         if np.any(word & 2):
             return "too many contacts", False
-        return ("not converged", False) if np.any(word & 4) else ("healthy", True)
+        if np.any(word & 8):
+            return "joints apart", False
+        return ("not converged", False) if np.any(word & 20) else ("healthy", True)
 
     # What buttons do.
 

@@ -1,0 +1,40 @@
+// What a solve has left, and which worlds went past a limit of it: measured in every substep, from numbers that are there
+// anyway (gpusim/reference/accuracy.py).
+#pragma once
+#include "rows.cuh"
+
+// Error of a rigid row at the pose that the substep began with; 0 for axis rows.
+GPUSIM_FN double start_error(const World& w, int row) {
+    const int element = w.row_element()[row], coupling = w.row_coupling()[row];
+    return element >= 0 ? w.element_value()[element] : (coupling >= 0 ? w.coupling_value()[coupling] : 0.0);
+}
+// The number with the index of a constraint in its last bits, the lowest index greatest; NaN and 0 as they are.
+GPUSIM_FN double tagged(double value, int index) { return value > 0.0 ? with_last_bits(value, TAG_MASK, TAG_MASK - index) : value; }
+// Gap and turn of joint c that the substep before has left; poses that were just given are nobody's work.
+GPUSIM_PHASE void left_joint(const World& w, int c) {
+    if (!(*w.step_last() > 0.0)) return;
+    double square = 0.0, turn = 0.0;
+    for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row) {
+        const double error = magnitude(start_error(w, row));
+        if (w.row_rigid()[row] == ROW_GAP) square += error * error;
+        else if (!(error <= turn)) turn = error;
+    }
+    raise_to(w.joint_drift_peak(), tagged(square_root(square), c));
+    raise_to(w.joint_tilt_peak(), tagged(turn, c));
+}
+// After a sweep: the greatest change of an impulse, as a share of the greatest load.
+GPUSIM_FN void leave_contacts(const World& w) {
+    *w.contact_left() = *w.largest_load() > real(0) ? *w.contact_change() / *w.largest_load() : real(0);
+    *w.contact_change() = *w.largest_load() = real(0);
+}
+// Tell the host once of a world that goes past a limit; single changes on contacts (impacts) are no reason.
+GPUSIM_FN void watch_accuracy(const World& w) {
+    *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
+    int found = *w.inexact();
+    if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
+    if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;
+    if (*w.not_converged() > 0) found |= INEXACT_MODES;
+    if (found == *w.inexact() || w.a->health[w.id]) return;
+    *w.inexact() = found;
+    count_one(w.a->inexact);
+}

@@ -1,0 +1,95 @@
+"""Warns, once for each kind in a simulation, of what solves leave: open joints, contacts and modes not converged."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from gpusim.backends.base import Backend
+from gpusim.model.config import SolverConfig
+from gpusim.model.model import Model
+from gpusim.reference.accuracy import CONTACTS, JOINTS, MODES, accuracy_limits, constraint_of
+from gpusim.typing import Array
+
+
+class AccuracyWatch:
+    """Tells of worlds that went past a limit of gpusim/reference/accuracy.py; they run on."""
+
+    def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
+        self._config, self._warned = config, 0
+        self.adopt(backend, model)
+
+    def adopt(self, backend: Backend, model: Model) -> None:
+        """Go on with another backend, for a model of the same elements."""
+        self._backend, self._labels = backend, model.topology.constraint_labels
+        self._joints, self._limits = len(model.joints), accuracy_limits(model)
+
+    @property
+    def word(self) -> Array:
+        """Bits JOINTS, CONTACTS and MODES of every world since the start or reset, (num_worlds,)."""
+        return np.asarray(self._backend.read_state().arrays["inexact"])
+
+    def check(self) -> None:
+        """After a run: warn of each kind of world that is new, naming the worst one."""
+        if self._warned == JOINTS | CONTACTS | MODES or not self._backend.newly_inexact():
+            return
+        word = self.word
+        for kind in (JOINTS, CONTACTS, MODES):
+            worlds = np.flatnonzero(word & kind & ~self._warned)
+            if not worlds.size:
+                continue
+            self._warned |= kind
+            worst = int(worlds[np.argmax(self._figures(kind)[worlds])])
+            others = f" ({worlds.size - 1} more worlds as well)" if worlds.size > 1 else ""
+            warnings.warn(f"world {worst}: {self._told(kind, worst)}{others}", stacklevel=3)
+
+    def report(self) -> list[str]:
+        """One line for every world and kind."""
+        return [
+            f"world {world}: {self._told(kind, int(world))}"
+            for world in np.flatnonzero(self.word)
+            for kind in (JOINTS, CONTACTS, MODES)
+            if self.word[world] & kind
+        ]
+
+    def _figures(self, kind: int) -> Array:
+        """What worlds are compared by, (num_worlds,)."""
+        state = self._backend.read_state().arrays
+        if kind == JOINTS:
+            drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
+            return np.maximum(state["joint_drift_peak"] / drift, state["joint_tilt_peak"] / tilt)
+        return np.asarray(state["contact_residual" if kind == CONTACTS else "not_converged"])
+
+    def _told(self, kind: int, world: int) -> str:
+        """What is wrong in a world, and the number to set."""
+        state, c = self._backend.read_state().arrays, self._config
+        if kind == JOINTS:
+            return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
+        if kind == CONTACTS:
+            return (
+                f"sweeps over contacts ended with changes above {self._limits['contact_residual_limit']:.0%} of the "
+                f"greatest load in {self._limits['contact_streak_limit']} substeps in a row (the last one: "
+                f"{state['contact_residual'][world]:.0%}); give SolverConfig(iterations={2 * c.iterations})"
+            )
+        return (
+            f"{state['not_converged'][world]} substeps ended before the solve converged; "
+            f"give more iterations: SolverConfig(iterations={2 * c.iterations})"
+        )
+
+    def _opened(self, drift: float, tilt: float) -> str:
+        drift_limit, tilt_limit = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
+        apart = drift / drift_limit >= tilt / tilt_limit
+        value, limit, unit = (drift, drift_limit, "m") if apart else (tilt, tilt_limit, "rad")
+        at = constraint_of(value)
+        what = "joint" if at < self._joints else "coupling"
+        off = "apart" if apart else "off"
+        mends = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
+        if self._config.joint_solver == "colored":
+            mends = (
+                f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {mends.replace(")", "", 1)}'
+            )
+        return (
+            f"{what} '{self._labels[at]}' was {value:.3g} {unit} {off}, more than {limit:.3g} {unit}; give "
+            f"SolverConfig({mends}"
+        )

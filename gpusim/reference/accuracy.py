@@ -1,0 +1,96 @@
+"""What a solve has left, and which worlds went past a limit of it; part of stage drift, at no cost that shows.
+
+Joints: the errors of the rigid rows as stage prepare has them anyway, at the poses that the substep began with. So they
+are what the substep before has left; poses that were just given are nobody's work. Contacts: the greatest change of an
+impulse in the last sweep as a share of the greatest normal impulse. Modes and laws: ``not_converged``.
+
+A greatest number carries in its last bits the constraint that it is of, which one atomic operation of the kernels
+finds with it; as a number it is off by 1e-8 of itself at most.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.reference.layout import ROW_GAP, ROW_TURN, Layout
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.reference.work import Work
+
+MODES, JOINTS, CONTACTS = 4, 8, 16
+"""Bits of the state's ``inexact``, as in ``sim.health``: what went past its limit since the start or reset."""
+TAG_MASK = (1 << 24) - 1
+JOINT_SHARE = 0.01
+"""A joint is open where its points are further apart than this share of the usual lever (the median distance of joints
+from the centers of mass of their bodies), or a locked turn is off by as many rad."""
+USUAL_LEVER = 0.1
+"""m, where all joints sit in centers of mass."""
+CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
+"""Contacts are not converged where sweeps end with changes above this share of the greatest load, in so many substeps
+in a row: impacts and new contacts are through after a few."""
+
+
+def accuracy_limits(model: Model) -> dict[str, float]:
+    """Limits by the names of the kernels' settings; m, rad, a share, and a number of substeps."""
+    t, layout = model.topology, Layout(model.topology)
+    levers = np.linalg.norm(layout.side_arm, axis=1)
+    levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
+    return {
+        "joint_drift_limit": JOINT_SHARE * (float(np.median(levers)) if levers.size else USUAL_LEVER),
+        "joint_tilt_limit": JOINT_SHARE,
+        "contact_residual_limit": CONTACT_SHARE,
+        "contact_streak_limit": CONTACT_STREAK,
+    }
+
+
+def share(change: Array, load: Array) -> Array:
+    """``change`` over ``load``, 0 where there is no load."""
+    return np.asarray(np.where(load > 0.0, change / np.where(load > 0.0, load, 1.0), 0.0).astype(change.dtype))
+
+
+def measure(w: Work) -> None:
+    """Bring what was left so far up to date, after what ``not_converged`` counts."""
+    state, limits = w.state.arrays, w.accuracy_limits
+    if w.topology.num_constraints:
+        for name, errors in zip(("joint_drift_peak", "joint_tilt_peak"), _errors(w), strict=True):
+            # NaN counts as the greatest, as in the kernels.
+            worst = np.where(w.step_last > 0.0, np.max(_tagged(errors), axis=1), 0.0)
+            state[name][:] = np.maximum(state[name], worst)
+    state["contact_residual"][:] = w.contact_left
+    going = w.contact_left > limits["contact_residual_limit"]
+    state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)
+    opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
+    opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
+    unswept = state["contact_streak"] >= limits["contact_streak_limit"]
+    for bit, found in ((JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0)):
+        state["inexact"][found] |= bit
+
+
+def _errors(w: Work) -> tuple[Array, Array]:
+    """Gap and greatest error of a turn of every constraint, (num_worlds, constraints)."""
+    t = w.topology
+    errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
+    errors[:, t.coupling.row] = np.abs(w.coupling_value)
+    kinds, shape = w.layout.row_kinds, (w.num_worlds, t.num_constraints, t.block)
+    gaps, turns = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_TURN))
+    square = gaps[..., 0] * gaps[..., 0]
+    for k in range(1, t.block):
+        square = square + gaps[..., k] * gaps[..., k]
+    return np.sqrt(square), turns.max(axis=2)
+
+
+def _tagged(values: Array) -> Array:
+    """Numbers (num_worlds, constraints) with the constraints' numbers in their last bits, the lowest one greatest."""
+    bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
+    bits = bits | np.uint64(TAG_MASK) - np.arange(values.shape[1], dtype=np.uint64)
+    return np.where(values > 0.0, bits.view(np.float64), values)
+
+
+def constraint_of(peak: float) -> int:
+    """Which constraint a greatest number is of."""
+    return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

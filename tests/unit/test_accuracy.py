@@ -1,0 +1,163 @@
+"""What solves leave is never silent: open joints, contacts and modes that did not converge are told of, once each."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.model.model import Model
+from gpusim.reference.accuracy import accuracy_limits, constraint_of
+
+BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
+FIGURES = ("joint_drift_peak", "joint_tilt_peak", "contact_residual", "not_converged")
+
+
+def heavy_end(mass: float, links: int = 5) -> Model:
+    """A chain of 1 kg links, level at the start, that swings down with a heavy body at its end."""
+    b = ModelBuilder()
+    before = -1
+    for k in range(links + 1):
+        m = mass if k == links else 1.0
+        link = b.add_body(mass=m, inertia=(0.01 * m,) * 3, xform=Transform((0.2 * (k + 0.5), 0, 2)))
+        place = Transform((0, 0, 2)) if before < 0 else Transform((0.1, 0, 0))
+        b.add_joint_revolute(before, link, place, Transform((-0.1, 0, 0)), axis=(0, 1, 0), label=f"link{k}")
+        before = link
+    return b.finalize()
+
+
+def wall(boxes: int = 12, joints: bool = False) -> Model:
+    """A tower of boxes under a weight, too tall for two sweeps; beside it a door, if joints are wanted."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    for k in range(boxes):
+        body = b.add_body(
+            mass=100.0 if k == boxes - 1 else 1.0, inertia=(0.01,) * 3, xform=Transform((0, 0, 0.1 + 0.2 * k))
+        )
+        b.add_shape_box(body, half_extents=(0.1, 0.1, 0.1))
+    if joints:
+        door = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((2, 0, 1)))
+        b.add_joint_revolute(-1, door, Transform((1.9, 0, 1)), Transform((-0.1, 0, 0)), axis=(0, 0, 1))
+    return b.finalize()
+
+
+def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
+    """Steps in pieces; the warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(steps // piece):
+            sim.step(piece)
+    return [str(w.message) for w in told]
+
+
+@pytest.mark.parametrize(("mass", "solver"), [(1e5, "direct"), (1e4, "colored")])
+@pytest.mark.native
+def test_joints_that_part_are_told_of_once(mass: float, solver: str) -> None:
+    """The joint, how far, and the number to set; healthy worlds stay healthy, and the report and the signal tell."""
+    sim = Simulation(heavy_end(mass), backend="native", config=SolverConfig(joint_solver=solver))
+    told = run(sim, 1000)
+    assert len(told) == 1, told
+    assert "world 0: joint 'link" in told[0] and " m apart, more than 0.001 m; give SolverConfig(" in told[0]
+    assert ("substeps=4" if solver == "direct" else 'joint_solver="direct"), or iterations=32') in told[0]
+    peak = sim.read("sim.joint_drift_peak")[0]
+    assert sim.health()[0] and peak > 1e-3
+    assert f"was {peak:.3g} m apart" in sim.health_report() and "all worlds are fine" not in sim.health_report()
+    assert sim.read("sim.health")[0] == 8
+    sim.reset()
+    assert sim.health_report() == "all worlds are fine" and sim.read("sim.health")[0] == 0
+
+
+@pytest.mark.native
+def test_the_number_that_the_warning_gives_serves() -> None:
+    """Substeps as the message says: the joints hold, and nothing is told."""
+    sim = Simulation(heavy_end(1e5), backend="native", config=SolverConfig(substeps=4))
+    assert run(sim, 1000) == [] and sim.read("sim.joint_drift_peak")[0] < 1e-4
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_peak_is_the_gap_at_the_ends_of_steps(backend: str) -> None:
+    """By sim.joint_drift after every step but the last; the constraint in its last bits is that joint."""
+    sim = Simulation(heavy_end(30.0), backend=backend, config=SolverConfig(joint_solver="colored", dt=4e-3))
+    seen = []
+    for _ in range(40):
+        sim.step()
+        seen.append(sim.read("sim.joint_drift")[0])
+    peak = sim.read("sim.joint_drift_peak")[0]
+    assert peak == pytest.approx(max(seen[:-1]), rel=1e-7) and peak > 1e-5
+    assert 0 <= constraint_of(peak) < 6
+
+
+def test_poses_that_were_given_are_nobodys_work() -> None:
+    """A joint that is built 1 cm open and closed by the first step: nothing is told."""
+    b = ModelBuilder()
+    arm = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((0.5, 0, 0)))
+    b.add_joint_revolute(-1, arm, Transform((0, 0, 0)), Transform((-0.49, 0, 0)), axis=(0, 1, 0))
+    sim = Simulation(b.finalize(), backend="numpy")
+    assert sim.read("sim.joint_drift")[0] == pytest.approx(0.01)
+    assert run(sim, 20, 1) == [] and sim.read("sim.joint_drift_peak")[0] < 1e-4
+
+
+@pytest.mark.native
+def test_the_worse_of_two_worlds_is_named() -> None:
+    """World 1 alone has the weight that parts the joints."""
+    model = heavy_end(1.0)
+    sim = Simulation(model, 2, backend="native", threads=1)
+    end = f"body.{model.bodies[-1].label}"
+    sim.write(f"{end}.mass", 1e5, world=1)
+    told = run(sim, 1000)
+    assert len(told) == 1 and told[0].startswith("world 1: joint 'link")
+    assert [line.split(":")[0] for line in sim.health_report().splitlines()] == ["world 1"]
+    assert sim.read("sim.health").tolist() == [0, 8]
+    peak = sim.read("sim.joint_drift_peak")
+    assert peak[0] < 1e-9 and peak[1] > 1e-3
+
+
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+@pytest.mark.native
+def test_contacts_that_do_not_converge_are_told_of(solver: str) -> None:
+    """One sweep is not enough for a tower; the residual is that of the last sweep."""
+    config = SolverConfig(dt=5e-3, iterations=1, joint_solver=solver)
+    sim = Simulation(wall(joints=solver == "colored"), backend="native", config=config)
+    told = [line for line in run(sim, 200, 10) if "contacts" in line]
+    assert len(told) == 1 and "give SolverConfig(iterations=2)" in told[0]
+    assert int(sim.read("sim.health")[0]) & 16 and "sweeps over contacts" in sim.health_report()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_solves_that_end_early_are_told_of(backend: str) -> None:
+    """One sweep does not bring changes below epsilon."""
+    config = SolverConfig(joint_solver="colored", iterations=1, epsilon=1e-12)
+    sim = Simulation(heavy_end(1.0), backend=backend, config=config)
+    told = run(sim, 20, 5)
+    assert len(told) == 1 and "world 0: 5 substeps ended before the solve converged" in told[0]
+    assert "SolverConfig(iterations=2)" in told[0] and sim.read("sim.health")[0] == 4
+    assert sim.health_report().startswith("world 0: 20 substeps")
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.native
+def test_backends_agree(launch: str) -> None:
+    """All figures, NumPy and kernels; the two launches have the same bits by tests/parity."""
+    for model, config in (
+        (heavy_end(300.0, 3), SolverConfig(joint_solver="colored", dt=2e-3)),
+        (wall(2), SolverConfig(iterations=2, dt=2e-3)),
+    ):
+        sims = [
+            Simulation(model, backend="numpy", config=config),
+            Simulation(model, backend="native", config=config, launch=launch, threads=1),
+        ]
+        for sim in sims:
+            run(sim, 20)
+        for name in FIGURES:
+            expected, got = (sim.read(f"sim.{name}")[0] for sim in sims)
+            assert got == pytest.approx(expected, rel=1e-5, abs=1e-12), name
+
+
+def test_limits_go_by_the_usual_lever() -> None:
+    """1 % of the distance of joints from centers of mass; 0.01 rad."""
+    limits = accuracy_limits(heavy_end(1.0))
+    assert limits["joint_drift_limit"] == pytest.approx(1e-3) and limits["joint_tilt_limit"] == 0.01
+    b = ModelBuilder()
+    b.add_joint_revolute(-1, b.add_body(mass=1.0, inertia=(1,) * 3), axis=(0, 1, 0))
+    assert accuracy_limits(b.finalize())["joint_drift_limit"] == pytest.approx(1e-3)
