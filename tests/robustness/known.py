@@ -90,6 +90,16 @@ _ENTRIES = (
         "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
     ),
     (
+        "links under 1000 m/s2 turn by more than a radian in a step of 50 ms",
+        "gravity_1000_chain",
+        "direct_50ms",
+    ),
+    (
+        "eight sweeps do not settle a jam of twelve shapes in steps of 50 ms",
+        "corridor_squeeze_robot",
+        "direct_50ms",
+    ),
+    (
         "sweeps do not converge between a plate that nothing stops and the ground",
         "ragdoll_in_press",
         "colored_1ms",
