@@ -256,7 +256,8 @@ class HeightField:
 
 
 Shape = Convex | HalfSpace | HeightField
-PLANE, BOX, HULL, FIELD = (shape_type(kind).number for kind in ("plane", "box", "hull", "height_field"))
+HULL, BOX = shape_type("hull").number, shape_type("box").number
+FIELD, PLANE = shape_type("height_field").number, shape_type("plane").number
 _CORNERS = np.array([[1.0 if i >> k & 1 else -1.0 for k in range(3)] for i in range(8)])
 _BOX_FACES = Faces(
     first=np.arange(0, 25, 4),
