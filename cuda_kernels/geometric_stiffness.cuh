@@ -1,5 +1,5 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 2 h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
 #pragma once
 #include "rows.cuh"
 

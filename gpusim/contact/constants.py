@@ -34,7 +34,7 @@ POINT_PASSES = 1
 # The same for manifolds with points younger than so many substeps.
 NEW_PASSES, NEW_AGE = 20, 5
 # They end when a pass changes no impulse by more than this share of the manifold's greatest one.
-PASS_SETTLED = 1e-3
+PASS_SETTLED = 1e-6
 # Newton steps for sliding friction in the circle: its direction is off by 1e-4 rad at most for masses of 1:4.
 FRICTION_PASSES = 2
 # Below this speed a patch that slides and spins comes to rest, m/s.

@@ -4,10 +4,9 @@ A body pulled at a lever r by a force F turns back with the stiffness (r.F) 1 - 
 when this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints, so the inertia
 that impulses see becomes
 
-    I_eff = I + 2 h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+    I_eff = I + 1.05 h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
 
-for bodies with h^2/8 tr(I^-1 K) > 0.3 and at least two loaded sides. F comes from the last impulses. A factor of 1
-is the bound for a steady F; vibrations feed on one that swings with them, which 2 keeps away from (omega h < 1.42).
+for bodies with h^2/8 tr(I^-1 K) > 0.3 and at least two loaded sides. F comes from the last impulses.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from gpusim import rotations
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-FACTOR, THRESHOLD = 2.0, 0.3
+FACTOR, THRESHOLD = 1.05, 0.3
 
 
 def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
