@@ -37,7 +37,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
     """
     if config.joint_solver != "auto" or not model.topology.num_constraints:
         return model, config
-    swept = model.swept_by_choice
+    swept = swept_constraints(model)
     if swept.all():
         return model, replace(config, joint_solver="colored")
     return (model.with_swept(swept) if swept.any() else model), config

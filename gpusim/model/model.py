@@ -38,13 +38,6 @@ class Model(Elements):
         """Axis row of each joint coordinate that has one, by joint and coordinate."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
-    @cached_property
-    def swept_by_choice(self) -> Array:
-        """(constraints,) as :func:`gpusim.model.joint_groups.swept_constraints` chooses."""
-        from gpusim.model.joint_groups import swept_constraints  # which knows models
-
-        return swept_constraints(self)
-
     def with_swept(self, swept: Array) -> Model:
         """The same model, with some constraints left to sweeps."""
         topology = replace(self.topology, swept=swept)

@@ -39,9 +39,9 @@ def find_paths(t: Topology) -> Paths:
             parent[k] = min(parent.get(k, i), i, key=place.__getitem__)
     bodies: list[list[int]] = []
     for body in range(t.num_bodies + 1):
-        on = np.flatnonzero((t.constraint_bodies == body).any(axis=1) & ~t.swept) if t.dynamic[body] else []
+        on = (t.constraint_bodies == body).any(axis=1) & ~t.swept & t.dynamic[body]
         path: list[int] = []
-        at: int | None = min(map(int, on), key=place.__getitem__, default=None)
+        at: int | None = min(np.flatnonzero(on).tolist(), key=place.__getitem__, default=None)
         while at is not None:
             path.append(place[at])
             at = parent.get(at)
