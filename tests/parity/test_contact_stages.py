@@ -31,7 +31,7 @@ NAMES = (
     "ball_half", "slope_slides", "slope_sticks", "slope_papers", "stack", "heap", "pendulum_colored", "leg_colored",
     "leg_papers", "hunt_crossley", "volumetric", "disk_hertz", "disk_torques", "rolling_ball", "own_material",
 )  # fmt: skip
-TOLERANCE = {"float64": 2e-11, "float32": 3e-5}
+TOLERANCE = {"float64": 1e-11, "float32": 3e-5}
 FLOOR = {"float64": 1e-5, "float32": 1e-3}
 """Smallest number that a difference is measured by; else the greatest in the array."""
 MADE: dict[str, str] = {

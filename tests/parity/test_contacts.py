@@ -22,7 +22,9 @@ from .contact_models import MODELS
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9
 #: Greatest relative difference after one step from the same state.
-ONE_STEP = {"float64": 2e-12, "float32": 1e-5}
+ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
+#: Points of a new manifold are solved until they settle, no longer 20 times, which damped rounding: 1.6e-12 is seen.
+ROUNDED = {("leg_direct", "float64"): 2e-12}
 #: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
 #: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
@@ -116,7 +118,8 @@ def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
     for step in range(min(SHORT.get(name, STEPS[dtype]), STEPS[dtype])):
         reference.step(1)
         native.step(1)
-        most = LATER[dtype] if step or name in UNSETTLED else ONE_STEP[dtype]
+        once = ROUNDED.get((name, dtype), ONE_STEP[dtype])
+        most = LATER[dtype] if step or name in UNSETTLED else once
         assert not beyond(differences(reference, native), most), f"step {step}"
         copy_state(native, reference)
 

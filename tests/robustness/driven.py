@@ -26,22 +26,18 @@ def servo_kp_1e9_switch() -> ModelBuilder:
     return _servos(1e9, 0.0)
 
 
-def _servos(stiffness: float, target: float, damping: float = 0.0) -> ModelBuilder:
+def _servos(stiffness: float, target: float, damping: float = 0.0, mode: str = "position") -> ModelBuilder:
     b = ModelBuilder(gravity=DOWN)
     chain(b, 3)
     for joint in range(3):
-        b.add_servo(joint, stiffness=stiffness, damping=damping, target=target)
+        b.add_servo(joint, mode=mode, stiffness=stiffness, damping=damping, target=target)
     return b
 
 
 @setup(2e3)
 def servo_velocity_1e6() -> ModelBuilder:
     """Velocity servos of 1e6 N m s/rad that want 1000 rad/s of each of three hinges."""
-    b = ModelBuilder(gravity=DOWN)
-    chain(b, 3)
-    for joint in range(3):
-        b.add_servo(joint, mode="velocity", damping=1e6, target=1000.0)
-    return b
+    return _servos(0.0, 1000.0, damping=1e6, mode="velocity")
 
 
 def _on_springs(stretch: float) -> ModelBuilder:

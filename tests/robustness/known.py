@@ -1,4 +1,7 @@
-"""What is known to break, and why; an entry that no longer breaks fails its test, so that it is taken out."""
+"""What is known to break, and what is seen there; an entry that no longer breaks fails its test and is taken out.
+
+The reasons tell what was looked at in a run; none of the causes is mended, and most are not traced to a line.
+"""
 
 from __future__ import annotations
 

@@ -240,14 +240,21 @@ def spin_1e4_ground() -> ModelBuilder:
     return b
 
 
+def _rods(b: ModelBuilder, seed: int) -> list[int]:
+    """Eight bodies turned at random above each other."""
+    r = np.random.default_rng(seed)
+    bodies = []
+    for k in range(8):
+        place = (float(r.uniform(-0.2, 0.2)), 0.0, 0.5 + 0.2 * k)
+        bodies.append(b.add_body(xform=turned(place, tuple(r.normal(size=3)), 1.5)))
+    return bodies
+
+
 @setup(20.0, overlap=0.3, seconds=2.0)
 def thin_rods() -> ModelBuilder:
     """Eight rods of 5 m and 4 mm dropped in a heap, capsules and cylinders."""
     b = ground()
-    r = np.random.default_rng(1)
-    for k in range(8):
-        place = (float(r.uniform(-0.2, 0.2)), 0.0, 0.5 + 0.2 * k)
-        body = b.add_body(xform=turned(place, tuple(r.normal(size=3)), 1.5))
+    for k, body in enumerate(_rods(b, 1)):
         (b.add_shape_capsule if k % 2 else b.add_shape_cylinder)(body, 2e-3, 2.5)
     return b
 
@@ -256,10 +263,7 @@ def thin_rods() -> ModelBuilder:
 def thin_rod_boxes() -> ModelBuilder:
     """Eight such rods with square cuts."""
     b = ground()
-    r = np.random.default_rng(2)
-    for k in range(8):
-        place = (float(r.uniform(-0.2, 0.2)), 0.0, 0.5 + 0.2 * k)
-        body = b.add_body(xform=turned(place, tuple(r.normal(size=3)), 1.5))
+    for body in _rods(b, 2):
         b.add_shape_box(body, (2e-3, 2e-3, 2.5))
     return b
 
