@@ -7,6 +7,7 @@
 
 #define KEEP_TWIST 1
 #define RESTORE_TWIST 2
+#define MEASURE 3
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
@@ -45,10 +46,11 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.passes_left() = PASSES;
     *w.refreshes() = *w.hold_bias() = 0;
-    *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
+    *w.since_factor() = *w.switches() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = *w.first_error() = *w.contact_left() = real(0);
+    *w.worst() = *w.worst_change() = *w.contact_left() = real(0);
+    *w.factor_damping() = 0.0;
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
@@ -71,34 +73,77 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         raise_to(w.worst_change(), residual * (own / (own + gamma)));
     }
 }
-// Take the first refresh back where it did not shrink the error, and stop there; stop as well where the bias is that of the
-// velocities and no row has anything to correct.
-GPUSIM_PHASE void guard(const World& w, int) {
+// Passes end where the bias is that of the velocities and no row has anything to correct. Two refreshes tell whether they
+// diverge (guard), once a substep; what they may be taken back to is kept before the first pass.
+GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
-    const real worst = *w.worst();
-    int action = 0;
-    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) {
-        *w.passes_left() = 0;
-    } else if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
-        action = RESTORE_TWIST;
-        *w.passes_left() = 0;
-        *w.stalled() = 1;
-    } else if (*w.since_factor() == 1) {
-        action = KEEP_TWIST;
-        *w.first_error() = worst;
-    }
+    const int since = *w.since_factor();
+    const bool refreshed = since > 0 && !*w.hold_bias(), fresh = *w.factor_damping() == 0.0;
+    if (refreshed && *w.worst_change() <= real(SETTLED)) *w.passes_left() = 0;
     *w.correcting() = *w.passes_left() > 0;
-    *w.guard_action() = action;
+    if (fresh && since == 0 && *w.passes_left() == PASSES) *w.guard_action() = KEEP_TWIST;
+    if (fresh && refreshed && since == 1) *w.guard_action() = MEASURE;
+    if (fresh && refreshed && since == 2 && *w.worst() > real(ROUNDING)) *w.guard_action() = RESTORE_TWIST;
     *w.worst() = *w.worst_change() = real(0);
+}
+// Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
+GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN double part_total(const World& w, const double* parts) {
+    double sum = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
+    return sum;
+}
+// r x with x = r over the diagonal, before the solve.
+GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
+    if (*w.guard_action() != RESTORE_TWIST) return;
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
+    double sum = 0.0;
+    for (int row = part * size; row < last; ++row) {
+        const double residual = w.rhs()[row], response = w.diagonal()[row] + w.gamma()[row];
+        if (response > 0.0) sum += residual * residual / response;
+    }
+    w.plain_energy()[part] = sum;
+}
+// r x with x = A^-1 r, between the forward and the backward solve.
+GPUSIM_PHASE void sum_energy(const World& w, int part) {
+    if (*w.guard_action() < RESTORE_TWIST) return;
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
+    double sum = 0.0;
+    for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
+    w.energy()[part] = sum;
+}
+// Take all passes back where the second refresh diverges, and begin again with a factor that gives way where it does.
+GPUSIM_PHASE void guard(const World& w, int) {
+    if (*w.guard_action() < RESTORE_TWIST) return;
+    const double energy = part_total(w, w.energy());
+    if (*w.guard_action() == MEASURE) {
+        *w.first_energy() = energy;
+        return;
+    }
+    const double growth = square_root(energy / *w.first_energy());
+    if (!(growth > CONTRACTION)) {
+        *w.guard_action() = 0;
+        return;
+    }
+    *w.factor_damping() = DAMPING * growth * part_total(w, w.plain_energy()) / energy;
+    *w.since_factor() = *w.refreshes() = 0;
+    *w.refactor() = 1;
+    *w.passes_left() = PASSES;
 }
 GPUSIM_PHASE void guard_body(const World& w, int i) {
     if (*w.guard_action() == KEEP_TWIST) w.kept_twist()[i] = w.twist()[i];
     if (*w.guard_action() == RESTORE_TWIST) w.twist()[i] = w.kept_twist()[i];
 }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
-    if (*w.guard_action() == KEEP_TWIST) w.kept_impulse()[row] = w.solved()[row];
-    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_impulse()[row];
+    if (*w.guard_action() == KEEP_TWIST) {
+        w.kept_impulse()[row] = w.solved()[row];
+        w.kept_bias()[row] = w.bias()[row];
+    }
+    if (*w.guard_action() == RESTORE_TWIST) {
+        w.solved()[row] = w.kept_impulse()[row];
+        w.bias()[row] = w.kept_bias()[row];
+    }
 }
 // Add the solved correction to the impulses and velocities.
 GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
@@ -122,7 +167,7 @@ GPUSIM_PHASE void plan_bias(const World& w, int) {
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
-    w.wanted_mode()[k] = adjacent_mode(w, k);
+    w.wanted_mode()[k] = *w.guard_action() == RESTORE_TWIST ? w.mode()[k] : adjacent_mode(w, k);
     if (w.wanted_mode()[k] == w.mode()[k]) return;
     if (!may_switch(w)) {
         set_flag(w.unconverged());

@@ -99,7 +99,7 @@ GPUSIM_FN void invert_six(real* m) {
 // Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
-    real shown = own * real(1.0 + REGULARIZATION) + w.gamma()[row];
+    real shown = own * (real(1.0 + REGULARIZATION) + real(*w.factor_damping())) + w.gamma()[row];
     if (!(shown > real(0))) shown = real(1);
     const real scale = w.axes() ? square_root(own / shown) : real(1);
     w.scale()[row] = scale;

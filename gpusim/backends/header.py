@@ -77,6 +77,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LEAST_NUMBER": float(np.finfo(real).tiny) * 1e6,
         "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
         "CONTRACTION": direct_solve.CONTRACTION,
+        "DAMPING": direct_solve.DAMPING,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],

@@ -6,9 +6,16 @@ Each pass refreshes the curvature bias (once modes have settled) and the curved 
 corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored
 again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
-Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
-a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
-back, and the position correction of that step is left to a later, better conditioned one.
+Near a singular pose (four bars in one line) the Jacobian of some directions changes by more than its own size within
+a step, g times, and each refresh multiplies errors along them by g. Refresh k with the residual r_k corrects by
+x_k = A^-1 r_k, with the energy E_k = r_k x_k, in which weak rows count by what they do: their residuals are tiny.
+Where E_2 is not well below E_1, the solve begins again with the factor of A + 20 g lambda diag(A); the equations stay
+as they are. r_2 is, by power iteration, of the directions that diverge: g = sqrt(E_2/E_1), and
+lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than their rows alone. It leans to the stiffest of
+them, as it must, for they diverge as well. With 2 g lambda the passes would converge, to impulses that hold the weak
+directions with the lever delta and bend the next step by their geometric stiffness. With 20 these are let go for one
+step, by what the kick has parted, and the next step closes that with the lever h omega. The positions are corrected
+with the same factor. Contacts are left out of E_k: those that hold now may slide or part within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py), and so are joints
 that are left to sweeps (model/joint_groups.py). Their rows take no part in the equations above, and share no body that
@@ -41,10 +48,12 @@ LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
+# A refresh must shrink the root of its correction's energy to this share, unless the residual of the rigid rows is
 # rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# What is added to the factor near singular poses, in units of g lambda.
+DAMPING = 20.0
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -100,42 +109,46 @@ class Passes:
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
-        self.error = np.zeros(worlds, w.real)
-        self.stalled = np.zeros(worlds, bool)
-        self.saved = w.twist, w.solved
+        self.energy = np.zeros(worlds)
+        self.saved: tuple[Array, ...] = w.twist, w.solved, w.bias
 
     @property
     def active(self) -> Array:
         """Worlds that still correct."""
         return self.left > 0
 
-    def guard(self, w: Work, error: Array, change: Array) -> None:
-        """Take the first refresh back where it did not shrink the error, and stop there.
+    def end(self, w: Work, error: Array, change: Array) -> None:
+        """End where the bias is that of the velocities and no row has anything to correct; whom the guard watches."""
+        refreshed = self.active & (self.since > 0) & ~self.hold
+        self.left[refreshed & (change <= SETTLED[w.real])] = 0
+        fresh = self.active & (w.factor_damping == 0.0)
+        self.starts = fresh & (self.since == 0) & (self.left == PASSES)
+        self.first = fresh & refreshed & (self.since == 1)
+        self.second = fresh & refreshed & (self.since == 2) & (error > ROUNDING[w.real])
 
-        Stop as well where the bias is that of the velocities and no row has anything to correct.
+    def guard(self, w: Work, energy: Array, plain: Array) -> Array:
+        """Keep what is there before the first pass; return to it where refreshes diverge. True for worlds that do.
+
+        Args:
+            w: work.
+            energy: of this correction, (num_worlds,).
+            plain: the same if each row were alone.
         """
-        if not self.since.any():
-            return
-        self.left[(self.since > 0) & ~self.hold & (change <= SETTLED[w.real])] = 0
-        diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.sqrt(energy / self.energy)
+        self.energy = np.where(self.first, energy, self.energy)
+        diverges = np.asarray(self.second & (growth > CONTRACTION))
+        w.factor_damping[diverges] = (DAMPING * growth * plain)[diverges] / energy[diverges]
+        now = w.twist, w.solved, w.bias
+        if self.starts.any():
+            self.saved = tuple(_choose(self.starts, a, b) for a, b in zip(now, self.saved, strict=True))
+            if w.touch is not None:
+                w.touch.keep(self.starts)
         if diverges.any():
-            pick = diverges[:, None, None]
-            w.twist = np.where(pick, self.saved[0], w.twist)
-            w.solved = np.where(pick, self.saved[1], w.solved)
+            w.twist, w.solved, w.bias = (_choose(diverges, a, b) for a, b in zip(self.saved, now, strict=True))
             if w.touch is not None:
                 w.touch.restore(diverges)
-            self.left[diverges] = 0
-            self.stalled |= diverges
-        first = self.active & (self.since == 1)
-        if first.any():
-            pick = first[:, None, None]
-            if w.touch is not None:
-                w.touch.keep(first)
-            self.error = np.where(first, error, self.error)
-            if first.all():
-                self.saved = w.twist, w.solved
-            else:
-                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.solved, self.saved[1])
+        return diverges
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
@@ -158,6 +171,11 @@ class Passes:
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
         self.hold[:] = True
+
+
+def _choose(worlds: Array, these: Array, others: Array) -> Array:
+    """These arrays of some worlds (bool, (num_worlds,)), others of the rest."""
+    return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
 @dataclass
@@ -184,7 +202,7 @@ def solve(w: Work) -> None:
     rows.fill(w, mode)
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
-    w.unconverged = np.zeros(w.num_worlds, bool)
+    w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
@@ -201,7 +219,6 @@ def solve(w: Work) -> None:
     _run_passes(w, w.direct)
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
     _find_rate_next(w)
-    w.stalled = w.direct.passes.stalled
     w.residual_now = rows.rigid_error(w, rows.residual(w))
     if swept:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
@@ -220,17 +237,18 @@ def _run_passes(w: Work, system: System) -> None:
     while passes.active.any():
         _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
-        passes.guard(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
-        _correct(w, w.factor, residual, passes)
-        if t.axis_row.size:
-            again = _refit(w, rows, system.mode, system.factored_gamma, passes)
-            if again.size:
-                passes.restart(again)
-                gamma = rows.gamma[again]
-                w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again]), again)
-                system.factored_gamma[again] = gamma
-                contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
+        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
+        diverges = _correct(w, system, residual)
+        again = _refit(w, system, diverges) if t.axis_row.size else diverges & False
+        passes.restart(again)
+        passes.since[diverges], passes.left[diverges], passes.refreshes[diverges] = 0, PASSES, 0
         passes.plan_bias()
+        again = np.flatnonzero(again | diverges)
+        if again.size:
+            gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
+            w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again], damping), again)
+            system.factored_gamma[again] = gamma
+            contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
 
 def _refresh_bias(w: Work, hold: Array) -> None:
@@ -244,39 +262,47 @@ def _refresh_bias(w: Work, hold: Array) -> None:
         w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
 
 
-def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
-    active = passes.active
-    w.delta = factor.forward(residual[..., None])[1][..., 0]
+def _correct(w: Work, system: System, residual: Array) -> Array:
+    """Correct once; worlds that were taken back instead, bool, (num_worlds,)."""
+    passes, response = system.passes, system.own + system.rows.gamma
+    y, x = w.factor.forward(residual[..., None])
+    w.delta = x[..., 0]
+    plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
+    energy = np.sum(y.astype(np.float64) * x, axis=(1, 2, 3))
+    diverges = passes.guard(w, energy, plain.sum(axis=(1, 2)))
+    active = passes.active & ~diverges
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
     # swept too make a sweep dear: as many, and half as many.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
-    change = factor.backward(w.delta)
+    change = w.factor.backward(w.delta)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
         w.solved, w.twist = w.solved + change, twist
     else:
         pick = active[:, None, None]
         w.solved, w.twist = np.where(pick, w.solved + change, w.solved), np.where(pick, twist, w.twist)
-    w.active = active[:, None]
+    w.active = passes.active[:, None]
     passes.left -= active
     passes.since += active
+    return diverges
 
 
-def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
-    """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
+def _refit(w: Work, system: System, restored: Array) -> Array:
+    """Refit laws and modes to the newest velocities; worlds that have to be factored again, bool, (num_worlds,)."""
+    rows, mode, passes = system.rows, system.mode, system.passes
     _find_rate_next(w)
     actuate.refresh(w, w.rate_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
-    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
+    changed = _switch_modes(w, system, restored, may)
     if not (changed.any() or w.curved):
-        return np.flatnonzero(changed)
+        return changed
     rows.fill(w, mode)
-    stale = (np.abs(rows.gamma - factored_gamma) > STALE * factored_gamma).any(axis=(1, 2))
-    again = w.active[:, 0] & (changed | stale) & may
-    return np.flatnonzero(again)
+    moved = np.abs(rows.gamma - system.factored_gamma)
+    stale = (moved > STALE * system.factored_gamma).any(axis=(1, 2))
+    return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
 def _find_rate_next(w: Work) -> None:
@@ -300,19 +326,20 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:, w.layout.axis_swept] = 0
 
 
-def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
+def _switch_modes(w: Work, system: System, restored: Array, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
 
-    Switching all rows at once is fast and may cycle; ``careful`` worlds make the first move of the first row only,
+    Switching all rows at once is fast and may cycle; careful worlds make the first move of the first row only,
     which ends for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms
     are as rows of their own with their axis's Jacobian and compliances 1/Ds: the matrix stays positive definite.
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
+    mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response, careful & touching)
-    differs = (new != mode) & ~w.layout.axis_swept
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, careful & touching)
+    differs = (new != mode) & ~w.layout.axis_swept & ~restored[:, None]
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
