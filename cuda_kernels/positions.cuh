@@ -6,8 +6,9 @@
 
 // Rotation matrix of body b at its current pose.
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
+// None where the velocity solve found the factor used up.
 GPUSIM_PHASE void error_row(const World& w, int row) {
-    w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(row_error(w, row));
+    w.rhs()[row] = *w.stalled() || is_left_to_sweeps(w, row) ? real(0) : -real(row_error(w, row));
 }
 GPUSIM_SHARED void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};

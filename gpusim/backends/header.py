@@ -78,6 +78,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
         "CONTRACTION": direct_solve.CONTRACTION,
         "DAMPING": direct_solve.DAMPING,
+        "FAR_SHARE": direct_solve.FAR_SHARE,
+        "MOST_DAMPING": direct_solve.MOST_DAMPING,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],

@@ -18,8 +18,9 @@ SPLIT_SHARE = 0.2
 
 
 def correct_direct(w: Work) -> None:
-    """One linear correction of all rigid rows at once."""
-    errors = np.where(w.topology.swept[:, None], 0.0, row_errors(w)).astype(w.real)
+    """One linear correction of all rigid rows at once; none where the velocity solve found the factor used up."""
+    t = w.topology
+    errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
     change = w.apply_impulse(w.factor.solve(-errors))
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
 

@@ -93,6 +93,7 @@ class Work:
     contact_left: Array
     sweeps: Array
     unconverged: Array
+    stalled: Array
     factor_damping: Array
 
     # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.

@@ -88,8 +88,8 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed contact_left factor_damping first_axis guard_action hold_bias passes_left refactor refreshes "
-        "since_factor stale switches unconverged worst worst_change",
+        writes="changed contact_left factor_damping first_axis first_error guard_action hold_bias passes_left refactor "
+        "refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -107,18 +107,19 @@ _TABLE = (
     ),
     Phase(
         "end_passes",
-        reads="factor_damping hold_bias since_factor",
-        writes="correcting guard_action passes_left worst worst_change",
+        reads="hold_bias since_factor switches",
+        writes="correcting first_error guard_action passes_left load_error worst worst_change",
     ),
     Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma guard_action rhs", writes="plain_energy"),
     Phase("sum_energy", "row_parts(w)", reads="delta guard_action rhs", writes="energy"),
     Phase(
         "guard",
         reads="energy plain_energy",
-        writes="factor_damping first_energy guard_action passes_left refactor refreshes since_factor",
+        writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
-    Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
-    Phase("guard_row", "rows", reads="guard_action", writes="bias kept_bias kept_impulse solved"),
+    Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
+    Phase("guard_bias", "rows", reads="guard_action", writes="bias kept_bias"),
+    Phase("guard_body", "bodies", reads="delta guard_action mass_jacobian", writes="kept_twist twist"),
     Phase("scale_right", "rows", reads="scale", writes="rhs"),
     Phase("substitute_forward_row", "row_items(w, level_rows(w, level))", reads="lower", writes="rhs"),
     Phase("divide_row", "row_items(w, w.constraints())", reads="inverse rhs", writes="delta"),
@@ -129,8 +130,8 @@ _TABLE = (
     Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode", "axes",
-        reads="clamped_bound clamped_impulse clamped_slope guard_action law_friction law_impulse law_slope mode "
-        "rate_next response solved switches touching velocity_lower velocity_upper",
+        reads="clamped_bound clamped_impulse clamped_slope law_friction law_impulse law_slope mode rate_next response "
+        "solved switches touching velocity_lower velocity_upper",
         writes="changed first_axis unconverged wanted_mode",
     ),
     Phase(
@@ -234,7 +235,7 @@ _TABLE = (
         writes="axis_velocity axis_velocity_before",
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
-    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation", writes="rhs"),
+    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stalled", writes="rhs"),
     Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(
         "correct_overflow", "overflow_constraints",

@@ -72,7 +72,7 @@ PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
-ADVANCING = Condition("advancing", "*w.guard_action() != RESTORE_TWIST", each_world=True)
+ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
@@ -192,15 +192,16 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
         *run("sum_plain_energy"),
         SOLVE_FORWARD,
         # Of the joints alone: contacts that hold now may slide or part.
-        *run("sum_energy guard guard_body guard_row"),
+        *run("sum_energy guard guard_row guard_body"),
+        If(SECOND_ORDER, run("guard_bias")),
         If(TOUCHING, run("guard_pair")),
         If(ADVANCING, (
             If(TO_SWEEP, (SWEEP_WITHIN,)),
             SOLVE_BACKWARD,
             *run("correct_row correct_body count_pass"),
+            If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
+            *run("plan_bias"),
         )),
-        If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
-        *run("plan_bias"),
     )),
 )),))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
