@@ -134,10 +134,11 @@ GPUSIM_PHASE void guard(const World& w, int) {
     if (action != GUARD_WEIGH) return;
     *w.guard_action() = 0;
     const double energy = part_total(w, w.energy()), growth = square_root(energy / *w.first_energy());
-    const double damping = *w.factor_damping();
-    if (!(growth > CONTRACTION) || damping >= MOST_DAMPING) return;
+    const double before = *w.factor_damping();
+    const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
+    if (!(growth > CONTRACTION && damping < MOST_DAMPING)) return;
     *w.guard_action() = GUARD_RELEASE;
-    *w.factor_damping() = DAMPING * (damping > 0.0 ? damping : growth * part_total(w, w.plain_energy()) / energy);
+    *w.factor_damping() = damping;
     *w.since_factor() = *w.refreshes() = 0;
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_left() = PASSES;

@@ -63,9 +63,9 @@ ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # A step turns joints far where bending them leaves this share of the load's error: 0.3 to 0.5 in the chain that cracks
 # like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
-# What is added to the factor near singular poses, in units of g lambda, and each time that this was too little; not
-# beyond some share of the diagonal, for what is let go of strong directions then stays in the rows.
-DAMPING, MOST_DAMPING = 20.0, 1e-3
+# What is added to the factor near singular poses, in units of g lambda, and 20 times that where it was too little; more
+# than a hundredth of the diagonal tells of rows that are slow for other reasons, such as curved laws.
+DAMPING, MOST_DAMPING = 20.0, 0.01
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -159,8 +159,8 @@ class Passes:
         now, damping = (w.twist, w.solved, w.bias), w.factor_damping
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
-            first = growth * plain / energy
-        self.released = self.active_now & self.weighs & (growth > CONTRACTION) & (damping < MOST_DAMPING)
+            more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
+        self.released = self.active_now & self.weighs & (growth > CONTRACTION) & (more < MOST_DAMPING)
         keeps, back = self.active_now & self.keeps, self.released | (self.active_now & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -174,7 +174,7 @@ class Passes:
             if w.touch is not None:
                 w.touch.restore(back)
         if self.released.any():
-            damping[self.released] = DAMPING * np.where(damping > 0.0, damping, first)[self.released]
+            damping[self.released] = more[self.released]
             self._release(w)
 
     def _release(self, w: Work) -> None:
