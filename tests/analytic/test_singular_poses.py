@@ -1,7 +1,7 @@
 """Singular poses, all bars in one line: passed at any step size, in energy, on the branch, and while bodies touch.
 
 A step that ends next to such a pose refreshes the curvature bias with errors that grow many times over
-(gpusim/reference/direct_solve.py). Each run passes some ten poses; without the damped factor all of these lose between
+(gpusim/reference/direct_solve.py). Each run passes some ten poses; without a damped factor all of these lose between
 7e-4 and 60 J or leave the branch.
 """
 
