@@ -46,7 +46,7 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.passes_left() = PASSES;
-    *w.refreshes() = *w.hold_bias() = 0;
+    *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
@@ -87,7 +87,10 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
-    if (refreshed && *w.worst_change() <= real(SETTLED)) *w.passes_left() = 0;
+    if (refreshed && *w.worst_change() <= real(SETTLED)) {
+        *w.passes_left() = 0;
+        *w.bias_fits() = 1;
+    }
     *w.correcting() = *w.passes_left() > 0;
     if (since == 2 && worst > real(ROUNDING)) {
         const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();

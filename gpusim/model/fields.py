@@ -157,6 +157,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("switches", "factorizations again"),
             ("refreshes", "times that the curvature bias was found anew for settled modes"),
             ("hold_bias", "1: the next pass keeps the curvature bias"),
+            ("bias_fits", "1: the curvature bias is that of the newest velocities"),
             ("stalled", "1: the guard stopped the passes"),
             ("refactor", "1: factor again"),
             ("changed", "1: a mode changed"),

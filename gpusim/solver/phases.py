@@ -20,7 +20,7 @@ _TABLE = (
     ),
     Phase("track_angle", "angles", reads="rotation", writes="angle"),
     Phase(
-        "evaluate_element", "elements",
+        "evaluate_element", "element_items(w)",
         reads="angle orientation position rotation",
         writes="element_value element_vectors jacobian",
     ),
@@ -63,7 +63,7 @@ _TABLE = (
     ),
     Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
     Phase(
-        "bend_element", "elements",
+        "bend_element", "element_items(w)",
         reads="element_value element_vectors midpoint orientation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
@@ -88,7 +88,7 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed contact_left factor_damping first_axis first_error guard_action hold_bias passes_left refactor "
+        writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias passes_left refactor "
         "refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
@@ -108,7 +108,7 @@ _TABLE = (
     Phase(
         "end_passes",
         reads="hold_bias since_factor switches",
-        writes="correcting first_error guard_action passes_left load_error worst worst_change",
+        writes="bias_fits correcting first_error guard_action passes_left load_error worst worst_change",
     ),
     Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma guard_action rhs", writes="plain_energy"),
     Phase("sum_energy", "row_parts(w)", reads="delta guard_action rhs", writes="energy"),

@@ -71,12 +71,13 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
+UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
-    ADVANCING, RELAXING,
+    ADVANCING, UNBENT, RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -216,7 +217,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
         If(TOUCHING, (WARM_START_CONTACTS,)),
     )),
     DIRECT_PASSES,
-    CURVATURE,
+    If(UNBENT, (CURVATURE,)),
     *run("next_rate residual_row"),
     If(SWEPT, run("left_row")),
     *run("end_solve"),
