@@ -130,7 +130,6 @@ GPUSIM_PHASE void sort_bucket(const World& w, int k) {
 }
 
 // Running sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their running sums, the rest.
-GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 GPUSIM_FN void scan_part(const World& w, const int* list, int count, int part) {
     const int size = part_size(count), last = smaller(count, (part + 1) * size);
     int sum = 0;

@@ -285,6 +285,6 @@ GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);
     real* kept = w.kept_manifold() + RECORD_SIZE * m;
-    if (*w.guard_action() == KEEP_TWIST) take(r, RECORD_SIZE, kept);
-    if (*w.guard_action() == RESTORE_TWIST) put(kept, RECORD_SIZE, r);
+    if (*w.guard_action() == GUARD_KEEP) take(r, RECORD_SIZE, kept);
+    if (*w.guard_action() >= GUARD_RESTORE) put(kept, RECORD_SIZE, r);
 }

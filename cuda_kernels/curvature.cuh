@@ -64,13 +64,11 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     }
 }
 
-GPUSIM_FN real dot_bias(const World& w, int e, const real* keep) {
-    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e], at_u = w.dot_body_u()[e];
-    const real h = real(w.h), linear = real(h * real(w.dot_linear()[e]));
-    const real *u = keep, *arm_a = keep + 3, *vector_b = keep + 6, *sep = keep + 9;
-    real whole_u[3], beyond_u[3], change[3], beyond[3], of_a[3];
-    turn3(w.turn() + 18 * at_u, u, whole_u);
-    turn3(w.turn() + 18 * at_u + 9, u, beyond_u);
+// What the step changes in the separation of a dot's point, to first order and beyond it.
+GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
+    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
+    const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
+    real of_a[3];
     turn3(w.turn() + 18 * b, vector_b, change);
     turn3(w.turn() + 18 * a, arm_a, of_a);
     for (int k = 0; k < 3; ++k)
@@ -78,7 +76,13 @@ GPUSIM_FN real dot_bias(const World& w, int e, const real* keep) {
     turn3(w.turn() + 18 * b + 9, vector_b, beyond);
     turn3(w.turn() + 18 * a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
-    return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / h;
+}
+GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* change, const real* beyond) {
+    const real *u = keep, *sep = keep + 9, *turn = w.turn() + 18 * w.dot_body_u()[e];
+    real whole_u[3], beyond_u[3];
+    turn3(turn, u, whole_u);
+    turn3(turn + 9, u, beyond_u);
+    return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / real(w.h);
 }
 
 // The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
@@ -130,13 +134,9 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
 // Joints that are swept with the direct solver keep the bias of the kicked velocities, as those of the colored one do.
 GPUSIM_FN bool keeps_bias(const World& w, int row) { return is_left_to_sweeps(w, row) && *w.since_factor() > 0; }
 // Bias of element e and of its row.
-GPUSIM_PHASE void bend_element(const World& w, int e) {
-    const real* keep = w.element_vectors() + VECTORS * e;
-    const int dots = w.dots(), spins = w.spins(), a = w.element_body_a()[e], b = w.element_body_b()[e];
-    real bias = e < dots ? dot_bias(w, e, keep)
-                         : (e < dots + spins ? spin_bias(w, e - dots, keep) : line_bias(w, e - dots - spins, keep));
+GPUSIM_FN void store_bias(const World& w, int e, real bias) {
     // The expansion is used up at large turns; a bounded bias keeps the step stable there.
-    const real phi = larger(w.turn_angle()[a], w.turn_angle()[b]);
+    const real phi = larger(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
     if (phi > real(FULL_BIAS_BELOW)) {
         const real ratio = real(FULL_BIAS_BELOW) / phi;
         bias *= ratio * ratio;
@@ -144,6 +144,16 @@ GPUSIM_PHASE void bend_element(const World& w, int e) {
     w.element_bias()[e] = bias;
     const int row = w.element_row()[e];
     if (row >= 0 && !keeps_bias(w, row)) w.bias()[row] = bias;
+}
+GPUSIM_PHASE void bend_element(const World& w, int item) {
+    const ElementPart part = element_part(w, item);
+    const int dots = w.dots(), spins = w.spins(), first = part.first;
+    const real* keep = w.element_vectors() + VECTORS * first;
+    if (first >= dots + spins) return store_bias(w, first, line_bias(w, first - dots - spins, keep));
+    if (first >= dots) return store_bias(w, first, spin_bias(w, first - dots, keep));
+    real change[3], beyond[3];
+    dot_change(w, first, keep, change, beyond);
+    for (int e = first; e < part.end; ++e, keep += VECTORS) store_bias(w, e, dot_bias(w, e, keep, change, beyond));
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     if (keeps_bias(w, w.coupling_row()[c])) return;

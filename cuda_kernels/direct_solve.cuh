@@ -5,8 +5,10 @@
 #include "factor.cuh"
 #include "modes.cuh"
 
-#define KEEP_TWIST 1
-#define RESTORE_TWIST 2
+#define GUARD_KEEP 1
+#define GUARD_WEIGH 2
+#define GUARD_RESTORE 3
+#define GUARD_RELEASE 4
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
@@ -44,11 +46,12 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.passes_left() = PASSES;
-    *w.refreshes() = *w.hold_bias() = 0;
+    *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
     *w.first_axis() = NO_AXIS;
-    *w.worst() = *w.worst_change() = *w.first_error() = *w.contact_left() = real(0);
+    *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
+    *w.factor_damping() = 0.0;
 }
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
@@ -71,34 +74,97 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         raise_to(w.worst_change(), residual * (own / (own + gamma)));
     }
 }
-// Take the first refresh back where it did not shrink the error, and stop there; stop as well where the bias is that of the
-// velocities and no row has anything to correct.
-GPUSIM_PHASE void guard(const World& w, int) {
+// Passes end where the bias is that of the velocities and no row has anything to correct. What the guard does next: keep
+// what the first pass gave, measure the first refresh, and take it back where the second one shows that they diverge.
+GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
     if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
+    const int since = *w.since_factor();
+    const bool refreshed = since > 0 && !*w.hold_bias();
     const real worst = *w.worst();
-    int action = 0;
-    if (*w.since_factor() > 0 && !*w.hold_bias() && *w.worst_change() <= real(SETTLED)) {
-        *w.passes_left() = 0;
-    } else if (*w.since_factor() == 2 && worst > real(CONTRACTION) * *w.first_error() && worst > real(ROUNDING)) {
-        action = RESTORE_TWIST;
-        *w.passes_left() = 0;
-        *w.stalled() = 1;
-    } else if (*w.since_factor() == 1) {
-        action = KEEP_TWIST;
+    if (since == 0 && !*w.switches()) *w.load_error() = worst;
+    if (since == 1) {
+        *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
+    if (refreshed && *w.worst_change() <= real(SETTLED)) {
+        *w.passes_left() = 0;
+        *w.bias_fits() = 1;
+    }
     *w.correcting() = *w.passes_left() > 0;
-    *w.guard_action() = action;
+    if (since == 2 && worst > real(ROUNDING)) {
+        const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
+        if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
+        if (far && worst > real(CONTRACTION) * *w.first_error()) *w.guard_action() = GUARD_RESTORE;
+    }
     *w.worst() = *w.worst_change() = real(0);
 }
-GPUSIM_PHASE void guard_body(const World& w, int i) {
-    if (*w.guard_action() == KEEP_TWIST) w.kept_twist()[i] = w.twist()[i];
-    if (*w.guard_action() == RESTORE_TWIST) w.twist()[i] = w.kept_twist()[i];
+// Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
+GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN double part_total(const World& w, const double* parts) {
+    double sum = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
+    return sum;
+}
+// r x with x = r over the diagonal, before the solve.
+GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
+    if (*w.guard_action() != GUARD_WEIGH) return;
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
+    double sum = 0.0;
+    for (int row = part * size; row < last; ++row) {
+        const double residual = w.rhs()[row], response = w.diagonal()[row] + w.gamma()[row];
+        if (response > 0.0) sum += residual * residual / response;
+    }
+    w.plain_energy()[part] = sum;
+}
+// r x with x = A^-1 r, between the forward and the backward solve.
+GPUSIM_PHASE void sum_energy(const World& w, int part) {
+    if (*w.guard_action() != GUARD_KEEP && *w.guard_action() != GUARD_WEIGH) return;
+    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
+    double sum = 0.0;
+    for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
+    w.energy()[part] = sum;
+}
+// Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
+// factor that gives way in the weak directions, the more the oftener they do.
+GPUSIM_PHASE void guard(const World& w, int) {
+    const int action = *w.guard_action();
+    if (action == GUARD_KEEP) *w.first_energy() = part_total(w, w.energy());
+    if (action == GUARD_RESTORE) {
+        *w.passes_left() = 0;
+        *w.stalled() = 1;
+    }
+    if (action != GUARD_WEIGH) return;
+    *w.guard_action() = 0;
+    const double energy = part_total(w, w.energy()), growth = square_root(energy / *w.first_energy());
+    const double before = *w.factor_damping();
+    const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
+    if (!(growth > CONTRACTION && damping < MOST_DAMPING)) return;
+    *w.guard_action() = GUARD_RELEASE;
+    *w.factor_damping() = damping;
+    *w.since_factor() = *w.refreshes() = 0;
+    *w.hold_bias() = *w.refactor() = 1;
+    *w.passes_left() = PASSES;
 }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
-    if (*w.guard_action() == KEEP_TWIST) w.kept_impulse()[row] = w.solved()[row];
-    if (*w.guard_action() == RESTORE_TWIST) w.solved()[row] = w.kept_impulse()[row];
+    const int action = *w.guard_action();
+    const bool released = action == GUARD_RELEASE && !is_left_to_sweeps(w, row);
+    if (action == GUARD_KEEP) w.kept_impulse()[row] = w.solved()[row];
+    if (action == GUARD_RELEASE) w.delta()[row] = released ? -w.kept_impulse()[row] : real(0);
+    if (action >= GUARD_RESTORE) w.solved()[row] = released ? real(0) : w.kept_impulse()[row];
+}
+GPUSIM_PHASE void guard_bias(const World& w, int row) {
+    if (*w.guard_action() == GUARD_KEEP) w.kept_bias()[row] = w.bias()[row];
+    if (*w.guard_action() == GUARD_RELEASE) w.bias()[row] = w.kept_bias()[row];
+}
+GPUSIM_PHASE void guard_body(const World& w, int b) {
+    const int action = *w.guard_action();
+    real moved[6] = {};
+    if (action == GUARD_RELEASE) impulse_response(w, b, w.delta(), moved);
+    for (int i = 6 * b; i < 6 * b + 6; ++i) {
+        if (action == GUARD_KEEP) w.kept_twist()[i] = w.twist()[i];
+        if (action >= GUARD_RESTORE) w.twist()[i] = w.kept_twist()[i] + moved[i - 6 * b];
+    }
 }
 // Add the solved correction to the impulses and velocities.
 GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }

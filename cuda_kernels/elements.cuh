@@ -1,12 +1,26 @@
 // Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/elements.py).
 #pragma once
 #include "rotations.cuh"
+#include "six.cuh"
 #include "world.cuh"
 
 
 // Reals that an element keeps for the curvature stage: dot u, arm a, vector b, separation; spin u; line arms,
 // separation, unit, length.
 #define VECTORS 13
+
+// Elements of one item: on a CPU the dots of a point, which share most of their work; elsewhere each by itself.
+struct ElementPart {
+    int first, end;
+};
+GPUSIM_FN int element_items(const World& w) {
+    return WHOLE_BLOCKS ? w.dot_points() + w.spins() + w.lines() : w.elements();
+}
+GPUSIM_FN ElementPart element_part(const World& w, int item) {
+    if (WHOLE_BLOCKS && item < w.dot_points()) return {w.dot_point_start()[item], w.dot_point_start()[item + 1]};
+    if (WHOLE_BLOCKS) item += w.dots() - w.dot_points();
+    return {item, item + 1};
+}
 
 struct Element {
     double value;
@@ -16,18 +30,20 @@ struct Element {
 struct DotVectors {
     double u[3], arm_a[3], vector_b[3], sep[3];
 };
-GPUSIM_FN void dot_vectors(const World& w, int e, DotVectors& v) {
+// What the dots of one point share.
+GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
-    turn3(w.rotation() + 9 * w.dot_body_u()[e], w.dot_u() + 3 * e, v.u);
     turn3(w.rotation() + 9 * a, w.dot_vector_a() + 3 * e, v.arm_a);
     turn3(w.rotation() + 9 * b, w.dot_vector_b() + 3 * e, v.vector_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
 }
-GPUSIM_FN void dot_element(const World& w, int e, Element& out, real* keep) {
-    DotVectors v;
-    dot_vectors(w, e, v);
+GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
+    turn3(w.rotation() + 9 * w.dot_body_u()[e], w.dot_u() + 3 * e, v.u);
+}
+GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
+    dot_axis(w, e, v);
     const double linear = w.dot_linear()[e];
     // Where u turns with the parent, its arm reaches to the child's point.
     const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
@@ -126,7 +142,11 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
 
 // Elements are numbered dots, then spins, then lines.
 GPUSIM_SHARED void evaluate(const World& w, int e, Element& out, real* keep) {
-    if (e < w.dots()) return dot_element(w, e, out, keep);
+    if (e < w.dots()) {
+        DotVectors v;
+        dot_point(w, e, v);
+        return dot_element(w, e, v, out, keep);
+    }
     e -= w.dots();
     if (e < w.spins()) return spin_element(w, e, out, keep);
     line_element(w, e - w.spins(), out, keep);
@@ -152,7 +172,8 @@ GPUSIM_SHARED double counted_angle(const World& w, int k) {
 GPUSIM_SHARED double element_value_now(const World& w, int e) {
     if (e < w.dots()) {
         DotVectors v;
-        dot_vectors(w, e, v);
+        dot_point(w, e, v);
+        dot_axis(w, e, v);
         return dot3(v.u, v.sep) - w.dot_c0()[e];
     }
     e -= w.dots();

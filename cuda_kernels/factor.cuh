@@ -80,26 +80,32 @@ GPUSIM_SHARED void invert_block(real* m, int n, int width) {
     }
 }
 #if WHOLE_BLOCKS
-GPUSIM_FN void invert_six(real* m) {
+GPUSIM_FN void invert_six(const real* from, real* out) {
+    Six<real> m[6];
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
+#pragma GCC unroll 6
     for (int p = 0; p < 6; ++p) {
-        const real scale = real(1) / m[7 * p];
-        m[7 * p] = real(1);
-        const Six<real> pivot = Six<real>::load(m + 6 * p) * scale;
-        pivot.store(m + 6 * p);
+        const real scale = real(1) / m[p].get(p);
+        m[p].set(p, real(1));
+        m[p] = m[p] * scale;
+#pragma GCC unroll 6
         for (int r = 0; r < 6; ++r) {
             if (r == p) continue;
-            const real factor = m[6 * r + p];
-            m[6 * r + p] = real(0);
-            (Six<real>::load(m + 6 * r) - pivot * factor).store(m + 6 * r);
+            const real factor = m[r].get(p);
+            m[r].set(p, real(0));
+            m[r] = m[r] - m[p] * factor;
         }
     }
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) m[r].store(out + 6 * r);
 }
 #endif
 
 // Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
-    real shown = own * real(1.0 + REGULARIZATION) + w.gamma()[row];
+    real shown = own * (real(1.0 + REGULARIZATION) + real(*w.factor_damping())) + w.gamma()[row];
     if (!(shown > real(0))) shown = real(1);
     const real scale = w.axes() ? square_root(own / shown) : real(1);
     w.scale()[row] = scale;
@@ -111,6 +117,18 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
     const bool diagonal = at.block < w.constraints();
     const real* scale = w.scale() + columns;
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        const real *from = w.mass_blocks() + at.block * 36, *own = w.scale() + rows;
+        real* out = w.factor_blocks() + at.block * 36;
+        const Six<real> by = Six<real>::load(scale);
+        for (int row = 0; row < 6; ++row) {
+            (Six<real>::load(from + 6 * row) * own[row] * by).store(out + 6 * row);
+            if (diagonal) out[7 * row] = w.scaled_diagonal()[rows + row];
+        }
+        return;
+    }
+#endif
     for (int row = at.row; row < at.end; ++row) {
         const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
         real* out = w.factor_blocks() + (at.block * n + row) * n;
@@ -123,10 +141,10 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    for (int k = 0; k < n * n; ++k) out[k] = from[k];
 #if WHOLE_BLOCKS
-    if (n == 6) return invert_six(out);
+    if (n == 6) return invert_six(from, out);
 #endif
+    for (int k = 0; k < n * n; ++k) out[k] = from[k];
     invert_block(out, n, n);
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {

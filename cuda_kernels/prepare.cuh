@@ -24,9 +24,7 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
 GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
 
 // Value and Jacobian row of element e.
-GPUSIM_PHASE void evaluate_element(const World& w, int e) {
-    Element element;
-    evaluate(w, e, element, w.element_vectors() + VECTORS * e);
+GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
     if (row < 0) return;
@@ -34,6 +32,21 @@ GPUSIM_PHASE void evaluate_element(const World& w, int e) {
     for (int k = 0; k < 6; ++k) {
         a[k] = real(element.a[k]);
         b[k] = real(element.b[k]);
+    }
+}
+GPUSIM_PHASE void evaluate_element(const World& w, int item) {
+    const ElementPart part = element_part(w, item);
+    real* keep = w.element_vectors() + VECTORS * part.first;
+    Element element;
+    if (part.first >= w.dots()) {
+        evaluate(w, part.first, element, keep);
+        return store_element(w, part.first, element);
+    }
+    DotVectors v;
+    dot_point(w, part.first, v);
+    for (int e = part.first; e < part.end; ++e, keep += VECTORS) {
+        dot_element(w, e, v, element, keep);
+        store_element(w, e, element);
     }
 }
 

@@ -11,6 +11,9 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
+// Lists are summed in PARTS parts at most, each of so many numbers.
+GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
+
 // Whether there are contacts; builds for models without shapes leave all of it out.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 // Whether sweeps solve constraint c, not the factor.

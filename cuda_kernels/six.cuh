@@ -25,6 +25,13 @@ template <class T> struct Six {
         *reinterpret_cast<Four*>(to) = a;
         *reinterpret_cast<Two*>(to + 4) = b;
     }
+    MEMBER T get(int k) const { return k < 4 ? a[k] : b[k - 4]; }
+    MEMBER void set(int k, T x) {
+        if (k < 4)
+            a[k] = x;
+        else
+            b[k - 4] = x;
+    }
     MEMBER Six operator+(Six o) const { return {a + o.a, b + o.b}; }
     MEMBER Six operator-(Six o) const { return {a - o.a, b - o.b}; }
     MEMBER Six operator*(T x) const { return {a * x, b * x}; }

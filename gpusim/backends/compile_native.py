@@ -136,7 +136,8 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    return [*FLAGS, *(["-mno-fma", *_vector_flags()] if intel else [])]
+    # In the order that suits this processor, which is an eighth of a step of a humanoid; the instructions are the same.
+    return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
 
 
 def vector_bytes() -> int:

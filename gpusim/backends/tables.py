@@ -36,7 +36,7 @@ _INDICES = (
     "level_forward", "forward_target", "forward_start", "forward_edge",
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
     "constraint_axis", "axis_term_start", "axis_term", "axis_clamp_start", "axis_clamp", "actuator_term_axis",
-    "body_push_start", "body_push", "body_path_start", "body_path",
+    "body_push_start", "body_push", "dot_point_start", "body_path_start", "body_path",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
     **{
@@ -53,7 +53,7 @@ TABLE_TYPES: dict[str, str] = {
 }
 """C type of every table, by name."""
 SIZES = (
-    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "spins", "lines", "elements",
+    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines", "elements",
     "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
     "levels", "swept_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
@@ -90,6 +90,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "rows": t.num_constraints * t.block,
         "sides": t.num_constraints * t.slots,
         "dots": t.dot.u.shape[0],
+        "dot_points": typed["dot_point_start"].size - 1,
         "spins": t.spin.u.shape[0],
         "lines": t.line.length.size,
         "elements": t.num_elements,
@@ -125,6 +126,14 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
+def _dot_points(t: Topology) -> Array:
+    """Where the dots of each point start: neighbors with the same bodies, arms and kind."""
+    dot, count = t.dot, t.dot.u.shape[0]
+    kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
+    first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
+    return np.append(first, count)
+
+
 def _row_tables(t: Topology) -> dict[str, Array]:
     rows = t.num_constraints * t.block
     element_row = np.full(t.num_elements, -1)
@@ -134,6 +143,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
     row_coupling[t.coupling.row] = np.arange(t.coupling.row.size)
     sides = [row[row < t.num_constraints * t.slots] for row in t.body_sides]
     return {
+        "dot_point_start": _dot_points(t),
         "element_row": element_row,
         "element_body_a": t.element_body_a,
         "element_body_b": t.element_body_b,

@@ -6,9 +6,24 @@ Each pass refreshes the curvature bias (once modes have settled) and the curved 
 corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored
 again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
 
-Near a singular pose (four bars in one line) the Jacobian of some direction changes by more than its own size within
-a step, and refreshing diverges. A refresh that does not shrink the error of the rigid rows is taken
-back, and the position correction of that step is left to a later, better conditioned one.
+Refreshing the bias may diverge, for two reasons. The *guard* keeps what the first pass gave (its error of the rigid
+rows, and the energy E_1 = r x of the correction x = A^-1 r that follows) and looks again a refresh later.
+
+A step that turns joints far, by h omega of a third as in a chain that cracks like a whip, bends them by that share of
+the load. Where the second refresh does not shrink the error, what the first pass gave is all that the factor can do:
+the passes end there, and the position correction of that step is left to a later, better conditioned one.
+
+Near a singular pose (four bars in one line) a step bends joints little, but the Jacobian of some directions changes by
+more than its own size, g times, and each refresh multiplies errors along them by g. They show in the energy, in which
+weak rows count by what they do: their residuals are tiny. Where E_2 is not well below E_1, the joints begin again with
+the factor of A + 20 g lambda diag(A); the equations stay as they are. r_2 is, by power iteration, of the directions
+that diverge: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than their rows
+alone. With 2 g lambda the passes would converge, to impulses that hold the weak directions with the lever delta and
+bend the next step by their geometric stiffness; for the same reason the first pass is taken back too. With 20 these
+are let go for one step, by what the kick has parted, and the next step closes that with the lever h omega. Very close
+to a pose x is so great that E_2 is no measure of g: passes that still diverge begin again with 20 times the damping.
+The positions are corrected with the same factor. Contacts are left out of E: those that hold now may slide or part
+within a sweep.
 
 Contacts are swept between the forward and the backward solve of each correction (contact_direct.py), and so are joints
 that are left to sweeps (model/joint_groups.py). Their rows take no part in the equations above, and share no body that
@@ -41,10 +56,16 @@ LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
-# rounding already (m/s).
+# A refresh must shrink the error, or the root of its correction's energy, to this share, unless the residual of the
+# rigid rows is rounding already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# A step turns joints far where bending them leaves this share of the load's error: 0.3 to 0.5 in the chain that cracks
+# like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.
+FAR_SHARE = 0.05
+# What is added to the factor near singular poses, in units of g lambda, and 20 times that where it was too little; more
+# than a hundredth of the diagonal tells of rows that are slow for other reasons, such as curved laws.
+DAMPING, MOST_DAMPING = 20.0, 0.01
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -100,42 +121,70 @@ class Passes:
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
         self.hold = np.zeros(worlds, bool)
+        self.load_error = np.zeros(worlds, w.real)
         self.error = np.zeros(worlds, w.real)
+        self.energy = np.zeros(worlds)
         self.stalled = np.zeros(worlds, bool)
-        self.saved = w.twist, w.solved
+        self.saved: tuple[Array, ...] = w.twist, w.solved, w.bias
 
     @property
     def active(self) -> Array:
         """Worlds that still correct."""
         return self.left > 0
 
-    def guard(self, w: Work, error: Array, change: Array) -> None:
-        """Take the first refresh back where it did not shrink the error, and stop there.
+    def end(self, w: Work, error: Array, change: Array) -> None:
+        """End where the bias is that of the velocities and no row has anything to correct.
 
-        Stop as well where the bias is that of the velocities and no row has anything to correct.
+        What the guard does with the other worlds: keep what is there, take it back, or weigh what the refresh did.
         """
-        if not self.since.any():
-            return
-        self.left[(self.since > 0) & ~self.hold & (change <= SETTLED[w.real])] = 0
-        diverges = (self.since == 2) & (error > CONTRACTION * self.error) & (error > ROUNDING[w.real]) & self.active
-        if diverges.any():
-            pick = diverges[:, None, None]
-            w.twist = np.where(pick, self.saved[0], w.twist)
-            w.solved = np.where(pick, self.saved[1], w.solved)
+        active, refreshed = self.active, (self.since > 0) & ~self.hold
+        self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
+        self.keeps = active & (self.since == 1)
+        self.error = np.where(self.keeps, error, self.error)
+        self.left[active & refreshed & (change <= SETTLED[w.real])] = 0
+        second = active & (self.since == 2) & (error > ROUNDING[w.real])
+        far = self.error > FAR_SHARE * self.load_error
+        self.restores = second & far & (error > CONTRACTION * self.error)
+        self.weighs = second & ~far & refreshed
+        self.active_now = self.active
+
+    def guard(self, w: Work, energy: Array, plain: Array) -> None:
+        """Keep what the first pass gave; return to it, or to before it, where refreshes diverge.
+
+        Args:
+            w: work.
+            energy: of this correction, (num_worlds,).
+            plain: the same if each row were alone.
+        """
+        now, damping = (w.twist, w.solved, w.bias), w.factor_damping
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.sqrt(energy / self.energy)
+            more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
+        self.released = self.active_now & self.weighs & (growth > CONTRACTION) & (more < MOST_DAMPING)
+        keeps, back = self.active_now & self.keeps, self.released | (self.active_now & self.restores)
+        self.energy = np.where(keeps, energy, self.energy)
+        if keeps.any():
+            self.saved = now if keeps.all() else tuple(_choose(keeps, *pair) for pair in zip(now, self.saved, strict=True))
             if w.touch is not None:
-                w.touch.restore(diverges)
-            self.left[diverges] = 0
-            self.stalled |= diverges
-        first = self.active & (self.since == 1)
-        if first.any():
-            pick = first[:, None, None]
+                w.touch.keep(keeps)
+        self.stalled |= back & ~self.released
+        self.left[back & ~self.released] = 0
+        if back.any():
+            w.twist, w.solved = (_choose(back, a, b) for a, b in zip(self.saved[:2], now[:2], strict=True))
             if w.touch is not None:
-                w.touch.keep(first)
-            self.error = np.where(first, error, self.error)
-            if first.all():
-                self.saved = w.twist, w.solved
-            else:
-                self.saved = np.where(pick, w.twist, self.saved[0]), np.where(pick, w.solved, self.saved[1])
+                w.touch.restore(back)
+        if self.released.any():
+            damping[self.released] = more[self.released]
+            self._release(w)
+
+    def _release(self, w: Work) -> None:
+        """Take back the impulses of the joints, but for those that sweeps have found."""
+        worlds = self.released
+        impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
+        w.solved = w.solved - impulse
+        w.twist = _choose(worlds, w.twist + w.apply_impulse(-impulse), w.twist)
+        w.bias = _choose(worlds, self.saved[2], w.bias)
+        self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, PASSES
 
     def restart(self, worlds: Array) -> None:
         """Worlds that were factored again."""
@@ -143,14 +192,14 @@ class Passes:
         self.since[worlds] = 0
         self.left[worlds] = PASSES
 
-    def plan_bias(self) -> None:
-        """Whether the next pass keeps the curvature bias.
+    def plan_bias(self, worlds: Array) -> None:
+        """Whether the next pass of some worlds (bool, (num_worlds,)) keeps the curvature bias.
 
         It is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend
         it, and refreshing and switching drive each other. A solve refreshes a bounded number of times.
         """
-        self.hold = (self.since == 0) | (self.refreshes >= MOST_REFRESHES)
-        self.refreshes += self.since > 0
+        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
+        self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
         """Correct some worlds again, from what they have, with the curvature bias of all held."""
@@ -158,6 +207,11 @@ class Passes:
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
         self.hold[:] = True
+
+
+def _choose(worlds: Array, these: Array, others: Array) -> Array:
+    """These arrays of some worlds (bool, (num_worlds,)), others of the rest."""
+    return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
 @dataclass
@@ -184,7 +238,7 @@ def solve(w: Work) -> None:
     rows.fill(w, mode)
     w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
-    w.unconverged = np.zeros(w.num_worlds, bool)
+    w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
@@ -199,9 +253,9 @@ def solve(w: Work) -> None:
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
     w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct)
+    w.stalled = w.direct.passes.stalled
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
     _find_rate_next(w)
-    w.stalled = w.direct.passes.stalled
     w.residual_now = rows.rigid_error(w, rows.residual(w))
     if swept:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
@@ -220,17 +274,17 @@ def _run_passes(w: Work, system: System) -> None:
     while passes.active.any():
         _refresh_bias(w, passes.hold)
         residual = rows.residual(w)
-        passes.guard(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
-        _correct(w, w.factor, residual, passes)
-        if t.axis_row.size:
-            again = _refit(w, rows, system.mode, system.factored_gamma, passes)
-            if again.size:
-                passes.restart(again)
-                gamma = rows.gamma[again]
-                w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again]), again)
-                system.factored_gamma[again] = gamma
-                contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
-        passes.plan_bias()
+        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
+        advancing = _correct(w, system, residual)
+        again = _refit(w, system) if t.axis_row.size else np.zeros(w.num_worlds, bool)
+        passes.restart(again)
+        passes.plan_bias(advancing)
+        again = np.flatnonzero(again | passes.released)
+        if again.size:
+            gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
+            w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again], damping), again)
+            system.factored_gamma[again] = gamma
+            contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
 
 def _refresh_bias(w: Work, hold: Array) -> None:
@@ -244,15 +298,21 @@ def _refresh_bias(w: Work, hold: Array) -> None:
         w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
 
 
-def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
-    active = passes.active
-    w.delta = factor.forward(residual[..., None])[1][..., 0]
+def _correct(w: Work, system: System, residual: Array) -> Array:
+    """Correct once; worlds that have, bool, (num_worlds,): the guard took others back."""
+    passes, response = system.passes, system.own + system.rows.gamma
+    y, x = w.factor.forward(residual[..., None])
+    w.delta = x[..., 0]
+    plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
+    energy = np.sum(y.astype(np.float64) * x, axis=(1, 2, 3))
+    passes.guard(w, energy, plain.sum(axis=(1, 2)))
+    active = passes.active & ~passes.released
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
     # swept too make a sweep dear: as many, and half as many.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
-    change = factor.backward(w.delta)
+    change = w.factor.backward(w.delta)
     twist = w.twist + w.apply_impulse(change)
     if active.all():
         w.solved, w.twist = w.solved + change, twist
@@ -262,21 +322,26 @@ def _correct(w: Work, factor: Factor, residual: Array, passes: Passes) -> None:
     w.active = active[:, None]
     passes.left -= active
     passes.since += active
+    return active
 
 
-def _refit(w: Work, rows: Rows, mode: Array, factored_gamma: Array, passes: Passes) -> Array:
-    """Refit laws and modes to the newest velocities; worlds that have to be factored again."""
+def _refit(w: Work, system: System) -> Array:
+    """Refit laws and modes to the newest velocities; worlds that have to be factored again, bool, (num_worlds,)."""
+    rows, mode, passes = system.rows, system.mode, system.passes
+    before = None if w.active.all() else w.rate_next
     _find_rate_next(w)
+    if before is not None:
+        w.rate_next = np.where(w.active, w.rate_next, before)
     actuate.refresh(w, w.rate_next)
     # A world that may not factor again must not switch either: its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
-    changed = _switch_modes(w, mode, rows.response, passes.switches >= CAREFUL_AFTER, may)
+    changed = _switch_modes(w, system, may)
     if not (changed.any() or w.curved):
-        return np.flatnonzero(changed)
+        return changed
     rows.fill(w, mode)
-    stale = (np.abs(rows.gamma - factored_gamma) > STALE * factored_gamma).any(axis=(1, 2))
-    again = w.active[:, 0] & (changed | stale) & may
-    return np.flatnonzero(again)
+    moved = np.abs(rows.gamma - system.factored_gamma)
+    stale = (moved > STALE * system.factored_gamma).any(axis=(1, 2))
+    return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
 def _find_rate_next(w: Work) -> None:
@@ -300,18 +365,19 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:, w.layout.axis_swept] = 0
 
 
-def _switch_modes(w: Work, mode: Array, response: Array, careful: Array, may: Array) -> Array:
+def _switch_modes(w: Work, system: System, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
 
-    Switching all rows at once is fast and may cycle; ``careful`` worlds make the first move of the first row only,
+    Switching all rows at once is fast and may cycle; careful worlds make the first move of the first row only,
     which ends for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms
     are as rows of their own with their axis's Jacobian and compliances 1/Ds: the matrix stays positive definite.
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
+    mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, response, careful & touching)
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, careful & touching)
     differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)

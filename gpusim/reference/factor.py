@@ -34,15 +34,16 @@ class Factor:
         blocks: from :func:`products`; copied.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: from :func:`diagonal`.
+        damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
     """
 
-    def __init__(self, t: Topology, blocks: Array, gamma: Array, own: Array) -> None:
+    def __init__(self, t: Topology, blocks: Array, gamma: Array, own: Array, damping: Array | float = 0.0) -> None:
         self.levels = t.elimination.levels
         blocks = blocks.copy()
         count = t.num_constraints
         dtype = blocks.dtype
         # A row that does not exist, or a body that nothing moves, still has to be divided by.
-        shown = own * dtype.type(1.0 + REGULARIZATION[dtype]) + gamma
+        shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
         # Free axis rows have a compliance of 1e30: scaled by it, their rounding stays out of the other rows.
         self.scale = None if not t.axis_row.size else np.sqrt(own / shown)

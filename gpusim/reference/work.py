@@ -94,6 +94,7 @@ class Work:
     sweeps: Array
     unconverged: Array
     stalled: Array
+    factor_damping: Array
 
     # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.
     kick_time: Array

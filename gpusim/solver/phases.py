@@ -20,7 +20,7 @@ _TABLE = (
     ),
     Phase("track_angle", "angles", reads="rotation", writes="angle"),
     Phase(
-        "evaluate_element", "elements",
+        "evaluate_element", "element_items(w)",
         reads="angle orientation position rotation",
         writes="element_value element_vectors jacobian",
     ),
@@ -63,7 +63,7 @@ _TABLE = (
     ),
     Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
     Phase(
-        "bend_element", "elements",
+        "bend_element", "element_items(w)",
         reads="element_value element_vectors midpoint orientation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
@@ -88,10 +88,10 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="changed contact_left first_axis first_error guard_action hold_bias passes_left refactor refreshes "
-        "since_factor stale stalled switches unconverged worst worst_change",
+        writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias passes_left refactor "
+        "refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
     ),
-    Phase("scale_row", "rows", reads="gamma diagonal", writes="factored_gamma scale scaled_diagonal"),
+    Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
         "scale_entry", "block_items(w, w.blocks())",
         reads="mass_blocks scale scaled_diagonal",
@@ -106,12 +106,20 @@ _TABLE = (
         writes="rhs worst worst_change",
     ),
     Phase(
-        "guard",
-        reads="hold_bias since_factor",
-        writes="correcting first_error guard_action passes_left stalled worst worst_change",
+        "end_passes",
+        reads="hold_bias since_factor switches",
+        writes="bias_fits correcting first_error guard_action passes_left load_error worst worst_change",
     ),
-    Phase("guard_body", "bodies * 6", reads="guard_action", writes="kept_twist twist"),
-    Phase("guard_row", "rows", reads="guard_action", writes="kept_impulse solved"),
+    Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma guard_action rhs", writes="plain_energy"),
+    Phase("sum_energy", "row_parts(w)", reads="delta guard_action rhs", writes="energy"),
+    Phase(
+        "guard",
+        reads="energy plain_energy",
+        writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
+    ),
+    Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
+    Phase("guard_bias", "rows", reads="guard_action", writes="bias kept_bias"),
+    Phase("guard_body", "bodies", reads="delta guard_action mass_jacobian", writes="kept_twist twist"),
     Phase("scale_right", "rows", reads="scale", writes="rhs"),
     Phase("substitute_forward_row", "row_items(w, level_rows(w, level))", reads="lower", writes="rhs"),
     Phase("divide_row", "row_items(w, w.constraints())", reads="inverse rhs", writes="delta"),

@@ -71,11 +71,13 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
+UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
+ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
-    RELAXING,
+    ADVANCING, UNBENT, RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -186,15 +188,21 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
     )),
-    *run("guard guard_body guard_row"),
-    If(TOUCHING, run("guard_pair")),
+    *run("end_passes"),
     If(CORRECTING, (
+        *run("sum_plain_energy"),
         SOLVE_FORWARD,
-        If(TO_SWEEP, (SWEEP_WITHIN,)),
-        SOLVE_BACKWARD,
-        *run("correct_row correct_body count_pass"),
-        If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
-        *run("plan_bias"),
+        # Of the joints alone: contacts that hold now may slide or part.
+        *run("sum_energy guard guard_row guard_body"),
+        If(SECOND_ORDER, run("guard_bias")),
+        If(TOUCHING, run("guard_pair")),
+        If(ADVANCING, (
+            If(TO_SWEEP, (SWEEP_WITHIN,)),
+            SOLVE_BACKWARD,
+            *run("correct_row correct_body count_pass"),
+            If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
+            *run("plan_bias"),
+        )),
     )),
 )),))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
@@ -209,7 +217,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
         If(TOUCHING, (WARM_START_CONTACTS,)),
     )),
     DIRECT_PASSES,
-    CURVATURE,
+    If(UNBENT, (CURVATURE,)),
     *run("next_rate residual_row"),
     If(SWEPT, run("left_row")),
     *run("end_solve"),

@@ -180,7 +180,7 @@ class Reference:
 
     def solve(self) -> dict[str, Made]:
         """The law, and the factor or what the sweeps prepare."""
-        return self.law() | (self._factor() if self.w.config.joint_solver == "direct" else self._sweeps())
+        return self.law() | (self._factor() if self.w.config.direct else self._sweeps())
 
     def _factor(self) -> dict[str, Made]:
         factor, b = self.w.factor, self.t.block
