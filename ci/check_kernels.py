@@ -5,7 +5,7 @@
 The PTX of the last architecture is the one that users get, and may have instructions alone whose result IEEE 754
 settles (``ci/ptx/forms.py``); that of the others is the same but for its name, so they are checked with those variants
 alone that hold every source and every condition of a build. ptxas takes the PTX at its fastest; with ``--full`` as
-users have it, four times as long, for what each kernel takes: registers, static shared memory, stack and spills
+users have it, several times as long, for what each kernel takes: registers, static shared memory, stack and spills
 (``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1 where a variant does not compile or has another
 instruction, or where NVRTC 12 is missing without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
 """
