@@ -6,6 +6,10 @@ The files that compile most come first: others find their builds, and no process
 from __future__ import annotations
 
 import os
+
+# Before NumPy is there: matrices of a few rows gain nothing by threads, which take the cores of the other processes.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from functools import cache
 
 import pytest

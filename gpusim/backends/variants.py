@@ -33,7 +33,7 @@ class Variant:
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """False: the compile check looks at the newest architecture only, to save time."""
+    """False: the compile check looks at the newest architecture only, to save time (see ``kernel_variants``)."""
 
     @property
     def digest(self) -> str:
@@ -140,7 +140,8 @@ def make_variant(
 def kernel_variants() -> Iterator[Variant]:
     """Every build that a user can get, for the compile check; specialized ones differ in numbers only.
 
-    Those with the contacts of common shapes are part of those with all.
+    Those with the contacts of common shapes are part of those with all. Those that are ``everywhere`` hold every value
+    of every define (tests/unit/test_check_kernels.py).
     """
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
@@ -149,13 +150,14 @@ def kernel_variants() -> Iterator[Variant]:
             for real, stored, direct in usual:
                 lanes = GPU_LANES if shapes and main == "staged.cu" else 1
                 variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes)
-                # Contacts take ten times as long to compile; two builds of them hold every kernel in both number types.
-                first = (main, direct, np.dtype(stored)) in (("fused.cu", True, single), ("staged.cu", False, single))
-                yield replace(variant, everywhere=not shapes or first)
+                # Two builds with contacts hold every kernel in both number types; one has none.
+                first = [("fused.cu", single, True), ("staged.cu", single, False)]
+                first = first if shapes else [("fused.cu", double, False)]
+                yield replace(variant, everywhere=(main, np.dtype(stored), direct) in first)
     # Signals of models that run staged come from a fused build with their records side by side.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models in which some joints are left to sweeps: the same phases as above in another order.
-    yield replace(make_variant("fused.cu", double, double, True, shapes=1, swept=True), everywhere=False)
+    yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
-        yield make_variant(main, single, single, True)
+        yield replace(make_variant(main, single, single, True), everywhere=False)

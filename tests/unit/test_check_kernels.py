@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.backends.variants import kernel_variants
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
 
@@ -64,6 +65,25 @@ def test_the_check_prints_a_table(
     for arch in ("sm_70", "sm_75", "sm_80", "sm_90"):
         assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0\n", out), out
     assert "4 of 4 compiled" in out
+
+
+def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The PTX that is looked at is the one that users get."""
+    seen: list[str] = []
+    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx: seen.append(ptx) or "")
+    for full in (False, True):
+        (result,) = check_kernels.compile_all([variant("plain")], ["sm_90"], 1, full)
+        assert not result.error
+    assert seen[0] == seen[1]
+
+
+def test_every_condition_of_a_build_is_compiled_everywhere() -> None:
+    """Sources and defines that builds differ by: each value in a variant that no architecture goes without."""
+    variants = list(kernel_variants())
+    values = [{(k, v) for w in some for k, v in (("main", w.main), *w.defines.items())} for some in (
+        variants, [w for w in variants if w.everywhere]
+    )]  # fmt: skip
+    assert values[0] == values[1]
 
 
 def test_the_check_fails_where_a_variant_does(
