@@ -23,7 +23,7 @@ import numpy as np
 
 from gpusim.reference import actuate, colored_solve, contact_direct, contact_solve
 from gpusim.reference.curvature import curvature
-from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
+from gpusim.reference.factor import CONTRACTION, LEAST_SLOPE, REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.modes import adjacent_modes, first_move
 from gpusim.reference.work import Work
@@ -36,14 +36,10 @@ RELAX_PASSES = 1
 MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
 STALE = 0.2
-# Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
-LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error to this share (singular poses enlarge it many times over), unless the error is
-# rounding already (m/s).
-CONTRACTION = 0.9
+# A refresh has to shrink the error, unless that is rounding already (m/s).
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
