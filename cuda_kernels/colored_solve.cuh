@@ -252,6 +252,30 @@ GPUSIM_PHASE void start_tree_row(const World& w, int row) {
     w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
     w.gamma()[row] = w.row_used()[row] && !is_rigid(w, row) ? w.diagonal()[row] / real(LEAST_SLOPE) : real(0);
 }
+// Velocities of the same rows: what sweeps have left of them would open the joints again in the next step, and its warm
+// start with them. The correction of the poses is what the drift would have made of it.
+GPUSIM_PHASE void tree_rate_row(const World& w, int row) {
+    const bool rigid = w.in_tree()[row / w.block()] && is_rigid(w, row);
+    w.rhs()[row] = rigid ? -(row_velocity(w, row, w.twist()) + w.bias()[row]) : real(0);
+}
+GPUSIM_PHASE void settle_row(const World& w, int row) { w.impulse()[row] = stored(real(w.impulse()[row]) + w.delta()[row]); }
+// Poses have drifted, so that momenta change by J^T p, as the solve had it.
+GPUSIM_PHASE void settle_body(const World& w, int b) {
+    real moved[6], turned[3] = {real(0), real(0), real(0)};
+    impulse_response(w, b, w.delta(), moved);
+    for (int n = w.body_side_start()[b]; w.dynamic()[b] && n < w.body_side_start()[b + 1]; ++n) {
+        const int side = w.body_side()[n], c = side / w.slots();
+        const real *j = w.jacobian() + 6 * side * w.block() + 3, *p = w.delta() + c * w.block();
+        for (int r = 0; r < w.constraint_rows()[c]; ++r)
+            for (int k = 0; k < 3; ++k) turned[k] += p[r] * j[6 * r + k];
+    }
+    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
+    for (int k = 0; k < 3; ++k) {
+        w.linear_velocity()[3 * b + k] = stored(w.twist()[6 * b + k]);
+        w.angular_momentum()[3 * b + k] = stored(real(w.angular_momentum()[3 * b + k]) + turned[k]);
+    }
+}
+GPUSIM_PHASE void settle_axis(const World& w, int k) { w.axis_velocity()[k] = stored(w.rate_next()[k]); }
 GPUSIM_PHASE void tree_error_row(const World& w, int row) {
     const real error = w.in_tree()[row / w.block()] ? real(row_error(w, row)) : real(0);
     w.rhs()[row] = -error;

@@ -346,6 +346,7 @@ def _close_trees(w: Work, going: Array) -> None:
     own = diagonal(trees, blocks)
     free = (trees.row_used & ~_rigid_mask(w)).astype(w.real)
     factor = Factor(trees, blocks, own * free / LEAST_SLOPE[w.real], own)
+    _settle(w, factor, going)
     before = np.full(w.num_worlds, np.inf, w.real)
     for _ in range(CLOSING_PASSES):
         errors = np.where(trees.swept[:, None], 0.0, row_errors(w)).astype(w.real)
@@ -357,6 +358,24 @@ def _close_trees(w: Work, going: Array) -> None:
         change[~going] = 0.0
         move(w, change[..., :3], change[..., 3:])
         before = worst
+
+
+def _settle(w: Work, factor: Factor, worlds: Array) -> None:
+    """Velocities of the same rows in some worlds (bool): what sweeps have left would open the joints again.
+
+    The correction of the poses is what the drift would have made of it. Poses have drifted, so that momenta change by
+    J^T p, as the solve had it.
+    """
+    state, pick = w.state.arrays, worlds[:, None, None]
+    rate = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
+    rigid = _rigid_mask(w) & ~w.trees.swept[:, None]
+    change = np.where(pick, factor.solve(np.where(rigid, -rate, 0.0).astype(w.real)), 0.0).astype(w.real)
+    w.twist = w.twist + w.apply_impulse(change)
+    _find_rate_next(w)
+    state["impulse"] += change
+    state["linear_velocity"][:] = np.where(pick, w.twist[..., :3], state["linear_velocity"])
+    state["angular_momentum"] += np.where(w.topology.dynamic[:, None], w.apply(change, w.jacobian)[..., 3:], 0.0)
+    state["axis_velocity"][:] = np.where(worlds[:, None], w.rate_next, state["axis_velocity"])
 
 
 def split_impulse_velocity(w: Work, moved: Array) -> Array:

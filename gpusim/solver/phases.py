@@ -243,6 +243,14 @@ _TABLE = (
     Phase("forget_errors", writes="worst"),
     Phase("find_open", writes="first_error open worst"),
     Phase("start_tree_row", "rows", reads="mass_blocks", writes="diagonal gamma"),
+    Phase("tree_rate_row", "rows", reads="bias jacobian twist", writes="rhs"),
+    Phase("settle_row", "rows", reads="delta", writes="impulse"),
+    Phase(
+        "settle_body", "bodies",
+        reads="delta jacobian mass_jacobian",
+        writes="angular_momentum linear_velocity twist",
+    ),
+    Phase("settle_axis", "axes", reads="rate_next", writes="axis_velocity"),
     Phase(
         "tree_error_row", "rows",
         reads="angle coupling_offset orientation position rotation",

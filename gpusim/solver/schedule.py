@@ -276,7 +276,10 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, CORRECT_JOINTS)
 # Trees that the sweeps have left open, by their factor.
 CLOSE_TREES = Routine("close_trees", (
     *run("find_open"),
-    If(OPEN, (*run("product_entry start_tree_row"), FACTORIZE)),
+    If(OPEN, (
+        *run("product_entry start_tree_row"), FACTORIZE,
+        *run("tree_rate_row"), SOLVE_FACTORED, *run("settle_row settle_body next_rate settle_axis"),
+    )),
     Sweeps(CLOSING_PASSES, (
         *run("tree_error_row judge_open"),
         If(OPEN, (SOLVE_FACTORED, *run("shift_body turn_body"))),
