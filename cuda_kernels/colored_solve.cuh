@@ -252,13 +252,13 @@ GPUSIM_PHASE void start_tree_row(const World& w, int row) {
     w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
     w.gamma()[row] = w.row_used()[row] && !is_rigid(w, row) ? w.diagonal()[row] / real(LEAST_SLOPE) : real(0);
 }
-// Velocities of the same rows: what sweeps have left of them would open the joints again in the next step, and its warm
-// start with them. The correction of the poses is what the drift would have made of it.
+// Velocities of the same rows: what sweeps have left of them would open the joints again in the next step. The correction
+// of the poses is what the drift would have made of it. The next warm start is without it: sweeps and it would drive each
+// other where contacts push against locked joints.
 GPUSIM_PHASE void tree_rate_row(const World& w, int row) {
     const bool rigid = w.in_tree()[row / w.block()] && is_rigid(w, row);
     w.rhs()[row] = rigid ? -(row_velocity(w, row, w.twist()) + w.bias()[row]) : real(0);
 }
-GPUSIM_PHASE void settle_row(const World& w, int row) { w.impulse()[row] = stored(real(w.impulse()[row]) + w.delta()[row]); }
 // Poses have drifted, so that momenta change by J^T p, as the solve had it.
 GPUSIM_PHASE void settle_body(const World& w, int b) {
     real moved[6], turned[3] = {real(0), real(0), real(0)};

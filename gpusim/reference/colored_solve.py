@@ -364,7 +364,8 @@ def _settle(w: Work, factor: Factor, worlds: Array) -> None:
     """Velocities of the same rows in some worlds (bool): what sweeps have left would open the joints again.
 
     The correction of the poses is what the drift would have made of it. Poses have drifted, so that momenta change by
-    J^T p, as the solve had it.
+    J^T p, as the solve had it. The next warm start is without it: sweeps and it would drive each other where contacts
+    push against locked joints (a kinova arm that folds onto itself gains 900 J).
     """
     state, pick = w.state.arrays, worlds[:, None, None]
     rate = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
@@ -372,7 +373,6 @@ def _settle(w: Work, factor: Factor, worlds: Array) -> None:
     change = np.where(pick, factor.solve(np.where(rigid, -rate, 0.0).astype(w.real)), 0.0).astype(w.real)
     w.twist = w.twist + w.apply_impulse(change)
     _find_rate_next(w)
-    state["impulse"] += change
     state["linear_velocity"][:] = np.where(pick, w.twist[..., :3], state["linear_velocity"])
     state["angular_momentum"] += np.where(w.topology.dynamic[:, None], w.apply(change, w.jacobian)[..., 3:], 0.0)
     state["axis_velocity"][:] = np.where(worlds[:, None], w.rate_next, state["axis_velocity"])

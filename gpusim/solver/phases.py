@@ -244,7 +244,6 @@ _TABLE = (
     Phase("find_open", writes="first_error open worst"),
     Phase("start_tree_row", "rows", reads="mass_blocks", writes="diagonal gamma"),
     Phase("tree_rate_row", "rows", reads="bias jacobian twist", writes="rhs"),
-    Phase("settle_row", "rows", reads="delta", writes="impulse"),
     Phase(
         "settle_body", "bodies",
         reads="delta jacobian mass_jacobian",
