@@ -259,16 +259,13 @@ GPUSIM_PHASE void tree_rate_row(const World& w, int row) {
     const bool rigid = w.in_tree()[row / w.block()] && is_rigid(w, row);
     w.rhs()[row] = rigid ? -(row_velocity(w, row, w.twist()) + w.bias()[row]) : real(0);
 }
-// Poses have drifted, so that momenta change by J^T p, as the solve had it.
+// Poses have drifted since: momenta change by I d(omega) with the inertia that the solve had.
 GPUSIM_PHASE void settle_body(const World& w, int b) {
-    real moved[6], turned[3] = {real(0), real(0), real(0)};
+    if (!w.dynamic()[b]) return;
+    real moved[6], inertia[9], turned[3];
     impulse_response(w, b, w.delta(), moved);
-    for (int n = w.body_side_start()[b]; w.dynamic()[b] && n < w.body_side_start()[b + 1]; ++n) {
-        const int side = w.body_side()[n], c = side / w.slots();
-        const real *j = w.jacobian() + 6 * side * w.block() + 3, *p = w.delta() + c * w.block();
-        for (int r = 0; r < w.constraint_rows()[c]; ++r)
-            for (int k = 0; k < 3; ++k) turned[k] += p[r] * j[6 * r + k];
-    }
+    inverse33(w.inertia_inverse() + 9 * b, inertia);
+    turn3(inertia, moved + 3, turned);
     for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
     for (int k = 0; k < 3; ++k) {
         w.linear_velocity()[3 * b + k] = stored(w.twist()[6 * b + k]);

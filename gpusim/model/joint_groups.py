@@ -107,8 +107,8 @@ def _is_track(model: Model, group: list[int]) -> bool:
 def joint_trees(t: Topology) -> Topology:
     """For the factor of trees of joints alone: the same topology, in which all other constraints are left to sweeps.
 
-    Rows of a tree do not depend on each other at any pose, while loops have singular ones. Couplings close no loop: they
-    act on coordinates that joints leave.
+    Rows of a tree do not depend on each other at any pose, while loops have singular ones. Couplings close no loop:
+    they act on coordinates that joints leave.
     """
     among = np.zeros(t.num_constraints, bool)
     coupled = np.isin(np.arange(t.num_constraints), t.coupling.row // t.block)

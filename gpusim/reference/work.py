@@ -214,11 +214,7 @@ class Work:
 
     def apply_impulse(self, impulse: Array) -> Array:
         """M^-1 J^T p, (num_worlds, bodies, 6)."""
-        return self.apply(impulse, self.mass_jacobian)
-
-    def apply(self, impulse: Array, rows: Array) -> Array:
-        """Sum of ``rows`` (as the Jacobian's) times impulses over the sides of each body, (num_worlds, bodies, 6)."""
         layout = self.layout
         sides = np.zeros((impulse.shape[0], layout.num_sides + 1, 6), impulse.dtype)
-        np.matmul(impulse[:, layout.side_constraint][:, :, None, :], rows, out=sides[:, :-1, None, :])
+        np.matmul(impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :])
         return layout.sum_sides(sides)

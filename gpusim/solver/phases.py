@@ -246,7 +246,7 @@ _TABLE = (
     Phase("tree_rate_row", "rows", reads="bias jacobian twist", writes="rhs"),
     Phase(
         "settle_body", "bodies",
-        reads="delta jacobian mass_jacobian",
+        reads="delta inertia_inverse mass_jacobian",
         writes="angular_momentum linear_velocity twist",
     ),
     Phase("settle_axis", "axes", reads="rate_next", writes="axis_velocity"),

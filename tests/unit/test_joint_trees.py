@@ -48,7 +48,8 @@ def figure(drop: float = 0.3) -> Model:
 def four_bars() -> Model:
     """A closed loop, a pair of doors, and a single door."""
     b = ModelBuilder()
-    bodies = [b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((k, 0, 0))) for k in range(6)]
+    for k in range(6):
+        b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((k, 0, 0)))
     pairs = [(0, 1), (1, 2), (-1, 0), (-1, 2), (-1, 3), (3, 4), (-1, 5)]
     for n, (one, other) in enumerate(pairs):
         b.add_joint_revolute(one, other, axis=(0, 0, 1), label=f"joint{n}")
