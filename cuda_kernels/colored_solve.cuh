@@ -253,11 +253,14 @@ GPUSIM_PHASE void start_tree_row(const World& w, int row) {
     w.gamma()[row] = w.row_used()[row] && !is_rigid(w, row) ? w.diagonal()[row] / real(LEAST_SLOPE) : real(0);
 }
 // Velocities of the same rows: what sweeps have left of them would open the joints again in the next step. The correction
-// of the poses is what the drift would have made of it. The next warm start is without it: sweeps and it would drive each
-// other where contacts push against locked joints.
+// of the poses is what the drift would have made of it. The next warm start has it too, but where something touches: it
+// and sweeps would drive each other where contacts push against locked joints.
 GPUSIM_PHASE void tree_rate_row(const World& w, int row) {
     const bool rigid = w.in_tree()[row / w.block()] && is_rigid(w, row);
     w.rhs()[row] = rigid ? -(row_velocity(w, row, w.twist()) + w.bias()[row]) : real(0);
+}
+GPUSIM_PHASE void settle_row(const World& w, int row) {
+    if (!touches(w)) w.impulse()[row] = stored(real(w.impulse()[row]) + w.delta()[row]);
 }
 // Poses have drifted since: momenta change by I d(omega) with the inertia that the solve had.
 GPUSIM_PHASE void settle_body(const World& w, int b) {

@@ -364,8 +364,9 @@ def _settle(w: Work, factor: Factor, worlds: Array) -> None:
     """Velocities of the same rows in some worlds (bool): what sweeps have left would open the joints again.
 
     The correction of the poses is what the drift would have made of it. Poses have drifted since: momenta change by
-    I d(omega) with the inertia that the solve had. The next warm start is without it: sweeps and it would drive each other where contacts
-    push against locked joints (a kinova arm that folds onto itself gains 900 J).
+    I d(omega) with the inertia that the solve had. The next warm start has it too (a chain under tension runs apart
+    without), but where something touches: it and sweeps would drive each other where contacts push against locked
+    joints (a kinova arm that folds onto itself gains 100 J).
     """
     state, pick = w.state.arrays, worlds[:, None, None]
     rate = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
@@ -375,6 +376,8 @@ def _settle(w: Work, factor: Factor, worlds: Array) -> None:
     w.twist = w.twist + moved
     _find_rate_next(w)
     state["linear_velocity"][:] = np.where(pick, w.twist[..., :3], state["linear_velocity"])
+    touching = np.zeros(w.num_worlds, bool) if w.touch is None else w.touch.touching
+    state["impulse"] += np.where(touching[:, None, None], 0.0, change)
     on = w.topology.dynamic
     state["angular_momentum"][:, on] += matvec(inverse(w.inertia_inverse[:, on]), moved[:, on, 3:])
     state["axis_velocity"][:] = np.where(worlds[:, None], w.rate_next, state["axis_velocity"])

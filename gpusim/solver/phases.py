@@ -244,6 +244,7 @@ _TABLE = (
     Phase("find_open", writes="first_error open worst"),
     Phase("start_tree_row", "rows", reads="mass_blocks", writes="diagonal gamma"),
     Phase("tree_rate_row", "rows", reads="bias jacobian twist", writes="rhs"),
+    Phase("settle_row", "rows", reads="delta touching", writes="impulse"),
     Phase(
         "settle_body", "bodies",
         reads="delta inertia_inverse mass_jacobian",

@@ -278,7 +278,7 @@ CLOSE_TREES = Routine("close_trees", (
     *run("find_open"),
     If(OPEN, (
         *run("product_entry start_tree_row"), FACTORIZE,
-        *run("tree_rate_row"), SOLVE_FACTORED, *run("settle_body next_rate settle_axis"),
+        *run("tree_rate_row"), SOLVE_FACTORED, *run("settle_row settle_body next_rate settle_axis"),
     )),
     Sweeps(CLOSING_PASSES, (
         *run("tree_error_row judge_open"),
