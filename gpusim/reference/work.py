@@ -59,7 +59,7 @@ class Work:
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
         # What the colored solver closes by a factor, once positions have been swept.
-        self.trees = None if config.direct else joint_trees(t)
+        self.trees: Any = None if config.direct else joint_trees(t)
         self.pair_tables = PairTables(model.contact)
         self.touch: Any = None  # ContactRows of the substep (manifolds.py); None where nothing touches
         self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)
