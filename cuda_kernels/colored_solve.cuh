@@ -194,21 +194,15 @@ GPUSIM_PHASE void left_row(const World& w, int row) {
     if (is_swept(w, row / w.block()) && is_rigid(w, row)) raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
 }
 
-// Error of a rigid row as a share of what sweeps may leave of it; 0 for axis rows, which have no error.
-GPUSIM_FN real openness(const World& w, int row, real error) {
-    return error / real(OPEN_SHARE * (w.row_rigid()[row] == ROW_GAP ? w.joint_drift_limit() : w.joint_tilt_limit()));
-}
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest
 // poses and the Jacobians of the step's start.
 GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     const int n = w.block(), used = w.constraint_rows()[c];
-    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK], open = real(0);
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     for (int r = 0; r < used; ++r) {
         const real own = real(row_error(w, c * n + r));
-        if (!GPUSIM_DIRECT && w.in_tree()[c]) open = larger(open, magnitude(openness(w, c * n + r, own)));
         error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
     }
-    if (open > real(0)) raise_to(w.worst(), open);
     for (int k = 0; k < 6 * w.slots(); ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);
 }
@@ -237,56 +231,6 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
     overflow_sum(w, b, sum);
     move_body(w, b, sum);
     turn_body(w, b);
-}
-
-// Trees of joints that the sweeps have left open: one factor of their rigid rows, and passes as those of the direct solver.
-GPUSIM_PHASE void forget_errors(const World& w, int) { *w.worst() = real(0); }
-GPUSIM_PHASE void find_open(const World& w, int) {
-    *w.open() = *w.worst() > real(1);
-    *w.first_error() = real(1.0 / 0.0);
-    *w.worst() = real(0);
-    *w.factor_damping() = 0.0;
-}
-// Axis rows give way to everything, and the rows of other constraints are not in the factor.
-GPUSIM_PHASE void start_tree_row(const World& w, int row) {
-    const int n = w.block(), c = row / n, r = row - c * n;
-    w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
-    w.gamma()[row] = w.row_used()[row] && !is_rigid(w, row) ? w.diagonal()[row] / real(LEAST_SLOPE) : real(0);
-}
-// Velocities of the same rows: what sweeps have left of them would open the joints again in the next step. The correction
-// of the poses is what the drift would have made of it. The next warm start has it too, but where something touches: it
-// and sweeps would drive each other where contacts push against locked joints.
-GPUSIM_PHASE void tree_rate_row(const World& w, int row) {
-    const bool rigid = w.in_tree()[row / w.block()] && is_rigid(w, row);
-    w.rhs()[row] = rigid ? -(row_velocity(w, row, w.twist()) + w.bias()[row]) : real(0);
-}
-GPUSIM_PHASE void settle_row(const World& w, int row) {
-    if (!touches(w)) w.impulse()[row] = stored(real(w.impulse()[row]) + w.delta()[row]);
-}
-// Poses have drifted since: momenta change by I d(omega) with the inertia that the solve had.
-GPUSIM_PHASE void settle_body(const World& w, int b) {
-    if (!w.dynamic()[b]) return;
-    real moved[6], inertia[9], turned[3];
-    impulse_response(w, b, w.delta(), moved);
-    inverse33(w.inertia_inverse() + 9 * b, inertia);
-    turn3(inertia, moved + 3, turned);
-    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
-    for (int k = 0; k < 3; ++k) {
-        w.linear_velocity()[3 * b + k] = stored(w.twist()[6 * b + k]);
-        w.angular_momentum()[3 * b + k] = stored(real(w.angular_momentum()[3 * b + k]) + turned[k]);
-    }
-}
-GPUSIM_PHASE void settle_axis(const World& w, int k) { w.axis_velocity()[k] = stored(w.rate_next()[k]); }
-GPUSIM_PHASE void tree_error_row(const World& w, int row) {
-    const real error = w.in_tree()[row / w.block()] ? real(row_error(w, row)) : real(0);
-    w.rhs()[row] = -error;
-    if (error != real(0)) raise_to(w.worst(), openness(w, row, error));
-}
-// Go on as long as a pass shrinks the greatest error, and it is not small.
-GPUSIM_PHASE void judge_open(const World& w, int) {
-    *w.open() = *w.worst() > real(1) && *w.worst() <= real(CONTRACTION) * *w.first_error();
-    *w.first_error() = *w.worst();
-    *w.worst() = real(0);
 }
 
 // The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.

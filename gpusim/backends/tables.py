@@ -9,7 +9,6 @@ import numpy as np
 from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contact_tables
 from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
-from gpusim.model.joint_groups import joint_trees
 from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
 from gpusim.model.topology import Topology
@@ -29,7 +28,7 @@ _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "l
 }
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "in_tree",
+    "row_rigid", "constraint_rows",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -72,9 +71,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
             tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
     tables.update(_row_tables(t))
     tables["side_arm"], tables["row_rigid"] = layout.side_arm, layout.row_kinds
-    factored = t if direct else joint_trees(t)
-    tables.update(_elimination_tables(factored) if direct or not factored.swept.all() else _no_elimination())
-    tables["in_tree"] = ~factored.swept & (not direct)
+    tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
     tables.update(_signal_tables(model))

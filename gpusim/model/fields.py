@@ -166,7 +166,6 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("guard_action", "what the guard decided"),
             ("sweeps", "sweeps done"),
             ("done", "1: sweeps have converged"),
-            ("open", "1: position sweeps have left joints of a tree open"),
             ("unconverged", "1: this solve ended before it converged"),
             ("cause", "what failed (health.cuh)"),
         )

@@ -17,13 +17,10 @@ from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.specs import JointSpec
-from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 SOLVERS = ("direct", "colored")
 LEAST_RING = 16
-MOST_NEIGHBORS = 8
-"""Pairs of joints on one body for each joint of a tree, at most: more would fill the factor of the tree."""
 
 
 def check_solver(element: str, solver: str | None) -> None:
@@ -102,21 +99,3 @@ def _is_track(model: Model, group: list[int]) -> bool:
     driven = [t.axis_row[g.axis] // t.block for g in model.groups if "contribute" in g.type.kernel]
     free = not np.isin(np.concatenate([*driven, np.zeros(0)]), group).any()
     return ring and free and bool(np.isin(bodies, model.contact.body).all())
-
-
-def joint_trees(t: Topology) -> Topology:
-    """For the factor of trees of joints alone: the same topology, in which all other constraints are left to sweeps.
-
-    Rows of a tree do not depend on each other at any pose, while loops have singular ones. Couplings close no loop:
-    they act on coordinates that joints leave.
-    """
-    among = np.zeros(t.num_constraints, bool)
-    coupled = np.isin(np.arange(t.num_constraints), t.coupling.row // t.block)
-    for group in joint_groups(t.constraint_bodies, t.dynamic):
-        bodies, count = np.unique(t.constraint_bodies[group], return_counts=True)
-        moving = t.dynamic[bodies]
-        links = t.constraint_bodies[[c for c in group if not coupled[c]], :2]
-        nodes = int(moving.sum()) + int(not t.dynamic[links].all())
-        neighbors = int((count * (count - 1) // 2)[moving].sum())
-        among[group] = 1 < len(group) and len(links) < nodes and neighbors <= MOST_NEIGHBORS * len(group)
-    return replace(t, swept=~among)

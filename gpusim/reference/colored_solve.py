@@ -20,17 +20,8 @@ from gpusim.arrays import add_columns
 from gpusim.reference import accuracy, actuate, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
-from gpusim.reference.factor import (
-    CONTRACTION,
-    LEAST_SLOPE,
-    REGULARIZATION,
-    Factor,
-    diagonal,
-    inverse,
-    products,
-)
+from gpusim.reference.factor import REGULARIZATION, inverse
 from gpusim.reference.laws import solve_row
-from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.positions import SPLIT_SHARE, row_errors
 from gpusim.reference.work import Work
 from gpusim.rotations import matvec
@@ -42,9 +33,6 @@ POSITION_SWEEPS = 2
 # An axis that its own rigid rows lock moves by rounding only; its response stays above this share.
 LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
-# A tree of joints is closed by a factor where its last position sweep met an error above this share of what the
-# simulation warns of, in so many passes at most.
-OPEN_SHARE, CLOSING_PASSES = 0.05, 3
 
 
 @dataclass
@@ -307,80 +295,17 @@ def correct_positions(w: Work) -> None:
     """Nonlinear Gauss-Seidel on positions after the drift: errors anew for every color, old Jacobians turned along.
 
     Each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error: nearly all of a small one, little of a
-    large one, which a linear step would overshoot. What the last sweep meets in trees of joints tells whether they
-    are closed by a factor then.
+    large one, which a linear step would overshoot.
     """
     for _ in range(POSITION_SWEEPS):
-        worst = np.zeros(w.num_worlds, w.real)
         for batch in w.batches:
             if not batch.rigid.any():
                 continue
             error = row_errors(w)[:, batch.constraints].astype(w.real)
-            if w.trees is not None:
-                np.maximum(worst, _openness(w, error, batch.constraints), out=worst)
             share = np.maximum(LEAST_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
             change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
             shift = _body_changes(w, batch, change).astype(np.float64)
             move(w, shift[..., :3], shift[..., 3:])
-    if w.trees is not None and (worst > 1.0).any():
-        _close_trees(w, worst > 1.0)
-
-
-def _openness(w: Work, error: Array, constraints: Array) -> Array:
-    """Greatest error of trees among some constraints as a share of what sweeps may leave, (num_worlds,)."""
-    limits, t = w.accuracy_limits, w.topology
-    kinds = w.layout.row_kinds.reshape(t.num_constraints, t.block)[constraints]
-    may = OPEN_SHARE * np.where(kinds == ROW_GAP, limits["joint_drift_limit"], limits["joint_tilt_limit"])
-    share = np.where(w.trees.swept[constraints, None], 0.0, np.abs(error) / may.astype(w.real))
-    return np.asarray(np.max(share, axis=(1, 2), initial=0.0).astype(w.real))
-
-
-def _close_trees(w: Work, going: Array) -> None:
-    """Rows of trees by one factor, dx = -M^-1 J^T A^-1 C, in passes that go on while they shrink a large error.
-
-    Position sweeps close a long chain, or one with light links between heavy ones, more slowly than velocities that
-    have not converged open it.
-    """
-    trees = w.trees
-    blocks = products(trees, w.jacobian, w.mass_jacobian)
-    own = diagonal(trees, blocks)
-    free = (trees.row_used & ~_rigid_mask(w)).astype(w.real)
-    factor = Factor(trees, blocks, own * free / LEAST_SLOPE[w.real], own)
-    _settle(w, factor, going)
-    before = np.full(w.num_worlds, np.inf, w.real)
-    for _ in range(CLOSING_PASSES):
-        errors = np.where(trees.swept[:, None], 0.0, row_errors(w)).astype(w.real)
-        worst = _openness(w, errors, np.arange(trees.num_constraints))
-        going = going & (worst > 1.0) & (worst <= CONTRACTION * before)
-        if not going.any():
-            break
-        change = w.apply_impulse(factor.solve(-errors)).astype(np.float64)
-        change[~going] = 0.0
-        move(w, change[..., :3], change[..., 3:])
-        before = worst
-
-
-def _settle(w: Work, factor: Factor, worlds: Array) -> None:
-    """Velocities of the same rows in some worlds (bool): what sweeps have left would open the joints again.
-
-    The correction of the poses is what the drift would have made of it. Poses have drifted since: momenta change by
-    I d(omega) with the inertia that the solve had. The next warm start has it too (a chain under tension runs apart
-    without), but where something touches: it and sweeps would drive each other where contacts push against locked
-    joints (a kinova arm that folds onto itself gains 100 J).
-    """
-    state, pick = w.state.arrays, worlds[:, None, None]
-    rate = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
-    rigid = _rigid_mask(w) & ~w.trees.swept[:, None]
-    change = np.where(pick, factor.solve(np.where(rigid, -rate, 0.0).astype(w.real)), 0.0).astype(w.real)
-    moved = w.apply_impulse(change)
-    w.twist = w.twist + moved
-    _find_rate_next(w)
-    state["linear_velocity"][:] = np.where(pick, w.twist[..., :3], state["linear_velocity"])
-    touching = np.zeros(w.num_worlds, bool) if w.touch is None else w.touch.touching
-    state["impulse"] += np.where(touching[:, None, None], 0.0, change)
-    on = w.topology.dynamic
-    state["angular_momentum"][:, on] += matvec(inverse(w.inertia_inverse[:, on]), moved[:, on, 3:])
-    state["axis_velocity"][:] = np.where(worlds[:, None], w.rate_next, state["axis_velocity"])
 
 
 def split_impulse_velocity(w: Work, moved: Array) -> Array:

@@ -38,7 +38,7 @@ import numpy as np
 
 from gpusim.reference import actuate, colored_solve, contact_direct, contact_solve
 from gpusim.reference.curvature import curvature
-from gpusim.reference.factor import CONTRACTION, LEAST_SLOPE, REGULARIZATION, Factor, diagonal, products
+from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.modes import adjacent_modes, first_move
 from gpusim.reference.work import Work
@@ -51,10 +51,14 @@ RELAX_PASSES = 1
 MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
 STALE = 0.2
+# Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
+LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
 # After this many factorizations of a substep only one row switches at a time; beyond the configured number and
 # two for each axis row and each clamped term the solver gives up and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh has to shrink the error, or the root of its correction's energy, unless the error is rounding already (m/s).
+# A refresh must shrink the error, or the root of its correction's energy, to this share, unless the residual of the
+# rigid rows is rounding already (m/s).
+CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # A step turns joints far where bending them leaves this share of the load's error: 0.3 to 0.5 in the chain that cracks
 # like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.

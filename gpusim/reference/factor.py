@@ -10,10 +10,6 @@ from gpusim.typing import Array
 
 # Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
-LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
-# Another pass must shrink the error to this share: at singular poses it enlarges it many times over.
-CONTRACTION = 0.9
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:

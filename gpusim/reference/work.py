@@ -13,7 +13,6 @@ from gpusim.model import validate
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.fields import WORK_FIELDS, allocate
-from gpusim.model.joint_groups import joint_trees
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State
@@ -58,8 +57,6 @@ class Work:
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
-        # What the colored solver closes by a factor, once positions have been swept.
-        self.trees: Any = None if config.direct else joint_trees(t)
         self.pair_tables = PairTables(model.contact)
         self.touch: Any = None  # ContactRows of the substep (manifolds.py); None where nothing touches
         self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)

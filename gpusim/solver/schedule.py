@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.reference.colored_solve import CLOSING_PASSES, POSITION_SWEEPS, REFITS
+from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 from gpusim.solver.nodes import (
     Condition,
     If,
@@ -57,7 +57,6 @@ ARTICULATED_CONTACTS = Condition(
 )
 SWEPT = Condition("swept", "", lambda s: s["swept_constraints"] > 0, build=lambda b: b.swept)
 ALL_DIRECT = Condition("all_direct", "", lambda s: not s["swept_constraints"], build=lambda b: not b.swept)
-TREES = Condition("trees", "w.levels() > 0", lambda s: s["levels"] > 0)
 DIRECT_JOINTS = Condition("direct_joints", "", lambda s: bool(s["direct"] and s["constraints"]))
 # What each world knows.
 SEARCHING = Condition("searching", "*w.searching() != 0", each_world=True)
@@ -76,10 +75,9 @@ UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
-OPEN = Condition("open", "*w.open() != 0", each_world=True)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
-    ADVANCING, UNBENT, RELAXING, OPEN,
+    ADVANCING, UNBENT, RELAXING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -279,27 +277,11 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,)),
 )),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
-CORRECT_JOINTS = colors("correct_overflow move_overflow", "correct_color")
-CORRECTIONS = Sweeps(POSITION_SWEEPS, CORRECT_JOINTS)
-# Trees that the sweeps have left open, by their factor.
-CLOSE_TREES = Routine("close_trees", (
-    *run("find_open"),
-    If(OPEN, (
-        *run("product_entry start_tree_row"), FACTORIZE,
-        *run("tree_rate_row"), SOLVE_FACTORED, *run("settle_row settle_body next_rate settle_axis"),
-    )),
-    Sweeps(CLOSING_PASSES, (
-        *run("tree_error_row judge_open"),
-        If(OPEN, (SOLVE_FACTORED, *run("shift_body turn_body"))),
-    ), going=OPEN),
-), label="close trees")  # fmt: skip
+CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"), If(SWEPT, (CORRECTIONS,)))),
-    If(COLORED, (
-        Sweeps(POSITION_SWEEPS, (Later(run("forget_errors")), *CORRECT_JOINTS)),
-        If(TREES, (CLOSE_TREES,)),
-    )),
+    If(COLORED, (CORRECTIONS,)),
 ))  # fmt: skip
 
 # Forces over a tried kick; of the state only counted angles and offsets of gears are kept.

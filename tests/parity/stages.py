@@ -44,8 +44,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
         "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact",
     ),
-    "positions": ("position", "orientation", "overflow_change", "inverse", "twist", "impulse", "linear_velocity",
-        "angular_momentum", "axis_velocity", "rate_next"),
+    "positions": ("position", "orientation", "overflow_change"),
 }  # fmt: skip
 
 

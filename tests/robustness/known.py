@@ -23,6 +23,11 @@ _ENTRIES = (
         "direct_50ms",
     ),
     (
+        "sweeps do not carry a load of 1000 times the links' mass at 10 ms",
+        "heavy_load_light_arm",
+        "colored_10ms",
+    ),
+    (
         "vibrations of light links under a tension that swings part the joints",
         "mass_ratio_chain_heavy_end",
         "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
@@ -36,6 +41,11 @@ _ENTRIES = (
         "vibrations of light links under a tension that swings part the joints",
         "mass_ratio_rope_bridge",
         "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
+    ),
+    (
+        "sweeps over a gear between two stiff servos do not converge",
+        "gear_servos_fight",
+        "colored_1ms colored_10ms",
     ),
     (
         "undamped springs whose angle turns by more than a radian a step gain energy",
