@@ -152,14 +152,6 @@ GPUSIM_FN void add_floor(Lane p, real free, real* floor) {
     mass[3] += floor[1];
     mass[5] += floor[1];
 }
-// Response along the normal to an impulse in the middle.
-GPUSIM_FN real middle_response(Lane r) {
-    real n[3], wrench[6] = {real(0), real(0), real(0), real(0), real(0), real(0)}, moved[6];
-    take(r + AT_FRAME, 3, n);
-    copy3(n, wrench);
-    respond(r, wrench, moved);
-    return dot3(n, moved);
-}
 // Response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and what follows from it.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
@@ -169,7 +161,6 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     free_response(w, false, r);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = point_record(r, k)[AT_MASS];
-    const real free_middle = middle_response(r);
     take(r + AT_RESPONSE, 36, out);
     for (int k = 0; k < w.path_count()[n]; ++k)
         for (int row = 0; row < block; ++row) {
@@ -186,9 +177,8 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
         }
     put(out, 36, r + AT_RESPONSE);
     point_masses(r);
-    // What joints lock is not pushed; by the manifold, for unequal pushes at its points would turn a locked face to and fro.
-    w.push_share()[n] = clamped(middle_response(r) / (real(PUSH_RESPONSE) * free_middle), real(0), real(1));
     for (int k = 0; k < w.pair_points()[m]; ++k) {
+        point_record(r, k)[AT_FREE] = free[k];
         add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
         invert_point(r, point_record(r, k));
     }
@@ -244,7 +234,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
         s.twist[j] += joints;
     }
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
-    move_sides(w, r, s.wrench);
+    move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
@@ -273,12 +263,31 @@ GPUSIM_PHASE void update_path(const World& w, int n, int item) {
     for (int row = 0; row < block; ++row) x[row] -= sum[row];
 #endif
 }
+GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
+    Lane r = record(w, m);
+    Sweep<real> s;
+    start_sweep(r, w.displacement(), s);
+    for (int j = 0; j < 6; ++j) {
+        real joints = w.path_part()[j];
+        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
+        s.twist[j] += joints;
+    }
+    push_points(w, r, s);
+    move_sides(r, s.wrench, w.displacement());
+    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+}
+GPUSIM_PHASE void clear_delta(const World& w, int row) { w.delta()[row] = real(0); }
+GPUSIM_PHASE void push_joined(const World& w, int b) {
+    real moved[6];
+    impulse_response(w, b, w.delta(), moved);
+    for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] += moved[k];
+}
 GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * (PATH_COLUMNS == 1 ? w.block() : 1); }
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];
     warm_wrench(r, wrench);
-    move_sides(w, r, wrench);
+    move_sides(r, wrench, w.twist());
 }
 // Records that the guard keeps or returns to.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {

@@ -169,6 +169,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
+    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_FREE] = point_record(r, k)[AT_MASS];
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
@@ -224,11 +225,14 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
     p[AT_INVERSE_MASS + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
+GPUSIM_FN real push_yield(const World& w) {
+    const double turn = w.h * PUSH_RATE;
+    return real(clamped(PUSH_SHARE / (turn * turn), PUSH_LEAST, 1.0));
+}
 // Inputs of a group that are the same for all of its points.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
-    N push_share;            // of the push-out; less where joints hold the bodies
     real softness;
 };
 // Rows of a point: biases after the kick, from the velocities before it.
@@ -256,9 +260,11 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N over = -(gap + slop);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N push = inputs.push_share * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    p[AT_PUSH] = trial ? none : choose(over > real(0), push, none);
-    p[AT_BIAS] = choose(apart, N(gap / h), N(-p[AT_PUSH])) + dot3(n, bend) + turn;
+    const N push = (real(1) + push_yield(w)) * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    const N closes = choose(apart, N(gap / h), none);
+    p[AT_PUSH] = trial ? none : choose(over > real(0), push, N(-closes));
+    p[AT_PUSHED] = none;
+    p[AT_BIAS] = closes + dot3(n, bend) + turn;
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
@@ -283,20 +289,6 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
-// Free bodies are pushed out whole; records of articulated ones stand last.
-GPUSIM_FN void take_push_share(const World& w, int place, real* out) {
-    const int n = place - w.color_first()[w.max_colors() + 1];
-    *out = n >= 0 ? w.push_share()[n] : real(1);
-}
-#if ITEM_LANES > 1
-GPUSIM_FN void take_push_share(const World& w, int place, Wide* out) {
-    for (int l = 0; l < LANES; ++l) {
-        real share = real(1);
-        if (is_filled(w, place + l)) take_push_share(w, place + l, &share);
-        set_lane(*out, l, share);
-    }
-}
-#endif
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
@@ -312,9 +304,10 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once.
     inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
-    take_push_share(w, place, &inputs.push_share);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
+    for (int k = 0; k < most_points(r); ++k)
+        if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
 
 // How far a sticking point slips in the drift; its arms, for the next substep.

@@ -46,6 +46,15 @@ GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
         RUN(update_items(w, n), update_path(w, n, i));
     }
 }
+GPUSIM_PHASE void push_articulated_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int n = 0; n < articulated_size(w); ++n) {
+        const int m = articulated_member(w, n);
+        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(1, push_articulated(w, m, n));
+        RUN(update_items(w, n), update_path(w, n, i));
+    }
+}
 GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));

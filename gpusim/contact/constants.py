@@ -23,7 +23,8 @@ POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
 # Manifolds whose response with joints is below this share of the free bodies' are pushed out more slowly.
-PUSH_RESPONSE = 0.1
+PUSH_RATE, PUSH_LEAST = 450.0, 0.01
+PUSH_SWEEPS = 4
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0

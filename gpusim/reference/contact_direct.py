@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, TANGENT_FLOOR
 from gpusim.reference import colored_solve, contact_rows, contact_solve
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
@@ -65,7 +65,6 @@ def _respond(w: Work, m: Manifolds) -> None:
     m.path_y[:], m.path_z[:] = y[m.world], z[m.world]
     m.response[:] -= np.einsum("ncri,ncrj->nij", m.path_y, m.path_z)
     contact_rows.point_masses(m)
-    m.push_share[:] = np.clip(_middle_response(m) / (w.real.type(PUSH_RESPONSE) * free_middle), 0.0, 1.0)
     _add_floors(m, free)
 
 
