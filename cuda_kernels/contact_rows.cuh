@@ -268,6 +268,8 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
+    p[AT_CARRIED] = p[AT_GAMMA] * p[AT_IMPULSE];
+    p[AT_BIAS] = p[AT_BIAS] - p[AT_CARRIED];
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p);
 }

@@ -449,7 +449,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
         if (any(rigid & ((p[AT_GAMMA] > real(0)) | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
-        const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS]));
+        const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_CARRIED]));
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));
         p[AT_GAMMA] = choose(rigid, none, N(p[AT_GAMMA]));
         p[AT_BIAS] = choose(rigid, bias, N(p[AT_BIAS]));
