@@ -178,9 +178,9 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     put(out, 36, r + AT_RESPONSE);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
-        point_record(r, k)[AT_FREE] = free[k];
+        point_record(r, k)[AT_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
         add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
-        invert_point(r, point_record(r, k));
+        invert_point(point_record(r, k));
     }
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
@@ -223,16 +223,20 @@ struct Floors {
         for (int d = 0; d < 3; ++d) u[d] += at[2 * k + (d > 0)] * impulse[d];
     }
 };
+// The sums of sum_path, added to a relative twist.
+GPUSIM_FN void add_path_twist(const World& w, real* twist) {
+    for (int j = 0; j < 6; ++j) {
+        real joints = w.path_part()[j];
+        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
+        twist[j] += joints;
+    }
+}
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    for (int j = 0; j < 6; ++j) {
-        real joints = w.path_part()[j];
-        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
-        s.twist[j] += joints;
-    }
+    add_path_twist(w, s.twist);
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
@@ -262,25 +266,6 @@ GPUSIM_PHASE void update_path(const World& w, int n, int item) {
         for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
     for (int row = 0; row < block; ++row) x[row] -= sum[row];
 #endif
-}
-GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
-    Lane r = record(w, m);
-    Sweep<real> s;
-    start_sweep(r, w.displacement(), s);
-    for (int j = 0; j < 6; ++j) {
-        real joints = w.path_part()[j];
-        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
-        s.twist[j] += joints;
-    }
-    push_points(w, r, s);
-    move_sides(r, s.wrench, w.displacement());
-    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
-}
-GPUSIM_PHASE void clear_delta(const World& w, int row) { w.delta()[row] = real(0); }
-GPUSIM_PHASE void push_joined(const World& w, int b) {
-    real moved[6];
-    impulse_response(w, b, w.delta(), moved);
-    for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] += moved[k];
 }
 GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * (PATH_COLUMNS == 1 ? w.block() : 1); }
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {

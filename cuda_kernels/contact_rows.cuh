@@ -169,7 +169,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
-    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_FREE] = point_record(r, k)[AT_MASS];
+    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
@@ -208,32 +208,26 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
 // Rate in the middle of the drift, of the kicked velocities: those with the joints' warm start in them would make the bias
 // run after the impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
-// Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
-// few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
+// Points in touch give way a little, in proportion to how far their impulse is from the one they start with, as long as
+// the drift lasts: a damper that keeps what few sweeps leave undone from swinging up, and holds a steady load whole. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
 // of them, and gives way the more the fewer there are.
 GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
 }
-// What a sweep would have to divide by: 1/(mass + compliance), 1/determinant of the tangents' masses, and the load that
-// rubs for a unit of normal impulse: a rigid point that gives way still rubs with all of its load.
-template <class R> GPUSIM_FN void invert_point(R r, R p) {
-    typedef NUMBER(R) N;
-    const N one = Every<N>::of(real(1));
+// What a sweep would have to divide by: 1/(mass + compliance), and 1/determinant of the tangents' masses.
+template <class R> GPUSIM_FN void invert_point(R p) {
+    const NUMBER(R) one = Every<NUMBER(R)>::of(real(1));
     R mass = p + AT_MASS;
     p[AT_INVERSE_MASS] = one / (mass[0] + p[AT_GAMMA]);
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
-    p[AT_INVERSE_MASS + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
-}
-GPUSIM_FN real push_yield(const World& w) {
-    const double turn = w.h * PUSH_RATE;
-    return real(clamped(PUSH_SHARE / (turn * turn), PUSH_LEAST, 1.0));
 }
 // Inputs of a group that are the same for all of its points.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
     real softness;
+    real push_yield;
 };
 // Rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
@@ -257,12 +251,11 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     // What bounces lands on the surface itself.
     const auto apart = gap > choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
-    const N over = -(gap + slop);
+    const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N push = (real(1) + push_yield(w)) * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    const N closes = choose(apart, N(gap / h), none);
-    p[AT_PUSH] = trial ? none : choose(over > real(0), push, N(-closes));
+    const N push = (real(1) + inputs.push_yield) * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    p[AT_PUSH] = choose(over > real(0), trial ? none : push, N(-closes));
     p[AT_PUSHED] = none;
     p[AT_BIAS] = closes + dot3(n, bend) + turn;
     for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
@@ -271,7 +264,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     p[AT_CARRIED] = p[AT_GAMMA] * p[AT_IMPULSE];
     p[AT_BIAS] = p[AT_BIAS] - p[AT_CARRIED];
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
-    invert_point(r, p);
+    invert_point(p);
 }
 // A manifold with a law of its own: its normal force, and what its friction needs.
 GPUSIM_FN void set_bias_lane(const World& w, int place) {
@@ -288,7 +281,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         take(p + AT_OFFSET, 3, arm);
         velocity_at(before, arm, u);
         soften_point(w, m, p, dot3(n, u));
-        invert_point(r, p);
+        invert_point(p);
     }
 }
 // Item: records.
@@ -304,8 +297,10 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
-    // Joints answer articulated bodies at once.
-    inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
+    // Joints answer articulated bodies at once, and may hold them against a push.
+    const bool articulated = place >= w.color_first()[w.max_colors() + 1];
+    inputs.softness = articulated ? real(0) : softness(w);
+    inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
     for (int k = 0; k < most_points(r); ++k)

@@ -44,7 +44,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     take(p + AT_IMPULSE, 3, impulse);
     floors.add(k, impulse, u);
     const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
-    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
+    const N pressed = now - old, most = r[AT_FRICTION] * (now + p[AT_PUSHED]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
     take(p + (AT_IMPULSE + 1), 2, rub);
     const auto by_speed = r[AT_LAW] == real(LAW_REGULARIZED), by_force = r[AT_LAW] == real(LAW_COULOMB);
@@ -401,42 +401,8 @@ GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.t
 GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
 GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
 
-// Push-outs: pseudo velocities.
-template <class R, class N> GPUSIM_SHARED void push_points(const World& w, R r, Sweep<N>& s) {
-    const N none{};
-    const real share = push_yield(w);
-    N frame[9];
-    take(r + AT_FRAME, 9, frame);
-    for (int k = 0; k < most_points(r); ++k) {
-        R p = point_record(r, k);
-        N place[3], velocity[3], wrench[6], moved[6];
-        take(p + AT_OFFSET, 3, place);
-        velocity_at(s.twist, place, velocity);
-        const N old = p[AT_PUSHED], yields = share * p[AT_FREE];
-        const N missing = dot3(frame, velocity) - p[AT_PUSH] + yields * old;
-        const N now = larger(N(old - missing / (p[AT_MASS] + yields)), none);
-        const N change[3] = {choose(r[AT_COUNT] > real(k), N(now - old), none), none, none};
-        p[AT_PUSHED] = old + change[0];
-        point_wrench(frame, place, change, wrench);
-        respond(r, wrench, moved);
-        for (int j = 0; j < 6; ++j) {
-            s.twist[j] = choose(r[AT_COUNT] > real(k), N(s.twist[j] + moved[j]), s.twist[j]);
-            s.wrench[j] = choose(r[AT_COUNT] > real(k), N(s.wrench[j] + wrench[j]), s.wrench[j]);
-        }
-    }
-}
-GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
-    const int place = list_place(w, list, i);
-    Item r = item_at(w, place);
-    Sweep<NUMBER(Item)> s;
-    start_sweep(r, w.displacement(), s);
-    push_points(w, r, s);
-    move_item(w, place, r, list == w.max_colors(), s.wrench, w.displacement());
-}
-GPUSIM_PHASE void add_push_parts(const World& w, int b) { add_parts(w, b, w.displacement()); }
-
-// After the drift, which takes overlaps back and lets points in touch give way: velocities without either, and points that
-// were pressed together in this substep leave with their speed of impact. The impulses go on from where they are.
+// After the drift, which lets points in touch give way: velocities without that, and points that were pressed together in
+// this substep leave with their speed of impact. The impulses go on from where they are.
 // Item: records.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
@@ -453,6 +419,6 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));
         p[AT_GAMMA] = choose(rigid, none, N(p[AT_GAMMA]));
         p[AT_BIAS] = choose(rigid, bias, N(p[AT_BIAS]));
-        invert_point(r, p);
+        invert_point(p);
     }
 }

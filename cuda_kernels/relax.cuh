@@ -10,7 +10,7 @@ GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w)
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.contact_change() = *w.largest_change() = *w.largest_load() = real(0);
-    *w.done() = *w.sweep_count() = *w.pushing() = 0;
+    *w.done() = *w.sweep_count() = 0;
 }
 // Sweeps over contacts at most; with joints, the first pass of a solve has twice as many, for what it leaves the next ones
 // have to find in the joints' correction. Joints that are swept too make a sweep dear: as many, and half as many.

@@ -9,6 +9,7 @@
 #include "colored_solve.cuh"
 #include "contact_direct.cuh"
 #include "contact_follow.cuh"
+#include "contact_push.cuh"
 #include "relax.cuh"
 #include "narrow_phase.cuh"
 #include "forward.cuh"

@@ -22,9 +22,9 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# Manifolds whose response with joints is below this share of the free bodies' are pushed out more slowly.
-PUSH_RATE, PUSH_LEAST = 450.0, 0.01
-PUSH_SWEEPS = 4
+# A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; where joints
+# may hold the bodies by the larger share of the response without joints.
+PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0

@@ -129,7 +129,7 @@ CONTACT_PHASES = (
         reads="body_parts color_first color_member color_size pair_points path_count path_y path_z record_place",
         writes="manifold point_floor",
     ),
-    Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load pushing sweep_count"),
+    Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
@@ -166,10 +166,11 @@ CONTACT_PHASES = (
         reads="since_factor",
         writes="contact_change contact_left done largest_change largest_load sweep_change sweep_count",
     ),
-    Phase("clear_delta", "rows", writes="delta"),
-    Phase("push_contact", reads="color_first color_member pair_shapes", writes="displacement manifold part_change"),
+    Phase("start_push", "bodies * 6", writes="displacement"),
+    Phase("start_push_row", "rows", writes="delta"),
+    Phase("push_contact", reads="color_first color_member", writes="displacement manifold part_change"),
     Phase("add_push_parts", "bodies", reads="color_size part_change part_side part_start", writes="displacement"),
-    Phase("push_joined", "bodies", reads="delta mass_jacobian", writes="displacement"),
+    Phase("end_push", "bodies", reads="color_size delta mass_jacobian", writes="displacement"),
     Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
     Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),
 )

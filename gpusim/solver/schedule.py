@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.contact.constants import PUSH_SWEEPS
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 from gpusim.solver.nodes import (
     Condition,
@@ -177,15 +176,16 @@ SWEEP_WITHIN = sweep_contacts("sweep_within", "contact_sweeps", (
     If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
 ))  # fmt: skip
 PUSH_OUT = Routine("push_out", (
-    *run("clear_displacement"),
-    If(DIRECT, (If(ARTICULATED, run("clear_delta")),)),
-    Sweeps(PUSH_SWEEPS, (
-        If(SWEPT, SPLIT_JOINTS),
-        If(COLORED, SPLIT_JOINTS),
+    *run("start_push"),
+    If(DIRECT, (If(ARTICULATED, run("start_push_row")),)),
+    Sweeps("iterations", (
+        # In the semi-implicit scheme stage split_impulses brings the joints after.
+        If(SECOND_ORDER, (If(SWEPT, SPLIT_JOINTS), If(COLORED, SPLIT_JOINTS))),
         Lists(PHASES["push_contact"], PHASES["add_push_parts"]),
         If(DIRECT, (If(ARTICULATED, (Whole("push_articulated_contacts"),)),)),
     )),
-    If(DIRECT, (If(ARTICULATED, (SOLVE_BACKWARD, *run("push_joined"))),)),
+    If(DIRECT, (If(ARTICULATED, (SOLVE_BACKWARD,)),)),
+    *run("end_push"),
 ), label="push out")  # fmt: skip
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
@@ -264,7 +264,7 @@ ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_contr
 DRIFT = Stage("drift", (
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
-    If(SECOND_ORDER, (If(TOUCHING, (If(PUSHING, run("displace_body")),)),)),
+    If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
     *run("left_joint store_times"),
