@@ -178,7 +178,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     put(out, 36, r + AT_RESPONSE);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
-        point_record(r, k)[AT_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
+        point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
         add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
         invert_point(point_record(r, k));
     }

@@ -169,7 +169,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
-    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
+    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are

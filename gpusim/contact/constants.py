@@ -22,8 +22,8 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; where joints
-# may hold the bodies by the larger share of the response without joints.
+# A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
+# with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.

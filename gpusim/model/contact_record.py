@@ -21,8 +21,9 @@ _MANIFOLD: _Shapes = {
     "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
 }  # fmt: skip
 _POINT: _Shapes = {
-    "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (), "yield": (), "pushed": (),
-    "carried": (), "direction": (3,), "delta": (3,), "inverse_mass": (2,), "slip": (3,), "arm_before": (2, 3), "age": (),
+    "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
+    "push_yield": (), "pushed": (), "carried": (), "direction": (3,), "delta": (3,), "inverse_mass": (2,), "slip": (3,),
+    "arm_before": (2, 3), "age": (),
 }  # fmt: skip
 
 

@@ -11,10 +11,11 @@ Second order in the step: velocities live at half steps, so rows should hold at 
 velocities before the kick, as part of the bias.
 
 Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so that bodies land on the surface and
-not before. Overlaps beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h,
-push_speed), and points in touch give way a little in proportion to their impulse as long as it lasts: gamma is a share
-of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage
-relax then takes both out of the velocities again. Along the tangents: a sticking point remembers how far it has
+not before. Points in touch give way a little as long as the drift lasts, in proportion to how far their impulse is
+from the p0 that it starts with, ``u + b + gamma (p - p0) = 0``: gamma is a share of their mass, the larger the fewer
+the sweeps, a damper that keeps what few sweeps leave undone from swinging up, and holds a steady load whole. Stage
+relax then takes it out of the velocities again. Overlaps beyond the slop are no part of these rows (contact_push.py).
+Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
 """
@@ -27,6 +28,8 @@ from gpusim.contact.constants import (
     FIRM_MANIFOLDS,
     FLIGHT,
     PUSH_SHARE,
+    PUSH_YIELD,
+    PUSH_YIELD_JOINED,
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
@@ -95,6 +98,7 @@ def prepare(w: Work) -> None:
     for k, part in enumerate(w.touch.lists):
         free_response(w, part, split=w.touch.overflow and k == 0)
         point_masses(part)
+        part.push_yield[:] = w.real.type(PUSH_YIELD) * part.mass[..., 0]
 
 
 def anchors(w: Work, m: Manifolds) -> Array:
@@ -259,20 +263,26 @@ def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     # What bounces lands on the surface itself.
     apart, over = gap > np.where(m.restitution > 0.0, zero, slop), -(gap + slop)
-    most = m.push_share * np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
+    most = (real(1) + share) * np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
-    push = np.where((over > 0.0) & ~trial, most, zero)
-    bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
+    closes = np.where(apart, gap / h, zero)
+    push = np.where(over > 0.0, np.where(trial, zero, most), -closes)
+    bias[:, 0] = closes + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     gamma = np.where(apart | first | trial, zero, _softness(w, m) * m.mass[:, k, 0])
     has = k < m.points
+    carried = gamma * m.impulse[:, k, 0]
+    bias[:, 0] -= carried
+    m.carried[:, k] = np.where(has, carried, zero)
+    m.pushed[:, k] = zero
     m.bias[:, k] = np.where(has[:, None], bias, zero)
     m.gamma[:, k] = np.where(has, gamma, zero)
-    m.push[:, k] = np.where(has & ~m.soft, push, zero)
+    m.push[:, k] = np.where(has, np.where(m.soft, -real(contact_laws.NO_FORCE), push), zero)
     m.impact[:, k] = np.where(has & ~m.soft, impact, zero)
 
 
@@ -303,6 +313,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
         has = k < m.points[soft]
         m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
         m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])
+        m.carried[soft, k] = 0.0
 
 
 def slip(w: Work) -> None:
@@ -346,16 +357,9 @@ def _keep(w: Work, name: str, values: Array) -> None:
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
 
 
-def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it; ``mass`` as normal."""
-    one = mass.dtype.type(1)
-    share = gamma / np.where(mass > 0.0, mass, one)
-    return normal * np.where(soft, one, one + share)
-
-
 def _modes(m: Manifolds) -> Array:
     """Flight, sliding or sticking of every point, (n, 4)."""
     normal, t1, t2 = (m.impulse[..., k] for k in range(3))
-    rub, load = np.sqrt(t1 * t1 + t2 * t2), rubbing_load(m.mass[..., 0], m.gamma, normal, m.soft[:, None])
+    rub, load = np.sqrt(t1 * t1 + t2 * t2), normal + m.pushed
     slides = rub >= normal.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
-    return np.where(normal > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)
+    return np.where(load > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)
