@@ -180,7 +180,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
         add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
-        invert_point(point_record(r, k));
+        invert_point(r, point_record(r, k));
     }
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }

@@ -150,7 +150,7 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
-    const NUMBER(R) load = p[AT_IMPULSE] + p[AT_PUSHED];
+    const NUMBER(R) load = p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED];
     return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
 }
 GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {

@@ -208,26 +208,30 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
 // Rate in the middle of the drift, of the kicked velocities: those with the joints' warm start in them would make the bias
 // run after the impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
-// Points in touch give way a little, in proportion to how far their impulse is from the one they start with, as long as
-// the drift lasts: a damper that keeps what few sweeps leave undone from swinging up, and holds a steady load whole. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
+// Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
+// few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
 // of them, and gives way the more the fewer there are.
 GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
 }
-// What a sweep would have to divide by: 1/(mass + compliance), and 1/determinant of the tangents' masses.
-template <class R> GPUSIM_FN void invert_point(R p) {
-    const NUMBER(R) one = Every<NUMBER(R)>::of(real(1));
+// What a sweep would have to divide by: 1/(mass + compliance), 1/determinant of the tangents' masses, and the load that
+// rubs for a unit of normal impulse: a rigid point that gives way still rubs with all of its load.
+template <class R> GPUSIM_FN void invert_point(R r, R p) {
+    typedef NUMBER(R) N;
+    const N one = Every<N>::of(real(1));
     R mass = p + AT_MASS;
     p[AT_INVERSE_MASS] = one / (mass[0] + p[AT_GAMMA]);
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
+    p[AT_INVERSE_MASS + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
 // Inputs of a group that are the same for all of its points.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
-    real softness;
-    real push_yield;
+    N carried;               // speed of an overlap that its load explains
+    real softness;           // share of its mass by which a point gives way
+    real push_yield;         // share of its response by which a push-out does
 };
 // Rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
@@ -254,17 +258,19 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N push = (real(1) + inputs.push_yield) * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    p[AT_PUSH] = choose(over > real(0), trial ? none : push, N(-closes));
-    p[AT_PUSHED] = none;
-    p[AT_BIAS] = closes + dot3(n, bend) + turn;
-    for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
-    p[AT_CARRIED] = p[AT_GAMMA] * p[AT_IMPULSE];
-    p[AT_BIAS] = p[AT_BIAS] - p[AT_CARRIED];
+    // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
+    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    p[AT_CARRIED] = trial ? none : choose(over > real(0), smaller(push, inputs.carried), none);
+    const N more = push - p[AT_CARRIED];
+    const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
+    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
+    p[AT_PUSHED] = none;
+    p[AT_BIAS] = closes - p[AT_CARRIED] + dot3(n, bend) + turn;
+    for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
-    invert_point(p);
+    invert_point(r, p);
 }
 // A manifold with a law of its own: its normal force, and what its friction needs.
 GPUSIM_FN void set_bias_lane(const World& w, int place) {
@@ -281,8 +287,18 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         take(p + AT_OFFSET, 3, arm);
         velocity_at(before, arm, u);
         soften_point(w, m, p, dot3(n, u));
-        invert_point(p);
+        invert_point(r, p);
     }
+}
+// How fast points would give way by the greatest impulse of the last kick, or by the load of a few bodies on top.
+template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
+    typedef NUMBER(R) N;
+    N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
+    for (int k = 0; k < most_points(r); ++k) {
+        R p = point_record(r, k);
+        most = choose(r[AT_COUNT] > real(k), larger(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
+    }
+    return softness * most;
 }
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
@@ -301,6 +317,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     const bool articulated = place >= w.color_first()[w.max_colors() + 1];
     inputs.softness = articulated ? real(0) : softness(w);
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
+    inputs.carried = carried_speed(w, r, inputs.softness);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
     for (int k = 0; k < most_points(r); ++k)

@@ -44,7 +44,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     take(p + AT_IMPULSE, 3, impulse);
     floors.add(k, impulse, u);
     const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
-    const N pressed = now - old, most = r[AT_FRICTION] * (now + p[AT_PUSHED]);
+    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
     take(p + (AT_IMPULSE + 1), 2, rub);
     const auto by_speed = r[AT_LAW] == real(LAW_REGULARIZED), by_force = r[AT_LAW] == real(LAW_COULOMB);
@@ -419,6 +419,6 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));
         p[AT_GAMMA] = choose(rigid, none, N(p[AT_GAMMA]));
         p[AT_BIAS] = choose(rigid, bias, N(p[AT_BIAS]));
-        invert_point(p);
+        invert_point(r, p);
     }
 }

@@ -1,9 +1,9 @@
 """Push-outs: a displacement that takes overlaps back in the drift, and leaves velocities as they are.
 
-Overlaps beyond the slop are taken back by impulses q of their own, found before the velocities. With the relative speed
-w of a point's bodies along the normal by all q,
+Overlaps beyond the slop that no load explains (contact_rows.py) are taken back by impulses q of their own, found before
+the velocities. With the relative speed w of a point's bodies along the normal by all q,
 
-    w + y q >= (1 + y/f) min(PUSH_SHARE over/h, push_speed),   q >= 0,   one of them with equality,
+    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, push_speed) - carried),   q >= 0,   one of them with equality,
 
 f: the point's response; bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill (a
 box between walls that stand too near, links that overlap whatever their joints do): they end in q = (1/y + 1/f) push.

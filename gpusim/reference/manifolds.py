@@ -90,7 +90,7 @@ class Manifolds:
     pushed: Array
     """(n, 4) impulse of the push-out, which moves bodies in the drift and leaves them their velocities, N s."""
     carried: Array
-    """(n, 4) speed that the impulse of the last kick would give way with, m/s."""
+    """(n, 4) part of the bias that holds what a load has pressed in, m/s."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
