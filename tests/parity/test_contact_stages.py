@@ -57,6 +57,8 @@ UPDATES = {
     "relax": "twist solved linear_velocity angular_momentum axis_velocity axis_velocity_before velocity_lower "
     "velocity_upper actuator_term overflow_change law_impulse law_slope mode bias part_change last_change sweeps "
     "law_friction rate_next substep unconverged contact_left",
+    "solve": "pushing",
+    "split_impulses": "displacement",
     "drift": "substep",
     "store_contacts": "contact_anchor pair_normal contact_mode",
 }
