@@ -280,7 +280,7 @@ GPUSIM_PHASE void choose_beta(const World& w, int) {
     double sum = 0.0;
     for (int part = 0; part < square_parts(w); ++part) sum += w.square_sum()[part];
     const double before = *w.square_before();
-    *w.beta() = sum < before ? real(sum / before) : real(0);
+    *w.beta() = sum < STEADY * before ? real(sum / before) : real(0);
     *w.square_before() = sum;
 }
 // Item: records.

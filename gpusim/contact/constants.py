@@ -39,6 +39,9 @@ POINT_PASSES = 1
 NEW_PASSES, NEW_AGE = 20, 5
 # They end when a pass changes no impulse by more than this share of the manifold's greatest one.
 PASS_SETTLED = 1e-6
+# A search direction is gone on along where a sweep changes less than this share of what the one before did, in energy:
+# friction that winds up changes the same in each of them.
+STEADY = 0.9999
 # Newton steps for sliding friction in the circle: its direction is off by 1e-4 rad at most for masses of 1:4.
 FRICTION_PASSES = 2
 # Below this speed a patch that slides and spins comes to rest, m/s.
