@@ -53,8 +53,8 @@ TABLE_TYPES: dict[str, str] = {
 }
 """C type of every table, by name."""
 SIZES = (
-    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines", "elements",
-    "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
+    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
+    "elements", "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
     "levels", "swept_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip

@@ -164,7 +164,8 @@ class Passes:
         keeps, back = self.active_now & self.keeps, self.released | (self.active_now & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
-            self.saved = now if keeps.all() else tuple(_choose(keeps, *pair) for pair in zip(now, self.saved, strict=True))
+            pairs = zip(now, self.saved, strict=True)
+            self.saved = now if keeps.all() else tuple(_choose(keeps, a, b) for a, b in pairs)
             if w.touch is not None:
                 w.touch.keep(keeps)
         self.stalled |= back & ~self.released

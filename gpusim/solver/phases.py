@@ -88,8 +88,8 @@ _TABLE = (
     ),
     Phase(
         "start_passes",
-        writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias passes_left refactor "
-        "refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
+        writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
+        "passes_left refactor refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
