@@ -137,6 +137,10 @@ def make_variant(
     return Variant(name, main, generated, defines)
 
 
+# Two builds with contacts hold every kernel in both number types; one has none.
+EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
+
+
 def kernel_variants() -> Iterator[Variant]:
     """Every build that a user can get, for the compile check; specialized ones differ in numbers only.
 
@@ -150,10 +154,7 @@ def kernel_variants() -> Iterator[Variant]:
             for real, stored, direct in usual:
                 lanes = GPU_LANES if shapes and main == "staged.cu" else 1
                 variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes)
-                # Two builds with contacts hold every kernel in both number types; one has none.
-                first = [("fused.cu", single, True), ("staged.cu", single, False)]
-                first = first if shapes else [("fused.cu", double, False)]
-                yield replace(variant, everywhere=(main, np.dtype(stored), direct) in first)
+                yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
     # Signals of models that run staged come from a fused build with their records side by side.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models in which some joints are left to sweeps: the same phases as above in another order.
