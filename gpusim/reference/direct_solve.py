@@ -64,8 +64,8 @@ ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
 # What is added to the factor near singular poses, in units of g lambda, and 20 times that where it was too little; more
-# than a hundredth of the diagonal tells of rows that are slow for other reasons, such as curved laws.
-DAMPING, MOST_DAMPING = 20.0, 0.01
+# than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved laws.
+DAMPING, MOST_DAMPING = 20.0, 2e-3
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -156,7 +156,7 @@ class Passes:
             energy: of this correction, (num_worlds,).
             plain: the same if each row were alone.
         """
-        now, damping = (w.twist, w.solved, w.bias), w.factor_damping
+        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
@@ -305,8 +305,7 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
     plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
-    energy = np.sum(y.astype(np.float64) * x, axis=(1, 2, 3))
-    passes.guard(w, energy, plain.sum(axis=(1, 2)))
+    passes.guard(w, _total(y.astype(np.float64) * x), _total(plain))
     active = passes.active & ~passes.released
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
     # swept too make a sweep dear: as many, and half as many.
@@ -324,6 +323,11 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     passes.left -= active
     passes.since += active
     return active
+
+
+def _total(energy: Array) -> Array:
+    """Sums of each world, (num_worlds,), one number after another: np.sum goes by the number of worlds."""
+    return np.asarray(np.add.accumulate(energy.reshape(len(energy), -1), axis=1)[:, -1])
 
 
 def _refit(w: Work, system: System) -> Array:
