@@ -64,7 +64,8 @@ ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
 # like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
 # What is added to the factor near singular poses, in units of g lambda, and 20 times that where it was too little; more
-# than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved laws.
+# than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved
+# laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
