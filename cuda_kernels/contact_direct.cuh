@@ -43,21 +43,26 @@ GPUSIM_PHASE void merge_path(const World& w, int n) {
 // ``motion``: of both sides, six numbers by column.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
     const int n = w.block(), slots = w.slots();
+#if WHOLE_BLOCKS
+    Six<real> sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < n; ++row) sum[row] = Six<real>::zero();
+    for (int s = 0; s < slots; ++s)
+        for (int side = 0; side < 2; ++side) {
+            const int body = side_body(w, m, side);
+            if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+            Six<real> column[6];
+            for (int k = 0; k < 6; ++k) column[k] = Six<real>::column(motion + 36 * side + k);
+            const real* own = jacobian_row(w, c * n, s);
+            for (int row = 0; row < n; ++row, own += 6) {
+                Six<real> part = column[0] * own[0];
+                for (int k = 1; k < 6; ++k) part = part + column[k] * own[k];
+                sum[row] = sum[row] + part;
+            }
+        }
+    for (int row = 0; row < n; ++row) (sum[row] * w.scale()[c * n + row]).store(out + 6 * row);
+#else
     for (int row = 0; row < n; ++row) {
         real* y = out + 6 * row;
-#if WHOLE_BLOCKS
-        Six<real> sum = Six<real>::zero();
-        for (int s = 0; s < slots; ++s)
-            for (int side = 0; side < 2; ++side) {
-                const int body = side_body(w, m, side);
-                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
-                const real *own = jacobian_row(w, c * n + row, s), *turned = motion + 36 * side;
-                Six<real> part = Six<real>::column(turned) * own[0];
-                for (int k = 1; k < 6; ++k) part = part + Six<real>::column(turned + k) * own[k];
-                sum = sum + part;
-            }
-        (sum * w.scale()[c * n + row]).store(y);
-#else
         for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = real(0);
         for (int s = 0; s < slots; ++s)
             for (int side = 0; side < 2; ++side) {
@@ -67,12 +72,25 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
                 for (int j = 0; j < PATH_COLUMNS; ++j) y[j] += dot6(own, motion + 6 * (PATH_COLUMNS * side + j));
             }
         for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = y[j] * w.scale()[c * n + row];
-#endif
     }
+#endif
 }
 // out -= L_e y for the constraint that edge e leads to.
 GPUSIM_FN void path_step(const World& w, int edge, const real* y, real* out) {
     const int n = w.block();
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> rows[6];
+        for (int m = 0; m < 6; ++m) rows[m] = Six<real>::load(y + 6 * m);
+        for (int row = 0; row < 6; ++row) {
+            const real* l = w.lower() + 36 * edge + 6 * row;
+            Six<real> sum = rows[0] * l[0];
+            for (int m = 1; m < 6; ++m) sum = sum + rows[m] * l[m];
+            (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
+        }
+        return;
+    }
+#endif
     for (int row = 0; row < n; ++row) {
         const real* l = w.lower() + (edge * n + row) * n;
 #if WHOLE_BLOCKS
@@ -160,6 +178,20 @@ GPUSIM_FN real middle_response(Lane r) {
     respond(r, wrench, moved);
     return dot3(n, moved);
 }
+#if WHOLE_BLOCKS
+// out -= Y^T Z.
+GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
+    Six<real> rows[6];
+    for (int i = 0; i < 6; ++i) rows[i] = Six<real>::load(out + 6 * i);
+    for (int k = 0; k < w.path_count()[n]; ++k)
+        for (int row = 0; row < 6; ++row) {
+            const real* y = path_y_at(w, n, k) + 6 * row;
+            const Six<real> column = Six<real>::column(path_z_at(w, n, k) + row);
+            for (int i = 0; i < 6; ++i) rows[i] = rows[i] - column * y[i];
+        }
+    for (int i = 0; i < 6; ++i) rows[i].store(out + 6 * i);
+}
+#endif
 // Response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and what follows from it.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
@@ -171,16 +203,14 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = point_record(r, k)[AT_MASS];
     const real free_middle = middle_response(r);
     take(r + AT_RESPONSE, 36, out);
+#if WHOLE_BLOCKS
+    if (block == 6) {
+        take_path_six(w, n, out);
+    } else
+#endif
     for (int k = 0; k < w.path_count()[n]; ++k)
         for (int row = 0; row < block; ++row) {
             const real *y = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
-#if WHOLE_BLOCKS
-            if (block == 6) {
-                const Six<real> column = Six<real>::column(z);
-                for (int i = 0; i < 6; ++i) (Six<real>::load(out + 6 * i) - column * y[i]).store(out + 6 * i);
-                continue;
-            }
-#endif
             for (int i = 0; i < 6; ++i)
                 for (int j = 0; j < 6; ++j) out[6 * i + j] -= y[i] * z[block * j];
         }

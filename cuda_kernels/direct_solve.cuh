@@ -101,6 +101,9 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
 }
 // Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN int first_row(const World& w, int part) {
+    return smaller(w.rows(), part * part_size(w.constraints()) * w.block());
+}
 GPUSIM_FN double part_total(const World& w, const double* parts) {
     double sum = 0.0;
     for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
@@ -109,9 +112,8 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
 // r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (*w.guard_action() != GUARD_WEIGH) return;
-    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
-    for (int row = part * size; row < last; ++row) {
+    for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         const double residual = w.rhs()[row], response = w.diagonal()[row] + w.gamma()[row];
         if (response > 0.0) sum += residual * residual / response;
     }
@@ -120,9 +122,10 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
 // r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
     if (*w.guard_action() != GUARD_KEEP && *w.guard_action() != GUARD_WEIGH) return;
-    const int size = part_size(w.constraints()) * w.block(), last = smaller(w.rows(), (part + 1) * size);
     double sum = 0.0;
-    for (int row = part * size; row < last; ++row) sum += double(w.rhs()[row]) * double(w.delta()[row]);
+    for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
+        sum += double(w.rhs()[row]) * double(w.delta()[row]);
+    }
     w.energy()[part] = sum;
 }
 // Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a

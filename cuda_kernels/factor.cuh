@@ -35,7 +35,8 @@ GPUSIM_FN RowPart row_part(const World& w, int i) {
 #if WHOLE_BLOCKS
 GPUSIM_FN void product_six(const World& w, int block) {
     real* out = w.mass_blocks() + 36 * block;
-    for (int r = 0; r < 36; ++r) out[r] = real(0);
+    Six<real> total[6];
+    for (int r = 0; r < 6; ++r) total[r] = Six<real>::zero();
     for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
         const real *j = w.jacobian() + 36 * w.product_i()[k], *m = w.mass_jacobian() + 36 * w.product_j()[k];
         Six<real> column[6];
@@ -43,9 +44,10 @@ GPUSIM_FN void product_six(const World& w, int block) {
         for (int r = 0; r < 6; ++r) {
             Six<real> sum = column[0] * j[6 * r];
             for (int c = 1; c < 6; ++c) sum = sum + column[c] * j[6 * r + c];
-            (Six<real>::load(out + 6 * r) + sum).store(out + 6 * r);
+            total[r] = total[r] + sum;
         }
     }
+    for (int r = 0; r < 6; ++r) total[r].store(out + 6 * r);
 }
 #endif
 GPUSIM_PHASE void product_entry(const World& w, int i) {
@@ -154,9 +156,11 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     real* out = w.lower() + edge * square;
 #if WHOLE_BLOCKS
     if (n == 6) {
+        Six<real> by[6];
+        for (int k = 0; k < 6; ++k) by[k] = Six<real>::load(d + 6 * k);
         for (int row = 0; row < 6; ++row) {
             Six<real> sum = Six<real>::zero();
-            for (int k = 0; k < 6; ++k) sum = sum + Six<real>::load(d + 6 * k) * a[6 * row + k];
+            for (int k = 0; k < 6; ++k) sum = sum + by[k] * a[6 * row + k];
             sum.store(out + 6 * row);
         }
         return;

@@ -146,8 +146,7 @@ class Passes:
         second = active & (self.since == 2) & (error > ROUNDING[w.real])
         far = self.error > FAR_SHARE * self.load_error
         self.restores = second & far & (error > CONTRACTION * self.error)
-        self.weighs = second & ~far & refreshed
-        self.active_now = self.active
+        self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: Work, energy: Array, plain: Array) -> None:
         """Keep what the first pass gave; return to it, or to before it, where refreshes diverge.
@@ -161,8 +160,8 @@ class Passes:
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
-        self.released = self.active_now & self.weighs & (growth > CONTRACTION) & (more < MOST_DAMPING)
-        keeps, back = self.active_now & self.keeps, self.released | (self.active_now & self.restores)
+        self.released = self.weighs & (growth > CONTRACTION) & (more < MOST_DAMPING)
+        keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
             pairs = zip(now, self.saved, strict=True)

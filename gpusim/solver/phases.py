@@ -89,7 +89,7 @@ _TABLE = (
     Phase(
         "start_passes",
         writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
-        "passes_left refactor refreshes since_factor stale stalled load_error switches unconverged worst worst_change",
+        "load_error passes_left refactor refreshes since_factor stale stalled switches unconverged worst worst_change",
     ),
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
@@ -108,7 +108,7 @@ _TABLE = (
     Phase(
         "end_passes",
         reads="hold_bias since_factor switches",
-        writes="bias_fits correcting first_error guard_action passes_left load_error worst worst_change",
+        writes="bias_fits correcting first_error guard_action load_error passes_left worst worst_change",
     ),
     Phase("sum_plain_energy", "row_parts(w)", reads="diagonal gamma guard_action rhs", writes="plain_energy"),
     Phase("sum_energy", "row_parts(w)", reads="delta guard_action rhs", writes="energy"),

