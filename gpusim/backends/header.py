@@ -53,8 +53,9 @@ SETTINGS_DOUBLE = (
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
-    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "TANGENT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES",
-    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED",
+    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND", "PUSH_WEIGHTS",
+    "POINT_FLOOR", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST",
+    "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)

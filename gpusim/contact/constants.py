@@ -22,8 +22,12 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# Manifolds whose response with joints is below this share of the free bodies' are pushed out more slowly.
-PUSH_RESPONSE = 0.1
+# A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
+# with joints by the larger share of the response without them.
+PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
+# A point carries what its manifold has borne, or so many times the weight of its bodies: how far that presses it in is
+# no overlap to push out, which are those that are deeper by this share of the slop.
+PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.1
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
@@ -35,6 +39,9 @@ POINT_PASSES = 1
 NEW_PASSES, NEW_AGE = 20, 5
 # They end when a pass changes no impulse by more than this share of the manifold's greatest one.
 PASS_SETTLED = 1e-6
+# A search direction is gone on along where a sweep changes less than this share of what the one before did, in energy:
+# friction that winds up changes the same in each of them.
+STEADY = 0.9999
 # Newton steps for sliding friction in the circle: its direction is off by 1e-4 rad at most for masses of 1:4.
 FRICTION_PASSES = 2
 # Below this speed a patch that slides and spins comes to rest, m/s.
