@@ -27,7 +27,7 @@ TANGENT_FLOOR = 1e-2
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # A point carries what its manifold has borne, or so many times the weight of its bodies: how far that presses it in is
 # no overlap to push out, which are those that are deeper by this share of the slop.
-PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.1
+PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
