@@ -22,6 +22,8 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
+# Sweeps of push-outs in each substep; what they leave is pushed out in the next ones.
+PUSH_SWEEPS = 4
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5

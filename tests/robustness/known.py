@@ -92,11 +92,6 @@ _ENTRIES = (
         "hull_flat_needle",
         "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
     ),
-    (
-        "jaws that hit at 7 m/s and press with a hundred weights go in by up to 0.1 m before eight sweeps bear them",
-        "motor_squeeze_box",
-        "colored_10ms direct_50ms",
-    ),
 )
 KNOWN = {(name, setting): reason for reason, name, settings in _ENTRIES for setting in settings.split()}
 """Reason of each (set-up, setting) that breaks."""
