@@ -48,7 +48,7 @@ READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "i
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
     "epsilon", "contact_margin", "contact_slop", "push_speed",
-    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit",
+    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1

@@ -22,8 +22,6 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# Sweeps of push-outs in each substep; what they leave is pushed out in the next ones.
-PUSH_SWEEPS = 4
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
@@ -46,6 +44,8 @@ PASS_SETTLED = 1e-6
 STEADY = 0.9999
 # Newton steps for sliding friction in the circle: its direction is off by 1e-4 rad at most for masses of 1:4.
 FRICTION_PASSES = 2
+# A point whose friction has that share rests all the same where it is slower than this, m/s.
+REST_SPEED = 1e-6
 # Below this speed a patch that slides and spins comes to rest, m/s.
 PATCH_STICK = 1e-5
 # A bias that no velocity overcomes: the point gives no force.

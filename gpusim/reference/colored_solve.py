@@ -124,7 +124,7 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, load = contact_solve.sweep_lists(w, ~done)
-        w.contact_left = np.where(done, w.contact_left, accuracy.share(moved, load))
+        w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
         np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
     w.solved = np.where(done[:, None, None], before[0], w.solved)

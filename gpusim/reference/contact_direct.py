@@ -121,7 +121,7 @@ def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
     change, load = contact_solve.sweep_lists(w, live)
     for part in w.touch.articulated:
         _sweep_articulated(w, part, live, change, load)
-    w.contact_left = np.where(live, share_left(change, load), w.contact_left)
+    w.contact_left = np.where(live, share_left(w, change, load), w.contact_left)
     return np.maximum(joints, change), load
 
 

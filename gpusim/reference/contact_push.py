@@ -20,7 +20,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.contact.constants import PUSH_SWEEPS
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_rows
 from gpusim.reference.contact_laws import larger
@@ -56,7 +55,7 @@ def _push_out(w: Work, follow: Callable[[Work, Array], None] | None) -> None:
     if not live.any():
         return
     moved, delta = w.displacement, np.zeros_like(w.solved)
-    for _ in range(PUSH_SWEEPS):
+    for _ in range(w.config.iterations):
         if follow is not None and w.scheme != "semi_implicit":
             follow(w, moved)
         for k, part in enumerate(w.touch.lists):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.contact.constants import PUSH_SWEEPS
 from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
 from gpusim.solver.nodes import (
     Condition,
@@ -181,7 +180,7 @@ SWEEP_WITHIN = sweep_contacts("sweep_within", "contact_sweeps", (
 PUSH_OUT = Routine("push_out", (
     *run("start_push"),
     If(DIRECT, (If(ARTICULATED, run("start_push_row")),)),
-    Sweeps(PUSH_SWEEPS, (
+    Sweeps("iterations", (
         # In the semi-implicit scheme stage split_impulses brings the joints after.
         If(SECOND_ORDER, (If(SWEPT, SPLIT_JOINTS), If(COLORED, SPLIT_JOINTS))),
         Lists(PHASES["push_contact"], PHASES["add_push_parts"]),
