@@ -229,10 +229,18 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
+    N turn_share;            // share of what turns add to a point's velocity
     N carried;               // speed of an overlap that its load explains
     real softness;           // share of its mass by which a point gives way
     real push_yield;         // share of its response by which a push-out does
 };
+// What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
+// beyond: of the two bodies' rates.
+template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
+    const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(dot3(rates, rates), dot3(rates + 3, rates + 3));
+    const N square = turns * turns, one = Every<N>::of(real(1));
+    return one / (square * square + one);
+}
 // Rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
     const real h = real(w.h), slop = real(w.contact_slop());
@@ -245,11 +253,12 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const auto goes_on = continues(w, p);
     if (any(goes_on)) {
         arm_velocity(w, r, p, inputs.rates, bend);
-        for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, bend[j], none);
+        for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, N(inputs.turn_share * bend[j]), none);
         if (any(is_new(w, r))) {
             N swing[3];
             take(r + AT_BEND, 3, swing);
-            turn = choose(goes_on & is_new(w, r), N(h / (real(2) * h_prev(w)) * dot3(swing, u)), none);
+            const N moved = h / (real(2) * h_prev(w)) * dot3(swing, u);
+            turn = choose(goes_on & is_new(w, r), N(inputs.turn_share * moved), none);
         }
     }
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
@@ -312,6 +321,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_motion(r, a, b, inputs.before);
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
+    inputs.turn_share = turn_share(w, inputs.rates);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once, and may hold them against a push.
     const bool articulated = place >= w.color_first()[w.max_colors() + 1];

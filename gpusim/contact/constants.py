@@ -14,6 +14,8 @@ OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 
 # Share of a sticking point's slip that is taken back in each substep.
 SLIP_SHARE = 0.2
+# What turns of bodies add to velocities of points until half a step later fades out about this turn, rad a step.
+TURN_LIMIT = 0.5
 # A point slides when its friction has this share of the most that it can have.
 SLIDING_SHARE = 1.0 - 1e-5
 # Share of an overlap that is taken back in each substep.

@@ -38,6 +38,7 @@ from gpusim.contact.constants import (
     SLIP_SHARE,
     SOFTEST,
     STICKING,
+    TURN_LIMIT,
 )
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, manifolds
@@ -244,6 +245,18 @@ def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
+def _turn_share(w: Work, rates: Array) -> Array:
+    """Share of what turns of both bodies (n, 2, 3) rad/s add to velocities until half a step later, (n,).
+
+    It is a series in their turn in a step, and left out where that is no small fraction of a radian: what is turned by
+    several radians, as a rod of some millimeters that rolls on another one, would gain energy from it.
+    """
+    squares = dot(rates, rates)
+    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(squares[:, 0], squares[:, 1])
+    square, one = turns * turns, w.real.type(1)
+    return np.asarray(one / (square * square + one))
+
+
 def _set_bias_points(
     w: Work, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
@@ -256,16 +269,17 @@ def _set_bias_points(
     goes_on = _continues(w, m, k)
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
     later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
-    turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
+    rates = w.twist_before[m.world[:, None], m.body][..., 3:]
+    turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
-        turn = np.where(goes_on & new, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
+        turn = np.where(goes_on & new, turn_share * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
-    bias = to_frame(m, np.where(goes_on[:, None], bend, zero))
+    bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     # What bounces lands on the surface itself.
