@@ -22,9 +22,10 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
     raise_to(w.joint_drift_peak(), tagged(square_root(square), c));
     raise_to(w.joint_tilt_peak(), tagged(turn, c));
 }
-// After a sweep: the greatest change of an impulse, as a share of the greatest load.
+// After a sweep: the greatest change of an impulse that moves a body, as a share of the greatest load.
 GPUSIM_FN void leave_contacts(const World& w) {
-    *w.contact_left() = *w.largest_load() > real(0) ? *w.contact_change() / *w.largest_load() : real(0);
+    const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
+    *w.contact_left() = counts ? *w.contact_change() / *w.largest_load() : real(0);
     *w.contact_change() = *w.largest_load() = real(0);
 }
 // Tell the host once of a world that goes past a limit; single changes on contacts (impacts) are no reason.

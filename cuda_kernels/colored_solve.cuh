@@ -234,7 +234,10 @@ GPUSIM_PHASE void move_overflow(const World& w, int b) {
 }
 
 // The papers' split impulses: sweeps on pseudo velocities that take back a share of the errors.
-GPUSIM_PHASE void clear_displacement(const World& w, int i) { w.displacement()[i] = real(0); }
+// What contacts push out stays.
+GPUSIM_PHASE void clear_displacement(const World& w, int i) {
+    if (!*w.pushing()) w.displacement()[i] = real(0);
+}
 GPUSIM_SHARED void split_constraint(const World& w, int c, real* local) {
     const int n = w.block(), used = w.constraint_rows()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];

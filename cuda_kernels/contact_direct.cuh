@@ -170,14 +170,6 @@ GPUSIM_FN void add_floor(Lane p, real free, real* floor) {
     mass[3] += floor[1];
     mass[5] += floor[1];
 }
-// Response along the normal to an impulse in the middle.
-GPUSIM_FN real middle_response(Lane r) {
-    real n[3], wrench[6] = {real(0), real(0), real(0), real(0), real(0), real(0)}, moved[6];
-    take(r + AT_FRAME, 3, n);
-    copy3(n, wrench);
-    respond(r, wrench, moved);
-    return dot3(n, moved);
-}
 #if WHOLE_BLOCKS
 // out -= Y^T Z.
 GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
@@ -201,7 +193,6 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     free_response(w, false, r);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = point_record(r, k)[AT_MASS];
-    const real free_middle = middle_response(r);
     take(r + AT_RESPONSE, 36, out);
 #if WHOLE_BLOCKS
     if (block == 6) {
@@ -216,9 +207,8 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
         }
     put(out, 36, r + AT_RESPONSE);
     point_masses(r);
-    // What joints lock is not pushed; by the manifold, for unequal pushes at its points would turn a locked face to and fro.
-    w.push_share()[n] = clamped(middle_response(r) / (real(PUSH_RESPONSE) * free_middle), real(0), real(1));
     for (int k = 0; k < w.pair_points()[m]; ++k) {
+        point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
         add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
         invert_point(r, point_record(r, k));
     }
@@ -263,18 +253,22 @@ struct Floors {
         for (int d = 0; d < 3; ++d) u[d] += at[2 * k + (d > 0)] * impulse[d];
     }
 };
+// The sums of sum_path, added to a relative twist.
+GPUSIM_FN void add_path_twist(const World& w, real* twist) {
+    for (int j = 0; j < 6; ++j) {
+        real joints = w.path_part()[j];
+        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
+        twist[j] += joints;
+    }
+}
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    for (int j = 0; j < 6; ++j) {
-        real joints = w.path_part()[j];
-        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
-        s.twist[j] += joints;
-    }
+    add_path_twist(w, s.twist);
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
-    move_sides(w, r, s.wrench);
+    move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
@@ -308,7 +302,7 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];
     warm_wrench(r, wrench);
-    move_sides(w, r, wrench);
+    move_sides(r, wrench, w.twist());
 }
 // Records that the guard keeps or returns to.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {

@@ -41,7 +41,9 @@ GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double de
 // Row of a soft normal force: p = P - D u over the kick, from the depth and the speed before it.
 GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     const double *law = pair_law(w, m), depth = -double(p[AT_GAP]), kick = kick_time(w), before = speed;
-    p[AT_PUSH] = p[AT_IMPACT] = real(0);
+    p[AT_PUSH] = -real(NO_FORCE);
+    p[AT_CARRIED] = real(0);
+    p[AT_IMPACT] = real(0);
     if (!(depth > 0.0)) {
         p[AT_GAMMA] = real(0);
         p[AT_BIAS] = real(NO_FORCE);

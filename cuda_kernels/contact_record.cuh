@@ -148,9 +148,12 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
 }
 // What bounced starts its next contact from nothing.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
+// What friction goes by: a rigid point that gives way still rubs with all of its load, and with what pushes it out.
+template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
-    return (p[AT_IMPULSE] > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2]);
+    const NUMBER(R) load = rubbing_load(p);
+    return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
 }
 GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     const int at = 4 * m + k;
@@ -162,7 +165,7 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
     for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_ARM_BEFORE + j]);
     w.contact_age()[at] = int(p[AT_AGE]);
-    w.contact_mode()[at] = !(p[AT_IMPULSE] > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
+    w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
 // Where a point that runs on over a surface is by now.
 GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {

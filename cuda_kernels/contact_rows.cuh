@@ -169,6 +169,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (place >= w.color_first()[w.max_colors() + 1]) return;  // articulated: the direct solver finds its response
     free_response(w, place >= w.color_first()[w.max_colors()], r);
     point_masses(r);
+    for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
 // How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
@@ -228,9 +229,18 @@ template <class R> GPUSIM_FN void invert_point(R r, R p) {
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
-    N push_share;            // of the push-out; less where joints hold the bodies
-    real softness;
+    N turn_share;            // share of what turns add to a point's velocity
+    N carried;               // speed of an overlap that its load explains
+    real softness;           // share of its mass by which a point gives way
+    real push_yield;         // share of its response by which a push-out does
 };
+// What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
+// beyond: of the two bodies' rates.
+template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
+    const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(dot3(rates, rates), dot3(rates + 3, rates + 3));
+    const N square = turns * turns, one = Every<N>::of(real(1));
+    return one / (square * square + one);
+}
 // Rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
     const real h = real(w.h), slop = real(w.contact_slop());
@@ -243,25 +253,31 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const auto goes_on = continues(w, p);
     if (any(goes_on)) {
         arm_velocity(w, r, p, inputs.rates, bend);
-        for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, bend[j], none);
+        for (int j = 0; j < 3; ++j) bend[j] = choose(goes_on, N(inputs.turn_share * bend[j]), none);
         if (any(is_new(w, r))) {
             N swing[3];
             take(r + AT_BEND, 3, swing);
-            turn = choose(goes_on & is_new(w, r), N(h / (real(2) * h_prev(w)) * dot3(swing, u)), none);
+            const N moved = h / (real(2) * h_prev(w)) * dot3(swing, u);
+            turn = choose(goes_on & is_new(w, r), N(inputs.turn_share * moved), none);
         }
     }
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     // What bounces lands on the surface itself.
     const auto apart = gap > choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
-    const N over = -(gap + slop);
+    const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N push = inputs.push_share * smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    p[AT_PUSH] = trial ? none : choose(over > real(0), push, none);
-    p[AT_BIAS] = choose(apart, N(gap / h), N(-p[AT_PUSH])) + dot3(n, bend) + turn;
-    for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
+    // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
+    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    p[AT_CARRIED] = trial ? none : choose(over > real(0), smaller(push, inputs.carried), none);
+    const N more = push - p[AT_CARRIED];
+    const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
+    p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
+    p[AT_PUSHED] = none;
+    p[AT_BIAS] = closes - p[AT_CARRIED] + dot3(n, bend) + turn;
+    for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p);
 }
@@ -283,20 +299,16 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
-// Free bodies are pushed out whole; records of articulated ones stand last.
-GPUSIM_FN void take_push_share(const World& w, int place, real* out) {
-    const int n = place - w.color_first()[w.max_colors() + 1];
-    *out = n >= 0 ? w.push_share()[n] : real(1);
-}
-#if ITEM_LANES > 1
-GPUSIM_FN void take_push_share(const World& w, int place, Wide* out) {
-    for (int l = 0; l < LANES; ++l) {
-        real share = real(1);
-        if (is_filled(w, place + l)) take_push_share(w, place + l, &share);
-        set_lane(*out, l, share);
+// How fast points would give way by the greatest impulse of the last kick, or by the load of a few bodies on top.
+template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
+    typedef NUMBER(R) N;
+    N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
+    for (int k = 0; k < most_points(r); ++k) {
+        R p = point_record(r, k);
+        most = choose(r[AT_COUNT] > real(k), larger(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
     }
+    return softness * most;
 }
-#endif
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;
@@ -309,12 +321,17 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_motion(r, a, b, inputs.before);
     copy3(a + 3, inputs.rates);
     copy3(b + 3, inputs.rates + 3);
+    inputs.turn_share = turn_share(w, inputs.rates);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
-    // Joints answer articulated bodies at once.
-    inputs.softness = place >= w.color_first()[w.max_colors() + 1] ? real(0) : softness(w);
-    take_push_share(w, place, &inputs.push_share);
+    // Joints answer articulated bodies at once, and may hold them against a push.
+    const bool articulated = place >= w.color_first()[w.max_colors() + 1];
+    inputs.softness = articulated ? real(0) : softness(w);
+    inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
+    inputs.carried = carried_speed(w, r, inputs.softness);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
+    for (int k = 0; k < most_points(r); ++k)
+        if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
 
 // How far a sticking point slips in the drift; its arms, for the next substep.

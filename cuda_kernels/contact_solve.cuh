@@ -44,7 +44,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     take(p + AT_IMPULSE, 3, impulse);
     floors.add(k, impulse, u);
     const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
-    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2]);
+    const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
     take(p + (AT_IMPULSE + 1), 2, rub);
     const auto by_speed = r[AT_LAW] == real(LAW_REGULARIZED), by_force = r[AT_LAW] == real(LAW_COULOMB);
@@ -227,11 +227,11 @@ GPUSIM_FN void add_twist(Wide* r, int side, const Wide* change, real* velocity) 
     add_six(change, body, velocity);
 }
 #endif
-template <class R, class N> GPUSIM_FN void move_sides(const World& w, R r, const N* wrench) {
+template <class R, class N> GPUSIM_FN void move_sides(R r, const N* wrench, real* velocity) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
         side_motion(r, side, wrench, moved);
-        add_twist(r, side, moved, w.twist());
+        add_twist(r, side, moved, velocity);
     }
 }
 // An overflow manifold leaves it for the sum over each body.
@@ -245,9 +245,9 @@ template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place
         }
     }
 }
-template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, R r, bool shared, const N* wrench) {
+template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, R r, bool shared, const N* wrench, real* velocity) {
     if (shared) leave_parts(w, place, r, wrench);
-    else move_sides(w, r, wrench);
+    else move_sides(r, wrench, velocity);
 }
 // Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010): what a sweep changes
 // is a gradient, and the course of the sweeps so far is gone again by the share beta = |change|^2/|change before|^2, unless
@@ -280,7 +280,7 @@ GPUSIM_PHASE void choose_beta(const World& w, int) {
     double sum = 0.0;
     for (int part = 0; part < square_parts(w); ++part) sum += w.square_sum()[part];
     const double before = *w.square_before();
-    *w.beta() = sum < before ? real(sum / before) : real(0);
+    *w.beta() = sum < STEADY * before ? real(sum / before) : real(0);
     *w.square_before() = sum;
 }
 // Item: records.
@@ -363,7 +363,7 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Sweep<NUMBER(Item)> s;
     start_sweep(r, w.twist(), s);
     sweep_points(w, place, r, NoFloors(), s);
-    move_item(w, place, r, shared, s.wrench);
+    move_item(w, place, r, shared, s.wrench, w.twist());
     end_manifolds(w, place, r, ITEM_LANES, s);
 }
 // Wrench of the impulses of the last kick.
@@ -388,7 +388,7 @@ GPUSIM_SHARED void warm_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
     NUMBER(Item) wrench[6];
     warm_wrench(r, wrench);
-    move_item(w, place, r, shared, wrench);
+    move_item(w, place, r, shared, wrench, w.twist());
 }
 // Sum of the overflow sides' changes of body b in their fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
@@ -401,8 +401,8 @@ GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.t
 GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
 GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
 
-// After the drift, which takes overlaps back and lets points in touch give way: velocities without either, and points that
-// were pressed together in this substep leave with their speed of impact. The impulses go on from where they are.
+// After the drift, which lets points in touch give way: velocities without that, and points that were pressed together in
+// this substep leave with their speed of impact. The impulses go on from where they are.
 // Item: records.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
@@ -413,9 +413,9 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        if (any(rigid & ((p[AT_GAMMA] > real(0)) | (p[AT_PUSH] > real(0)) | bounced(p)))) set_flag(w.relaxing());
+        if (any(rigid & ((p[AT_GAMMA] > real(0)) | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
-        const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_PUSH]));
+        const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_CARRIED]));
         p[AT_IMPACT] = choose(rigid, impact, N(p[AT_IMPACT]));
         p[AT_GAMMA] = choose(rigid, none, N(p[AT_GAMMA]));
         p[AT_BIAS] = choose(rigid, bias, N(p[AT_BIAS]));

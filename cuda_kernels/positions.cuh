@@ -20,9 +20,14 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     move_body(w, b, moved);
 }
 // The papers' split impulses: a displacement that takes back a share of the errors before the drift.
-GPUSIM_FN real split_error(const World& w, int row) { return real(start_error(w, row)); }
+// With the other scheme they only follow what contacts push out.
+GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ? real(start_error(w, row)) : real(0); }
 GPUSIM_PHASE void split_row(const World& w, int row) {
     w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);
 }
-GPUSIM_PHASE void split_body(const World& w, int b) { impulse_response(w, b, w.delta(), w.displacement() + 6 * b); }
+GPUSIM_PHASE void split_body(const World& w, int b) {
+    real moved[6], *out = w.displacement() + 6 * b;
+    impulse_response(w, b, w.delta(), moved);
+    for (int k = 0; k < 6; ++k) out[k] = *w.pushing() ? out[k] + moved[k] : moved[k];
+}
 GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

@@ -5,7 +5,10 @@
 #include "six.cuh"
 
 // Times of the substep in the simulation's number type; the drift already tells the next substep of its own.
-GPUSIM_PHASE void set_times(const World& w, int) { *w.step_last() = *w.step_before(); }
+GPUSIM_PHASE void set_times(const World& w, int) {
+    *w.step_last() = *w.step_before();
+    *w.pushing() = 0;
+}
 GPUSIM_FN real h_prev(const World& w) { return real(*w.step_last()); }
 GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));

@@ -9,6 +9,7 @@
 #include "colored_solve.cuh"
 #include "contact_direct.cuh"
 #include "contact_follow.cuh"
+#include "contact_push.cuh"
 #include "relax.cuh"
 #include "narrow_phase.cuh"
 #include "forward.cuh"
@@ -43,6 +44,15 @@ GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
         const int m = articulated_member(w, n);
         RUN(sum_items(w), sum_path(w, n, i));
         RUN(1, sweep_articulated(w, m, n));
+        RUN(update_items(w, n), update_path(w, n, i));
+    }
+}
+GPUSIM_PHASE void push_articulated_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int n = 0; n < articulated_size(w); ++n) {
+        const int m = articulated_member(w, n);
+        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(1, push_articulated(w, m, n));
         RUN(update_items(w, n), update_path(w, n, i));
     }
 }

@@ -24,6 +24,7 @@ class AccuracyWatch:
         """Go on with another backend, for a model of the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
+        self._swept = model.topology.swept
 
     @property
     def word(self) -> Array:
@@ -67,13 +68,16 @@ class AccuracyWatch:
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
         if kind == CONTACTS:
+            last, limit = state["contact_residual"][world], self._limits["contact_residual_limit"]
+            now = f", {last:.0%} in the last one" if last > limit else ""
             return (
-                f"sweeps over contacts ended with changes above {self._limits['contact_residual_limit']:.0%} of the "
-                f"greatest load in {self._limits['contact_streak_limit']} substeps in a row (the last one: "
-                f"{state['contact_residual'][world]:.0%}); give SolverConfig(iterations={2 * c.iterations})"
+                f"sweeps over contacts ended with changes above {limit:.0%} of the greatest load in "
+                f"{self._limits['contact_streak_limit']} substeps in a row{now}; "
+                f"give SolverConfig(iterations={2 * c.iterations})"
             )
+        count = int(state["not_converged"][world])
         return (
-            f"{state['not_converged'][world]} substeps ended before the solve converged; "
+            f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged; "
             f"give more iterations: SolverConfig(iterations={2 * c.iterations})"
         )
 
@@ -85,7 +89,7 @@ class AccuracyWatch:
         what = "joint" if at < self._joints else "coupling"
         off = "apart" if apart else "off"
         mends = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
-        if self._config.joint_solver == "colored":
+        if self._config.joint_solver == "colored" or self._swept[at]:
             mends = (
                 f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {mends.replace(")", "", 1)}'
             )

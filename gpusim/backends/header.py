@@ -48,13 +48,14 @@ READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "i
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
     "epsilon", "contact_margin", "contact_slop", "push_speed",
-    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit",
+    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
 CONTACT_NUMBERS = (
-    "SLIP_SHARE", "SLIDING_SHARE", "PUSH_SHARE", "POINT_FLOOR", "TANGENT_FLOOR", "PUSH_RESPONSE", "POINT_PASSES",
-    "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED",
+    "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
+    "PUSH_WEIGHTS", "POINT_FLOOR", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
+    "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)

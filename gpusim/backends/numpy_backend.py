@@ -17,8 +17,8 @@ from gpusim.reference import (
     actuate,
     colored_solve,
     contact_direct,
+    contact_push,
     contact_rows,
-    contact_solve,
     direct_solve,
     drift,
     positions,
@@ -45,7 +45,6 @@ class NumpyBackend:
         self._direct = config.direct
         self._sweeps = not config.direct or bool(model.topology.swept.any())
         self._rows = model.topology.num_constraints > 0
-        self._displacement: Array | None = None
         self._trial: ForwardContacts | None = None
         self._overflowed = 0
         self.h = 0.0
@@ -193,7 +192,6 @@ class NumpyBackend:
 
     def prepare(self) -> None:
         """Jacobian rows and velocities before the kick."""
-        self._displacement = None
         prepare.prepare(self.work, self.h)
 
     def prepare_contacts(self) -> None:
@@ -212,7 +210,7 @@ class NumpyBackend:
             w.residual_now = np.zeros(w.num_worlds)
             w.contact_left = np.zeros(w.num_worlds, w.real)
             w.rate_next = w.rate
-            contact_solve.start_contacts(w)
+            contact_push.start_contacts(w)
             contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)
         elif self._direct:
             direct_solve.solve(w)
@@ -224,8 +222,10 @@ class NumpyBackend:
         if not self._rows:
             return
         w = self.work
-        moved = positions.split_impulse_velocity(w) if self._direct else np.zeros_like(w.twist)
-        self._displacement = colored_solve.split_impulse_velocity(w, moved) if self._sweeps else moved
+        if self._direct:
+            w.displacement += positions.split_impulse_velocity(w)
+        if self._sweeps:
+            w.displacement = colored_solve.split_impulse_velocity(w, w.displacement)
 
     def advance_actuators(self) -> None:
         """Actuators' variables after the solve."""
@@ -237,9 +237,7 @@ class NumpyBackend:
     def drift(self) -> None:
         """Positions and orientations, from t to t + h."""
         drift.drift(self.work)
-        if self._displacement is not None:
-            moved = self._displacement.astype(np.float64)
-            drift.move(self.work, moved[..., :3], moved[..., 3:])
+        drift.displace(self.work)
         contact_rows.slip(self.work)
 
     def positions(self) -> None:

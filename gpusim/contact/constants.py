@@ -14,6 +14,8 @@ OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 
 # Share of a sticking point's slip that is taken back in each substep.
 SLIP_SHARE = 0.2
+# What turns of bodies add to velocities of points until half a step later fades out about this turn, rad a step.
+TURN_LIMIT = 0.5
 # A point slides when its friction has this share of the most that it can have.
 SLIDING_SHARE = 1.0 - 1e-5
 # Share of an overlap that is taken back in each substep.
@@ -22,8 +24,12 @@ PUSH_SHARE = 0.2
 POINT_FLOOR = 1e-3
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# Manifolds whose response with joints is below this share of the free bodies' are pushed out more slowly.
-PUSH_RESPONSE = 0.1
+# A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
+# with joints by the larger share of the response without them.
+PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
+# A point carries what its manifold has borne, or so many times the weight of its bodies: how far that presses it in is
+# no overlap to push out, which are those that are deeper by this share of the slop.
+PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01
 # A point gives way by this share of its mass while the drift lasts: one over the square of the number of sweeps, times
 # FIRM_MANIFOLDS over the number of manifolds where there are fewer, and over SOFTEST at most.
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
@@ -35,8 +41,13 @@ POINT_PASSES = 1
 NEW_PASSES, NEW_AGE = 20, 5
 # They end when a pass changes no impulse by more than this share of the manifold's greatest one.
 PASS_SETTLED = 1e-6
+# A search direction is gone on along where a sweep changes less than this share of what the one before did, in energy:
+# friction that winds up changes the same in each of them.
+STEADY = 0.9999
 # Newton steps for sliding friction in the circle: its direction is off by 1e-4 rad at most for masses of 1:4.
 FRICTION_PASSES = 2
+# A point whose friction has that share rests all the same where it is slower than this, m/s.
+REST_SPEED = 1e-6
 # Below this speed a patch that slides and spins comes to rest, m/s.
 PATCH_STICK = 1e-5
 # A bias that no velocity overcomes: the point gives no force.

@@ -82,7 +82,6 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("path_part", ("path_rows", 6), "real", "m/s", "Y^T x of one manifold, row by row"),
     Field("path_wrench", ("path_wrenches", 6), "real", "N s", "what a sweep has added to one manifold"),
     Field("point_floor", ("articulated_places", 4, 2), "real", "1/kg", "compliance along normal and tangents"),
-    Field("push_share", ("articulated_places",), "real", "-", "share of the push-out; less where joints hold on"),
     Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
     Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
     Field("square_before", (), "pose", "J", "size of what the last sweep changed"),
@@ -98,6 +97,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("forward_only", (), "int", "-", "1: stage forward, whose velocities are not kept"),
     Field("substep", (), "int", "-", "substeps since contacts were searched for"),
     Field("touching", (), "int", "-", "manifolds with points"),
+    Field("pushing", (), "int", "-", "1: overlaps are taken back"),
     Field("relaxing", (), "int", "-", "1: velocities change after the drift"),
     Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),
 )

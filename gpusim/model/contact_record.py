@@ -22,7 +22,8 @@ _MANIFOLD: _Shapes = {
 }  # fmt: skip
 _POINT: _Shapes = {
     "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
-    "direction": (3,), "delta": (3,), "inverse_mass": (3,), "slip": (3,), "arm_before": (2, 3), "age": (),
+    "push_yield": (), "pushed": (), "carried": (), "direction": (3,), "delta": (3,), "inverse_mass": (3,), "slip": (3,),
+    "arm_before": (2, 3), "age": (),
 }  # fmt: skip
 
 

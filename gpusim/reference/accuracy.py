@@ -34,22 +34,29 @@ CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 in a row: impacts and new contacts are through after a few."""
 
 
+LEAST_SPEED = 1e-6
+"""Changes that give the lightest body less than this speed, m/s, are none."""
+
+
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Limits by the names of the kernels' settings; m, rad, a share, and a number of substeps."""
+    """Limits by the names of the kernels' settings; m, rad, a share, N s, and a number of substeps."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
+    masses = [body.mass for body in model.bodies if body.mass > 0.0 and not body.kinematic]
     return {
         "joint_drift_limit": JOINT_SHARE * (float(np.median(levers)) if levers.size else USUAL_LEVER),
         "joint_tilt_limit": JOINT_SHARE,
         "contact_residual_limit": CONTACT_SHARE,
+        "contact_change_least": LEAST_SPEED * min(masses, default=0.0),
         "contact_streak_limit": CONTACT_STREAK,
     }
 
 
-def share(change: Array, load: Array) -> Array:
-    """``change`` over ``load``, 0 where there is no load."""
-    return np.asarray(np.where(load > 0.0, change / np.where(load > 0.0, load, 1.0), 0.0).astype(change.dtype))
+def share(w: Work, change: Array, load: Array) -> Array:
+    """``change`` over ``load``, 0 where there is no load, or a change that moves no body."""
+    counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
+    return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
 def measure(w: Work) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.reference import accuracy, actuate, contact_solve
+from gpusim.reference import accuracy, actuate, contact_push, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
@@ -74,7 +74,7 @@ def solve(w: Work) -> None:
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     warm_start(w)
-    contact_solve.start_contacts(w)
+    contact_push.start_contacts(w, follow)
     w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
@@ -124,7 +124,7 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, load = contact_solve.sweep_lists(w, ~done)
-        w.contact_left = np.where(done, w.contact_left, accuracy.share(moved, load))
+        w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
         np.maximum(change, moved, out=change)
     # A world that has converged keeps its bits while its neighbors go on.
     w.solved = np.where(done[:, None, None], before[0], w.solved)
@@ -316,8 +316,17 @@ def split_impulse_velocity(w: Work, moved: Array) -> Array:
     flat[:, t.coupling.row] = w.coupling_value
     errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
     for _ in range(w.config.iterations):
-        for batch in w.batches:
-            current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
-            error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)
-            moved += _body_changes(w, batch, matvec(batch.inverse, error))
+        _sweep_displacement(w, moved, errors)
     return moved
+
+
+def follow(w: Work, moved: Array) -> None:
+    """One sweep that brings rigid rows after a displacement ``moved``, (num_worlds, bodies, 6), in place."""
+    _sweep_displacement(w, moved, np.zeros_like(w.solved))
+
+
+def _sweep_displacement(w: Work, moved: Array, errors: Array) -> None:
+    for batch in w.batches:
+        current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
+        error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)
+        moved += _body_changes(w, batch, matvec(batch.inverse, error))

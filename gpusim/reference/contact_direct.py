@@ -18,16 +18,14 @@ which is what the kernels go along (model/paths.py).
 Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
 normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
 ``max(0, POINT_FLOOR f - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for
-friction that several points bear redundantly would wind up to the cone. Overlaps are pushed out by the share
-``R_n/(PUSH_RESPONSE R_free)`` along the normal, 1 at most: what joints lock is not pushed, by the manifold, since
-unequal pushes at its points would turn a locked face to and fro.
+friction that several points bear redundantly would wind up to the cone.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_RESPONSE, TANGENT_FLOOR
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_YIELD_JOINED, TANGENT_FLOOR
 from gpusim.reference import colored_solve, contact_rows, contact_solve
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
@@ -36,7 +34,7 @@ from gpusim.reference.search_direction import SearchDirection
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-RESPONDING = ("response", "mass", "moved", "floor", "push_share", "path_y", "path_z")
+RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "path_z")
 """What follows from a factor."""
 
 
@@ -55,7 +53,8 @@ def respond_articulated(w: Work, worlds: Array) -> None:
 def _respond(w: Work, m: Manifolds) -> None:
     contact_rows.free_response(w, m, split=False)
     contact_rows.point_masses(m)
-    free, free_middle = m.mass[..., 0].copy(), _middle_response(m)
+    free = m.mass[..., 0].copy()
+    m.push_yield[:] = w.real.type(PUSH_YIELD_JOINED) * free
     rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
     for j in range(6):
         wrench = np.zeros((m.world.size, 6), w.real)
@@ -65,7 +64,6 @@ def _respond(w: Work, m: Manifolds) -> None:
     m.path_y[:], m.path_z[:] = y[m.world], z[m.world]
     m.response[:] -= np.einsum("ncri,ncrj->nij", m.path_y, m.path_z)
     contact_rows.point_masses(m)
-    m.push_share[:] = np.clip(_middle_response(m) / (w.real.type(PUSH_RESPONSE) * free_middle), 0.0, 1.0)
     _add_floors(m, free)
 
 
@@ -75,12 +73,6 @@ def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
     world = np.broadcast_to(m.world[:, None], m.body.shape)
     moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
     return w.row_velocity(moved)
-
-
-def _middle_response(m: Manifolds) -> Array:
-    """Along the normal to an impulse in the middle, (n,)."""
-    n = m.frame[:, 0]
-    return np.asarray(np.vecdot(n, np.matvec(m.response[:, :3, :3], n)))  # type: ignore[call-overload, unused-ignore]
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
@@ -129,7 +121,7 @@ def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
     change, load = contact_solve.sweep_lists(w, live)
     for part in w.touch.articulated:
         _sweep_articulated(w, part, live, change, load)
-    w.contact_left = np.where(live, share_left(change, load), w.contact_left)
+    w.contact_left = np.where(live, share_left(w, change, load), w.contact_left)
     return np.maximum(joints, change), load
 
 

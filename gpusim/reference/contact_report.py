@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.contact.constants import CODES, FLIGHT, MODES, PATCH_STICK, SLIDING, SLIDING_SHARE, STICKING
+from gpusim.contact.constants import CODES, FLIGHT, MODES, PATCH_STICK, REST_SPEED, SLIDING, SLIDING_SHARE, STICKING
 from gpusim.model.contact_fields import POINTS
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
@@ -213,15 +213,19 @@ def _from_frame(frame: Array, parts: Array) -> Array:
 
 
 def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Mode of points k of manifolds m: as the kernels tell it (contact_record.cuh), of patches by the velocity."""
+    """Mode of points k of manifolds m: as the kernels tell it (contact_record.cuh), of patches by the velocity.
+
+    Where points share friction redundantly, some may bear all that they can without any motion: they stick.
+    """
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))
     most = c.friction[m] * impulse[:, 0] * (1.0 + yielding)
     slides = np.hypot(impulse[:, 1], impulse[:, 2]) >= SLIDING_SHARE * most
     patch = law[:, _FRICTION_AT] == CODES["LAW_CONTENSOU"]
-    if patch.any():
-        slides[patch] = _slip_speed(w, world, shape, c.frame[m, 0], point)[patch] > PATCH_STICK
+    if (slides | patch).any():
+        speed = _slip_speed(w, world, shape, c.frame[m, 0], point)
+        slides = np.where(patch, speed > PATCH_STICK, slides & (speed > REST_SPEED))
     return np.where(impulse[:, 0] > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT)
 
 

@@ -11,10 +11,12 @@ Second order in the step: velocities live at half steps, so rows should hold at 
 velocities before the kick, as part of the bias.
 
 Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so that bodies land on the surface and
-not before. Overlaps beyond the slop are taken back by the drift, ``-push`` with push = min(PUSH_SHARE over/h,
-push_speed), and points in touch give way a little in proportion to their impulse as long as it lasts: gamma is a share
-of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up. Stage
-relax then takes both out of the velocities again. Along the tangents: a sticking point remembers how far it has
+not before. Points in touch give way a little in proportion to their impulse as long as the drift lasts: gamma is a
+share of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up.
+A load presses them in by that until the bias ``-carried`` holds it, carried = min(PUSH_SHARE over/h, gamma p) with the
+greatest impulse that the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then
+takes both out of the velocities again. What is deeper is pushed out by itself (contact_push.py).
+Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
 """
@@ -26,12 +28,17 @@ import numpy as np
 from gpusim.contact.constants import (
     FIRM_MANIFOLDS,
     FLIGHT,
+    PUSH_BAND,
     PUSH_SHARE,
+    PUSH_WEIGHTS,
+    PUSH_YIELD,
+    PUSH_YIELD_JOINED,
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
     SOFTEST,
     STICKING,
+    TURN_LIMIT,
 )
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, manifolds
@@ -95,6 +102,7 @@ def prepare(w: Work) -> None:
     for k, part in enumerate(w.touch.lists):
         free_response(w, part, split=w.touch.overflow and k == 0)
         point_masses(part)
+        part.push_yield[:] = w.real.type(PUSH_YIELD) * part.mass[..., 0]
 
 
 def anchors(w: Work, m: Manifolds) -> Array:
@@ -215,8 +223,10 @@ def set_bias(w: Work) -> None:
     m.speed[:] = m.law[:, contact_laws.SPEED_AT]
     m.patch[:] = contact_laws.patch_radius(m.law, radius, m.gap, m.points)
     before, kicked = relative_twist(m, w.twist_before), relative_twist(m, w.twist_kicked)
+    softness = _softness(w, m)
+    carried = _carried(w, m, softness)
     for k in range(int(m.points.max())):
-        _set_bias_points(w, m, k, before, kicked)
+        _set_bias_points(w, m, k, before, kicked, softness, carried)
     soft = np.flatnonzero(m.soft)
     if soft.size:
         _soften(w, m, soft, radius[soft], before[soft])
@@ -235,7 +245,21 @@ def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
-def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array) -> None:
+def _turn_share(w: Work, rates: Array) -> Array:
+    """Share of what turns of both bodies (n, 2, 3) rad/s add to velocities until half a step later, (n,).
+
+    It is a series in their turn in a step, and left out where that is no small fraction of a radian: what is turned by
+    several radians, as a rod of some millimeters that rolls on another one, would gain energy from it.
+    """
+    squares = dot(rates, rates)
+    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(squares[:, 0], squares[:, 1])
+    square, one = turns * turns, w.real.type(1)
+    return np.asarray(one / (square * square + one))
+
+
+def _set_bias_points(
+    w: Work, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
+) -> None:
     """Rows of the k-th points, from the relative twists before and after the kick."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
@@ -245,34 +269,42 @@ def _set_bias_points(w: Work, m: Manifolds, k: int, before: Array, kicked: Array
     goes_on = _continues(w, m, k)
     half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
     later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
-    turning = cross(w.twist_before[m.world[:, None], m.body][..., 3:], later)
+    rates = w.twist_before[m.world[:, None], m.body][..., 3:]
+    turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
     # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
-        turn = np.where(goes_on & new, half * dot(w.contacts.pair_bend[m.world, m.pair], u), zero)
+        turn = np.where(goes_on & new, turn_share * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
-    bias = to_frame(m, np.where(goes_on[:, None], bend, zero))
+    bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
     # What bounces lands on the surface itself.
     apart, over = gap > np.where(m.restitution > 0.0, zero, slop), -(gap + slop)
-    most = m.push_share * np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    deep = (over > 0.0) & (k < m.points)
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
-    push = np.where((over > 0.0) & ~trial, most, zero)
-    bias[:, 0] = np.where(apart, gap / h, -push) + bias[:, 0] + turn
+    first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
+    gamma = np.where(apart | first | trial, zero, softness * m.mass[:, k, 0])
+    whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    held = np.where(deep & ~trial, np.minimum(whole, carried), zero)
+    closes, more = np.where(apart, gap / h, zero), whole - held
+    share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
+    pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
+    push = np.where(pushes, np.where(trial, zero, (real(1) + share) * more), -closes)
+    bias[:, 0] = closes - held + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
     normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
-    first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | first | trial, zero, _softness(w, m) * m.mass[:, k, 0])
     has = k < m.points
+    m.carried[:, k] = np.where(has, held, zero)
+    m.pushed[:, k] = zero
     m.bias[:, k] = np.where(has[:, None], bias, zero)
     m.gamma[:, k] = np.where(has, gamma, zero)
-    m.push[:, k] = np.where(has & ~m.soft, push, zero)
+    m.push[:, k] = np.where(has, np.where(m.soft, -real(contact_laws.NO_FORCE), push), zero)
     m.impact[:, k] = np.where(has & ~m.soft, impact, zero)
 
 
@@ -282,6 +314,14 @@ def _softness(w: Work, m: Manifolds) -> Array:
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     # Joints answer articulated bodies at once.
     return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+
+
+def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
+    """Speed with which points would give way by the greatest load that each manifold may bear, (n,)."""
+    weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
+    most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
+    load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
+    return softness * np.maximum(most, load)
 
 
 def _continues(w: Work, m: Manifolds, k: int) -> Array:
@@ -303,6 +343,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
         has = k < m.points[soft]
         m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
         m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])
+        m.carried[soft, k] = 0.0
 
 
 def slip(w: Work) -> None:
@@ -356,6 +397,7 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
 def _modes(m: Manifolds) -> Array:
     """Flight, sliding or sticking of every point, (n, 4)."""
     normal, t1, t2 = (m.impulse[..., k] for k in range(3))
-    rub, load = np.sqrt(t1 * t1 + t2 * t2), rubbing_load(m.mass[..., 0], m.gamma, normal, m.soft[:, None])
+    load = rubbing_load(m.mass[..., 0], m.gamma, normal, m.soft[:, None]) + m.pushed
+    rub = np.sqrt(t1 * t1 + t2 * t2)
     slides = rub >= normal.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
-    return np.where(normal > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)
+    return np.where(load > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)

@@ -83,7 +83,8 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     new = old.copy()
     new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
-    most = m.friction[:n] * contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n])
+    load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n])
+    most = m.friction[:n] * (load + m.pushed[:n, k])
     law = m.law[:n, contact_laws.FRICTION_AT]
     rubs = _which(law == contact_laws.COULOMB)
     if rubs is not None:
@@ -277,16 +278,3 @@ def warm_wrench(m: Manifolds) -> Array:
     wrench[:, :3] += frame[:, 1] * shear[:, :1] + frame[:, 2] * shear[:, 1:]
     wrench[:, 3:] += contact_rows.from_frame(m, torque)
     return wrench
-
-
-def start_contacts(w: Work) -> None:
-    """Set the biases of all rows, and start from the impulses of the last kick."""
-    if w.touch is None:
-        return
-    contact_rows.set_bias(w)
-    # A list is read as a whole before it moves anything, so the twist changes in place.
-    w.twist = w.twist.copy()
-    for k, m in enumerate(w.touch.lists):
-        move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
-    for m in w.touch.articulated:
-        move_sides(m, warm_wrench(m), w.twist, False)

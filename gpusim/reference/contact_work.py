@@ -79,6 +79,7 @@ class ContactWork:
     sweep_count: Array
     forward_only: Array
     substep: Array
+    pushing: Array
     relaxing: Array
     before_count: Array
     before_pair_shapes: Array

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.reference import actuate, colored_solve, contact_direct, contact_solve
+from gpusim.reference import actuate, colored_solve, contact_direct, contact_push
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
@@ -250,7 +250,7 @@ def solve(w: Work) -> None:
     if swept:
         colored_solve.warm_start(w)
     if w.touch is not None:
-        contact_solve.start_contacts(w)
+        contact_push.start_contacts(w, colored_solve.follow if swept else None)
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
     w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct)

@@ -66,6 +66,21 @@ def momentum_change(w: Work) -> Array:
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
 
 
+def displace(w: Work) -> None:
+    """Add what split impulses and push-outs move bodies by; worlds without stay as they are."""
+    worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
+    if w.contacts is not None:
+        worlds |= w.contacts.pushing != 0
+    if not worlds.any():
+        return
+    poses = {name: w.state.arrays[name] for name in ("position", "orientation")}
+    kept = {name: array[~worlds] for name, array in poses.items()}
+    moved = w.displacement.astype(np.float64)
+    move(w, moved[..., :3], moved[..., 3:])
+    for name, array in poses.items():
+        array[~worlds] = kept[name]
+
+
 def move(w: Work, shift: Array, turn: Array) -> None:
     """Add a displacement (m) and a rotation vector (rad, world frame) to every body."""
     state = w.state.arrays

@@ -84,15 +84,19 @@ class Manifolds:
     gap: Array
     """(n, 4) along the normal, m; negative: overlap."""
     push: Array
-    """(n, 4) speed with which the drift takes an overlap back, m/s."""
+    """(n, 4) speed with which the drift takes an overlap back, m/s; negative: with which an open gap may close."""
+    push_yield: Array
+    """(n, 4) compliance of the push-out, 1/kg."""
+    pushed: Array
+    """(n, 4) impulse of the push-out, which moves bodies in the drift and leaves them their velocities, N s."""
+    carried: Array
+    """(n, 4) part of the bias that holds what a load has pressed in, m/s."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
     """(n, 4, 3) what the last sweep changed of the impulse, N s."""
     floor: Array
     """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg; 0 for free bodies."""
-    push_share: Array
-    """(n,) share of the push-out; less than 1 where joints hold on."""
     path_y: Array
     """(n, constraints, block, 6) Y of contact_direct.py; no rows for free bodies."""
     path_z: Array
@@ -127,8 +131,9 @@ SOLVED = ("impulse", "delta", "torque", "shear")
 _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "offset": (4, 3), "mass": (4, 6),
-    "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "direction": (4, 3),
-    "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+    "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,),
+    "push_yield": (4,), "pushed": (4,), "carried": (4,), "direction": (4, 3), "delta": (4, 3),
+    "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
 """Arrays of a substep, in its number type, by their shapes for one manifold."""
 
@@ -191,7 +196,6 @@ def gather(w: Work) -> ContactRows | None:
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
         articulated=turn >= w.config.max_colors,
-        push_share=np.ones(world.size, w.real),
         path_y=np.zeros((world.size, *rows, 6), w.real),
         path_z=np.zeros((world.size, *rows, 6), w.real),
         **{name: np.zeros((world.size, *shape), w.real) for name, shape in _WORKED_OUT.items()},

@@ -35,6 +35,9 @@ def set_times(w: Work, h: float) -> None:
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
+    w.displacement = np.zeros((w.num_worlds, w.topology.num_bodies + 1, 6), w.real)
+    if w.contacts is not None:
+        w.contacts.pushing[:] = 0
     whole = w.scheme == "semi_implicit"
     w.kick_time = np.full_like(w.h_prev, h) if whole else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 

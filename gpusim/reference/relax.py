@@ -1,8 +1,8 @@
 """Stage relax: the velocities with which bodies leave the drift.
 
-Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface; overlaps are
-taken back by the drift alone, and points in touch give way a little as long as it lasts (contact_rows.py). After it,
-rows are hard and push nothing out any more, and the solve goes on from where it stopped.
+Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface, and points in
+touch give way a little as long as it lasts (contact_rows.py). After it, rows are hard, and the solve goes on from where
+it stopped.
 
 Impacts: what a row would have met the surface with is the true impact speed u_i (contact_laws.py, ``impact_speed``); a
 point that was pressed leaves with ``-e u_i - a h/2`` half a step later, which becomes its bias; an axis that a limit
@@ -75,10 +75,10 @@ def _relax_points(w: Work) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    changes = rigid & ((m.gamma > 0.0) | (m.push > 0.0) | ((m.impact > 0.0) & pressed))
+    changes = rigid & ((m.gamma > 0.0) | ((m.impact > 0.0) & pressed))
     worlds[m.world[changes.any(axis=1)]] = True
     impact, normal_bias = np.where(pressed, m.impact, zero), m.bias[..., 0]
-    bias = np.where(impact > 0.0, -impact, normal_bias + m.push)
+    bias = np.where(impact > 0.0, -impact, normal_bias + m.carried)
     for array, values in ((m.impact, impact), (m.gamma, zero), (normal_bias, bias)):
         array[:] = np.where(rigid, values, array)
     return worlds

@@ -1,14 +1,15 @@
 """Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 What a sweep changes is a gradient g. Between two sweeps, impulses and velocities go on along the course c of the sweeps
-so far, ``p += beta c, c = beta c + g`` with beta = |g|^2/|g of the sweep before|^2, unless the changes grow: then the
-course starts anew. Squares are weighted with the masses of the points, so that they are energies.
+so far, ``p += beta c, c = beta c + g`` with beta = |g|^2/|g of the sweep before|^2, unless the changes do not fall:
+then the course starts anew. Squares are weighted with the masses of the points, so that they are energies.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpusim.contact.constants import STEADY
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -26,7 +27,7 @@ class SearchDirection:
     def extend(self, w: Work, live: Array) -> None:
         """Between two sweeps of the worlds that are ``live``."""
         square = self._squares(w)
-        share = np.where(square < self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
+        share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, share = square, share.astype(w.real)
         self._points(w, live, share)
         self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)

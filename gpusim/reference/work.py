@@ -79,6 +79,7 @@ class Work:
     twist_kicked: Array
     momentum_kicked: Array
     midpoint: Array
+    displacement: Array
     force: Array
     torque: Array
     axis_position: Array

@@ -127,15 +127,15 @@ CONTACT_PHASES = (
     Phase(
         "respond_path", "articulated_size(w)", room="articulated_places",
         reads="body_parts color_first color_member color_size pair_points path_count path_y path_z record_place",
-        writes="manifold point_floor push_share",
+        writes="manifold point_floor",
     ),
     Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member forward_only midpoint pair_points pair_shapes push_share step_last touching "
+        reads="color_first color_member forward_only midpoint pair_points pair_shapes step_last touching "
         "twist_before twist_kicked",
-        writes="manifold",
+        writes="manifold pushing",
     ),
     Phase("warm_contact", reads="color_first color_member", writes="manifold part_change twist"),
     Phase(
@@ -166,6 +166,11 @@ CONTACT_PHASES = (
         reads="since_factor",
         writes="contact_change contact_left done largest_change largest_load sweep_change sweep_count",
     ),
+    Phase("start_push", "bodies * 6", writes="displacement"),
+    Phase("start_push_row", "rows", writes="delta"),
+    Phase("push_contact", reads="color_first color_member", writes="displacement manifold part_change"),
+    Phase("add_push_parts", "bodies", reads="color_size part_change part_side part_start", writes="displacement"),
+    Phase("end_push", "bodies", reads="color_size delta mass_jacobian", writes="displacement"),
     Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
     Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),
 )

@@ -12,7 +12,7 @@ from gpusim.solver.nodes import Phase
 
 _TABLE = (
     Phase("set_forward", writes="forward_only"),
-    Phase("set_times", reads="step_before", writes="step_last"),
+    Phase("set_times", reads="step_before", writes="pushing step_last"),
     Phase(
         "rotate_body", "bodies",
         reads="angular_momentum linear_velocity orientation",
@@ -176,8 +176,8 @@ _TABLE = (
     Phase("left_row", "rows", reads="bias jacobian twist", writes="worst"),
     Phase("skip_solve", writes="contact_left residual_now unconverged worst"),
     Phase("split_row", "rows", reads="coupling_value element_value", writes="rhs"),
-    Phase("split_body", "bodies", reads="delta mass_jacobian", writes="displacement"),
-    Phase("clear_displacement", "bodies * 6", writes="displacement"),
+    Phase("split_body", "bodies", reads="delta mass_jacobian pushing", writes="displacement"),
+    Phase("clear_displacement", "bodies * 6", reads="pushing", writes="displacement"),
     Phase(
         "split_overflow", "overflow_constraints",
         reads="coupling_value displacement element_value inverse jacobian mass_jacobian",

@@ -75,9 +75,10 @@ UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
+PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
-    ADVANCING, UNBENT, RELAXING,
+    ADVANCING, UNBENT, RELAXING, PUSHING,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -168,6 +169,7 @@ def sweep_contacts(name: str, sweeps: str, body: tuple[Node, ...]) -> Routine:
     ), label="sweep contacts")  # fmt: skip
 
 
+SPLIT_JOINTS = colors("split_overflow split_overflow_body", "split_color")
 SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
 SWEEP_FREE = sweep_contacts("sweep_free", "iterations", (lists("sweep_contact"),))
 # Within the solve of the joint rows: their correction is between the forward and the backward solve.
@@ -175,10 +177,23 @@ SWEEP_WITHIN = sweep_contacts("sweep_within", "contact_sweeps", (
     If(SWEPT, SWEEP_JOINTS),
     If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
 ))  # fmt: skip
+PUSH_OUT = Routine("push_out", (
+    *run("start_push"),
+    If(DIRECT, (If(ARTICULATED, run("start_push_row")),)),
+    Sweeps("iterations", (
+        # In the semi-implicit scheme stage split_impulses brings the joints after.
+        If(SECOND_ORDER, (If(SWEPT, SPLIT_JOINTS), If(COLORED, SPLIT_JOINTS))),
+        Lists(PHASES["push_contact"], PHASES["add_push_parts"]),
+        If(DIRECT, (If(ARTICULATED, (Whole("push_articulated_contacts"),)),)),
+    )),
+    If(DIRECT, (If(ARTICULATED, (SOLVE_BACKWARD,)),)),
+    *run("end_push"),
+), label="push out")  # fmt: skip
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
     If(MIDDLE, run("middle_body")),
     *run("set_bias_pair"),
+    If(PUSHING, (PUSH_OUT,)),
     lists("warm_contact"),
     If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
@@ -248,7 +263,7 @@ SOLVE = Stage("solve", (
 ), together=ARTICULATED_CONTACTS)  # fmt: skip
 
 # Positions.
-SPLIT_SWEEPS = Sweeps("iterations", colors("split_overflow split_overflow_body", "split_color"))
+SPLIT_SWEEPS = Sweeps("iterations", SPLIT_JOINTS)
 SPLIT_IMPULSES = Stage("split_impulses", (
     If(DIRECT, (*run("split_row"), SOLVE_FACTORED, *run("split_body"), If(SWEPT, (SPLIT_SWEEPS,)))),
     If(COLORED, (*run("clear_displacement"), SPLIT_SWEEPS)),
@@ -257,6 +272,7 @@ ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_contr
 DRIFT = Stage("drift", (
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
+    If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
     *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
     *run("left_joint store_times"),

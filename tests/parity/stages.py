@@ -216,7 +216,7 @@ class Reference:
 
     def split_impulses(self) -> dict[str, Made]:
         """Stage positions of the papers' scheme."""
-        return {"displacement": (self.sim.backend._displacement, None)}
+        return {"displacement": (self.w.displacement, None)}
 
     def state_of(self, names: set[str]) -> dict[str, Made]:
         """Those arrays that are of the state."""

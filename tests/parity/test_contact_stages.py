@@ -36,15 +36,16 @@ FLOOR = {"float64": 1e-5, "float32": 1e-3}
 """Smallest number that a difference is measured by; else the greatest in the array."""
 MADE: dict[str, str] = {
     "prepare_contacts": "frame arm friction rolling spinning restitution torque shear offset mass impulse gap push "
+    "push_yield "
     "impact slip arm_before age passes response",
-    "solve": "bias gamma impact push impulse torque shear",
+    "solve": "bias gamma impact push pushed carried impulse torque shear",
     "drift": "slip arm_before age",
     "relax": "bias gamma impact impulse torque shear",
 }
 """Parts of the records that a stage makes."""
 WRITTEN = {
-    "prepare_contacts": "arm response offset mass gap push impact passes",
-    "solve": "bias gamma impact push inverse_mass",
+    "prepare_contacts": "arm response offset mass gap push push_yield impact passes",
+    "solve": "bias gamma impact push pushed carried inverse_mass",
     "relax": "inverse_mass",
 }
 """Those that it makes without having read them."""
@@ -56,6 +57,8 @@ UPDATES = {
     "relax": "twist solved linear_velocity angular_momentum axis_velocity axis_velocity_before velocity_lower "
     "velocity_upper actuator_term overflow_change law_impulse law_slope mode bias part_change last_change sweeps "
     "law_friction rate_next substep unconverged contact_left",
+    "solve": "pushing",
+    "split_impulses": "displacement",
     "drift": "substep",
     "store_contacts": "contact_anchor pair_normal contact_mode",
 }
@@ -106,13 +109,11 @@ class Touching(Reference):
         return super().work_of(names - {"midpoint"})
 
     def solve(self) -> dict[str, Made]:
-        """Stage solve; models without joints have nothing of rows."""
-        return super().solve() if self.t.num_constraints else {}
-
-    def split_impulses(self) -> dict[str, Made]:
-        """Stage split_impulses; nothing where there are no joints."""
-        moved = self.sim.backend._displacement
-        return {"displacement": (np.zeros_like(self.w.twist) if moved is None else moved, None)}
+        """Stage solve; models without joints have nothing of rows, worlds that push nothing out no displacement."""
+        pushing = self.w.contacts.pushing
+        moved = np.broadcast_to(pushing[:, None, None] != 0, self.w.displacement.shape)
+        made = {"pushing": (pushing, None), "displacement": (self.w.displacement, moved)}
+        return made | (super().solve() if self.t.num_constraints else {})
 
     def relax(self) -> dict[str, Made]:
         """Stage relax."""

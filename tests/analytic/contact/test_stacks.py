@@ -55,13 +55,15 @@ def test_heavy_box_on_light_ones_stands(light):
     assert moved < 1e-4 and aside < 1e-4
 
 
-@pytest.mark.xfail(
+HEAVY_TOP = pytest.mark.xfail(
     strict=True,
-    reason="known limit (docs/contacts.md): 8 sweeps of 4 substeps leave a heavy top shaking (0.1 m/s, and aside by "
-    "17 mm each second); 64 sweeps hold it, as the test above shows",
+    reason="known limit (docs/contacts.md): 100 kg on 4 or 9 boxes of 1 kg each: 8 sweeps of 4 substeps leave the top "
+    "shaking (0.1 m/s, and aside by 70 mm in 10 s); 64 sweeps hold it, as the test above shows",
 )
+
+
 @pytest.mark.native
-@pytest.mark.parametrize("light", [1, 4, 9])
+@pytest.mark.parametrize("light", [1, pytest.param(4, marks=HEAVY_TOP), pytest.param(9, marks=HEAVY_TOP)])
 def test_heavy_box_stands_with_eight_sweeps(light):
     """The same for 60 s with the default settings: 8 sweeps, where the test above has 64."""
     _, moved, aside = _stand(models.stack([1.0] * light + [100.0]), 60.0)
