@@ -3,8 +3,9 @@
 ``SolverConfig(joint_solver="auto")`` asks the joints of a group for their ``solver``. A group in which none tells is
 solved directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes, without actuators. Its
 contacts are as many as its links and all of them felt each other through the whole ring, while sweeps, which go through
-contacts anyway, leave gaps of hundredths of a millimetre there. And rings of 12 to 15 hinged plates that fall flat, where
-they are singular, break in steps of 5 ms if they are solved directly (1 to 5 of 6 heights), and hold to 4 mm if swept.
+contacts anyway, leave gaps of hundredths of a millimetre there. And rings of 12 to 15 hinged plates that fall flat,
+where they are singular, break in steps of 5 ms if they are solved directly (1 to 5 of 6 heights), and hold to 4 mm if
+swept.
 """
 
 from __future__ import annotations
