@@ -16,7 +16,7 @@ SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # An axis this far from unit length is a slip, not round-off.
 _AXIS_TOLERANCE = 1e-3
 # Vectors of which other readers take the first three numbers, however many there are.
-_VECTORS = ("xyz", "rpy", "scale")
+_VECTORS = ("xyz", "rpy", "scale", "size")
 _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -52,14 +52,25 @@ def _named(document: Document, kind: str) -> dict[str, Element]:
     return found
 
 
-def numbers(document: Document, element: Element, name: str, count: int = 1, *, finite: bool = True) -> list[float]:
-    """The ``count`` numbers of an attribute; one sentence about whatever else is there."""
+def numbers(
+    document: Document,
+    element: Element,
+    name: str,
+    count: int = 1,
+    *,
+    finite: bool = True,
+    owner: Element | None = None,
+) -> list[float]:
+    """The ``count`` numbers of an attribute; one sentence about whatever else is there.
+
+    ``owner``: the link of an element that stands outside the reduced tree.
+    """
     text = element.get(name)
     words = text.split()
     shown = text if len(text) <= 40 else text[:37] + "..."
-    if count == 3 and name in _VECTORS and len(words) > 3:
-        document.warnings.append(f'{title(element)}: {name}="{shown}" has more than 3 numbers; the first three count')
-        words = words[:3]
+    called = title(element) if owner is None else f"{title(element)} of {title(owner)}"
+    if count == 3 and name in _VECTORS:
+        words = _three(document, f'{called}: {name}="{shown}"', name, text)
         element.set(name, " ".join(words))
     try:
         values = [float(word) for word in words]
@@ -67,10 +78,27 @@ def numbers(document: Document, element: Element, name: str, count: int = 1, *, 
         values = []
     if len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers separated by spaces"
-        raise document.source.error(f'{title(element)}: {name}="{shown}" must be {expected}', element)
+        raise document.source.error(f'{called}: {name}="{shown}" must be {expected}', element)
     if finite and not all(map(math.isfinite, values)):
-        raise document.source.error(f'{title(element)}: {name}="{shown}" must be finite; give a number', element)
+        raise document.source.error(f'{called}: {name}="{shown}" must be finite; give a number', element)
     return values
+
+
+def _three(document: Document, found: str, name: str, text: str) -> list[str]:
+    """The words of a vector, as lenient as other readers are, with a warning each."""
+    words = text.split()
+    if "," in text:
+        parted = text.replace(",", " ").split()
+        if len(parted) != 3:  # decimal commas, perhaps
+            return words
+        document.warnings.append(f"{found} has commas; taken as spaces")
+        words = parted
+    if len(words) > 3:
+        document.warnings.append(f"{found} has more than 3 numbers; the first three count")
+    if len(words) == 1 and name == "scale":
+        document.warnings.append(f"{found} is one number; taken for all three axes")
+        words = 3 * words
+    return words[:3]
 
 
 def _check_origin(document: Document, owner: Element) -> None:

@@ -97,7 +97,7 @@ def read_geometry(document: Document, link: Element, element: Element) -> Geomet
     if not shapes:
         raise NoGeometryError("<geometry> is empty")
     kind = local_name(shapes[0])
-    pose = _pose(document, element)
+    pose = _pose(document, link, element)
     if kind == "mesh":
         return _mesh(document, link, shapes[0], pose)
     if kind in _SIZES:
@@ -107,7 +107,7 @@ def read_geometry(document: Document, link: Element, element: Element) -> Geomet
 
 def _mesh(document: Document, link: Element, shape: Element, pose: np.ndarray) -> Geometry:
     name = shape.get("filename")
-    scale = tuple(numbers(document, shape, "scale", 3)) if shape.get("scale") else (1.0, 1.0, 1.0)
+    scale = tuple(numbers(document, shape, "scale", 3, owner=link)) if shape.get("scale") else (1.0, 1.0, 1.0)
     if not name:
         raise NoGeometryError("<mesh> has no filename")
     if 0.0 in scale:
@@ -120,7 +120,7 @@ def _solid(document: Document, link: Element, shape: Element, kind: str, pose: n
     for name in _SIZES[kind]:
         if shape.get(name) is None:
             raise document.source.error(f'{title(link)}: <{kind}> lacks {name}; add {name}="..." in m', shape)
-        sizes += numbers(document, shape, name, 3 if name == "size" else 1)
+        sizes += numbers(document, shape, name, 3 if name == "size" else 1, owner=link)
     if not all(size > 0.0 for size in sizes):
         raise NoGeometryError(f"<{kind}> has no volume ({' '.join(f'{s:g}' for s in sizes)} m)")
     return Geometry(link.get("name"), kind, tuple(sizes), pose)
@@ -136,15 +136,15 @@ def child(element: Element, name: str) -> Element | None:
     return next((c for c in element if isinstance(c.tag, str) and local_name(c) == name), None)
 
 
-def _pose(document: Document, element: Element) -> np.ndarray:
+def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
     """<origin> as a matrix; roll, pitch and yaw turn about fixed axes."""
     pose, origin = np.eye(4), child(element, "origin")
     if origin is None:
         return pose
     if origin.get("xyz"):
-        pose[:3, 3] = numbers(document, origin, "xyz", 3)
+        pose[:3, 3] = numbers(document, origin, "xyz", 3, owner=link)
     if origin.get("rpy"):
-        pose[:3, :3] = Rotation.from_euler("xyz", numbers(document, origin, "rpy", 3)).as_matrix()
+        pose[:3, :3] = Rotation.from_euler("xyz", numbers(document, origin, "rpy", 3, owner=link)).as_matrix()
     return pose
 
 

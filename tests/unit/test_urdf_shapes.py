@@ -168,3 +168,20 @@ def test_robot_of_others_falls_on_its_feet() -> None:
     assert 0.0 <= np.asarray(sim.read("sim.penetration"))[0] < 1e-3
     lowest = min(sim.read(f"body.{body.label}.position")[0, 2] for body in sim.model.bodies)
     assert lowest > -0.05 and report.shapes
+
+
+def test_slips_in_vectors_are_read_as_other_readers_do_and_told(tmp_path) -> None:
+    """Commas, a fourth number, one scale for all axes; each warning names the link."""
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / "cube.stl")
+    shapes = (
+        '<collision><origin xyz="0, 0, 1"/><geometry><box size="1 2 3 4"/></geometry></collision>'
+        '<collision><geometry><mesh filename="cube.stl" scale="2"/></geometry></collision>'
+    )
+    (tmp_path / "bot.urdf").write_text(robot(link("trunk", SOLID + shapes)))
+    builder, report = load_urdf(tmp_path / "bot.urdf")
+    box, mesh = builder.shapes
+    np.testing.assert_allclose(box.params["half_extents"], (0.5, 1.0, 1.5))
+    np.testing.assert_allclose(box.xform.position, (0.0, 0.0, 1.0))
+    assert np.ptp(mesh.params["vertices"], axis=0) == pytest.approx((2.0, 2.0, 2.0))
+    slips = [w for w in report.warnings if "commas" in w or "more than 3" in w or "all three axes" in w]
+    assert len(slips) == 3 and all("of link 'trunk'" in w for w in slips), report.warnings
