@@ -55,7 +55,7 @@ MUTANTS = (
         ("cuda_kernels/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
     Mutant("no conjugate gradients", (
-        ("gpusim/reference/search_direction.py", "np.where(square < self._before,", "np.where(square < 0.0,"),
+        ("gpusim/reference/search_direction.py", "np.where(square < STEADY * self._before,", "np.where(square < 0.0,"),
         ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
     ), "tests/unit/contact/test_sweeps.py", "tower"),
     Mutant("manifolds colored in the order of the list", (
