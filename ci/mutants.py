@@ -56,7 +56,7 @@ MUTANTS = (
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
     Mutant("no conjugate gradients", (
         ("gpusim/reference/search_direction.py", "np.where(square < STEADY * self._before,", "np.where(square < 0.0,"),
-        ("cuda_kernels/contact_solve.cuh", "sum < before ? real(sum / before)", "false ? real(sum / before)"),
+        ("cuda_kernels/contact_solve.cuh", "sum < STEADY * before ? real(sum / before)", "false ? real(sum / before)"),
     ), "tests/unit/contact/test_sweeps.py", "tower"),
     Mutant("manifolds colored in the order of the list", (
         ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
