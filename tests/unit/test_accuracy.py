@@ -14,7 +14,7 @@ BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 FIGURES = ("joint_drift_peak", "joint_tilt_peak", "contact_residual", "not_converged")
 
 
-def heavy_end(mass: float, links: int = 5) -> Model:
+def heavy_end(mass: float, links: int = 5, solver: str | None = None) -> Model:
     """A chain of 1 kg links, level at the start, that swings down with a heavy body at its end."""
     b = ModelBuilder()
     before = -1
@@ -22,7 +22,8 @@ def heavy_end(mass: float, links: int = 5) -> Model:
         m = mass if k == links else 1.0
         link = b.add_body(mass=m, inertia=(0.01 * m,) * 3, xform=Transform((0.2 * (k + 0.5), 0, 2)))
         place = Transform((0, 0, 2)) if before < 0 else Transform((0.1, 0, 0))
-        b.add_joint_revolute(before, link, place, Transform((-0.1, 0, 0)), axis=(0, 1, 0), label=f"link{k}")
+        end = Transform((-0.1, 0, 0))
+        b.add_joint_revolute(before, link, place, end, axis=(0, 1, 0), label=f"link{k}", solver=solver)
         before = link
     return b.finalize()
 
@@ -161,3 +162,32 @@ def test_limits_go_by_the_usual_lever() -> None:
     b = ModelBuilder()
     b.add_joint_revolute(-1, b.add_body(mass=1.0, inertia=(1,) * 3), axis=(0, 1, 0))
     assert accuracy_limits(b.finalize())["joint_drift_limit"] == pytest.approx(1e-3)
+
+
+@pytest.mark.native
+def test_changes_that_move_nothing_are_no_residual() -> None:
+    """Two jammed boxes, one hinged to the world: loads of 1e-17 N, which sweeps change by more than their size."""
+    b = ModelBuilder()
+    for side in (-0.2, 0.2):
+        b.add_shape_box(-1, (0.1, 2.0, 0.5), xform=Transform((side, 0, 0.5)))
+    bodies = [b.add_body(1.0, (0.01,) * 3, xform=Transform((0, 0.25 * k, 0.5))) for k in range(2)]
+    for body in bodies:
+        b.add_shape_box(body, (0.1005, 0.1, 0.1))
+    b.add_joint_revolute(*bodies, Transform((0, 0.125, 0)), Transform((0, -0.125, 0)), axis=(1, 0, 0))
+    b.add_joint_revolute(-1, bodies[0], Transform((0, -0.125, 0.5)), Transform((0, -0.125, 0)), axis=(1, 0, 0))
+    sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step(3000)
+    assert sim.read("sim.health")[0] == 0
+
+
+@pytest.mark.native
+def test_swept_joints_are_advised_what_sweeps_need() -> None:
+    """In a world of both kinds the advice goes by the joint: chains of 1:10000 that are swept, and factored."""
+    for solver, advised in (("colored", True), ("direct", False)):
+        sim = Simulation(heavy_end(1e4, solver=solver), backend="native", config=SolverConfig(dt=1e-2))
+        with pytest.warns(UserWarning, match="apart") as told:
+            sim.step(100)
+        text = " ".join(str(w.message) for w in told if "apart" in str(w.message))
+        assert ('joint_solver="direct"' in text and "iterations=" in text) == advised, text
