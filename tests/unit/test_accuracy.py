@@ -184,7 +184,7 @@ def test_changes_that_move_nothing_are_no_residual() -> None:
 
 @pytest.mark.native
 def test_swept_joints_are_advised_what_sweeps_need() -> None:
-    """In a world of both kinds the advice goes by the joint: chains of 1:10000 that are swept, and factored."""
+    """The advice goes by the joint and not by the setting: chains of 1:10000 that ask to be swept, or factored."""
     for solver, advised in (("colored", True), ("direct", False)):
         sim = Simulation(heavy_end(1e4, solver=solver), backend="native", config=SolverConfig(dt=1e-2))
         with pytest.warns(UserWarning, match="apart") as told:
