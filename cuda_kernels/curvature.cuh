@@ -157,8 +157,10 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     if (keeps_bias(w, w.coupling_row()[c])) return;
-    const double follower = w.element_bias()[w.coupling_follower()[c]], leader = w.element_bias()[w.coupling_leader()[c]];
-    w.bias()[w.coupling_row()[c]] = real(follower - w.coupling_multiplier()[c] * leader);
+    int term = w.coupling_start()[c];
+    double bias = w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    while (++term < w.coupling_start()[c + 1]) bias += w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    w.bias()[w.coupling_row()[c]] = real(bias);
 }
 // Velocity of axis row k after the solve.
 GPUSIM_PHASE void next_rate(const World& w, int k) {

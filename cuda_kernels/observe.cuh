@@ -123,7 +123,7 @@ GPUSIM_FN double angle_now(const Kept& w, int k) {
     const double wrapped = wrapped_now(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }
-GPUSIM_SHARED double coordinate_value(const Kept& w, int c) {
+GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], part = w.coordinate_part()[c];
     if (kind == ANGLE) return angle_now(w, part);
     if (kind == ROTATION || kind == TOTAL_ROTATION) {
@@ -139,7 +139,7 @@ GPUSIM_SHARED double coordinate_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
-GPUSIM_SHARED double coordinate_rate(const Kept& w, int c) {
+GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double turn_a[3], turn_b[3], axis[3], slip[3];
     angular_velocity(w, a, turn_a);
@@ -162,6 +162,23 @@ GPUSIM_SHARED double coordinate_rate(const Kept& w, int c) {
     if (kind == TRANSLATION) return dot3(axis, slip);
     const double length = norm3(p.apart);
     return dot3(p.apart, slip) / (length > 0.0 ? length : 1.0);
+}
+// Sums of other coordinates are read term by term.
+GPUSIM_FN double coordinate_value(const Kept& w, int c) {
+    if (w.coordinate_kind()[c] != SUM) return plain_value(w, c);
+    const int part = w.coordinate_part()[c];
+    double total = 0.0;
+    for (int k = w.sum_start()[part]; k < w.sum_start()[part + 1]; ++k)
+        total += w.sum_factor()[k] * plain_value(w, w.sum_coordinate()[k]);
+    return total;
+}
+GPUSIM_FN double coordinate_rate(const Kept& w, int c) {
+    if (w.coordinate_kind()[c] != SUM) return plain_rate(w, c);
+    const int part = w.coordinate_part()[c];
+    double total = 0.0;
+    for (int k = w.sum_start()[part]; k < w.sum_start()[part + 1]; ++k)
+        total += w.sum_factor()[k] * plain_rate(w, w.sum_coordinate()[k]);
+    return total;
 }
 GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
 GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }

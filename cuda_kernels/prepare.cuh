@@ -50,22 +50,23 @@ GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     }
 }
 
-// Coupling row c mixes two elements over their bodies; a gear takes its offset from the first pose that it sees.
+// Coupling row c mixes elements over their bodies; a gear takes its offset from the first pose that it sees.
 GPUSIM_PHASE void couple(const World& w, int c) {
-    const int row = w.coupling_row()[c];
-    const double multiplier = w.coupling_multiplier()[c];
+    const int row = w.coupling_row()[c], first = w.coupling_start()[c];
+    double value = 0.0;
     for (int s = 0; s < w.slots(); ++s)
         for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_place(w, row, s) + k] = real(0);
-    for (int part = 0; part < 2; ++part) {
-        const double factor = part == 0 ? -multiplier : 1.0;
+    for (int term = first; term < w.coupling_start()[c + 1]; ++term) {
+        const double factor = w.coupling_factor()[term];
+        const int e = w.coupling_element()[term];
         Element element;
-        evaluate(w, part == 0 ? w.coupling_leader()[c] : w.coupling_follower()[c], element, nullptr);
-        real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[4 * c + 2 * part]);
+        evaluate(w, e, element, nullptr);
+        real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term]);
         for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
-        real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[4 * c + 2 * part + 1]);
+        real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term + 1]);
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
+        value = term == first ? factor * w.element_value()[e] : value + factor * w.element_value()[e];
     }
-    const double value = w.element_value()[w.coupling_follower()[c]] - multiplier * w.element_value()[w.coupling_leader()[c]];
     if (is_nan(w.coupling_offset()[c])) w.coupling_offset()[c] = value;
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
@@ -85,7 +86,8 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 // coordinate, curvature included: J v at the new pose would miss it, which a stiff damper turns into a force error of
 // first order.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
-    w.axis_position()[k] = real(w.element_value()[w.axis_element()[k]]);
+    const int element = w.axis_element()[k], mix = element - w.elements();
+    w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);
     const bool running = h_prev(w) > real(0);
     w.rate()[k] = running ? real(w.axis_velocity()[k]) : row_velocity(w, w.axis_row()[k], w.twist_before());
     w.rate_old()[k] = running ? real(w.axis_velocity_before()[k]) : w.rate()[k];

@@ -78,7 +78,9 @@ GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     if (element >= 0) return element_value_now(w, element);
     if (coupling < 0) return 0.0;
-    const double follower = element_value_now(w, w.coupling_follower()[coupling]);
-    const double leader = element_value_now(w, w.coupling_leader()[coupling]);
-    return follower - w.coupling_multiplier()[coupling] * leader - w.coupling_offset()[coupling];
+    int term = w.coupling_start()[coupling];
+    double value = w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
+    while (++term < w.coupling_start()[coupling + 1])
+        value += w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
+    return value - w.coupling_offset()[coupling];
 }

@@ -25,7 +25,7 @@ from gpusim.model.actuator_kinds import (
 )
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, UNITS, joint_type
+from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_type
 from gpusim.model.specs import ActuatorSpec
 from gpusim.model.steering import Steering
 from gpusim.typing import Array
@@ -93,13 +93,14 @@ class Servo(ActuatorType):
         A velocity is safe at zero. A position is safe where the joint is: zero would be a pose to jump to.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
-        kind, target = joint_type(model.joints[joint].kind).coordinates[axis], float(spec.params["target"])
+        type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
+        kind, unit = type_.coordinates[axis], type_.unit_of(model.joints[joint], axis)
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
-            return Steering(lower=-most, upper=most, unit=f"{UNITS[kind]}/s")
+            return Steering(lower=-most, upper=most, unit=f"{unit}/s")
         lower, upper = _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
         measured = f"joint.{model.joints[joint].label}.position", axis
-        return Steering(lower, upper, safe=None, unit=UNITS[kind], springs=False, measured=measured)
+        return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""

@@ -21,10 +21,10 @@ _COLUMNS = {
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "frame_a", "frame_b"),
     "line": ("body_a", "body_b", "vector_a", "vector_b", "length"),
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b"),
-    "coupling": ("row", "leader", "follower", "multiplier", "slot"),
+    "coupling": ("row", "start", "element", "factor", "slot"),
 }
 _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b"} | {
-    "multiplier"
+    "factor"
 }
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
@@ -47,6 +47,9 @@ TABLE_TYPES: dict[str, str] = {
     **dict.fromkeys(_INDICES, "int"),
     **{f"coordinate_{name}": kind for name, kind in COLUMNS.items()},
     "axis_coordinate": "int",
+    "sum_start": "int",
+    "sum_coordinate": "int",
+    "sum_factor": "double",
     "side_arm": "double",
     "body_center": "double",
     **CONTACT_TABLES,
@@ -140,7 +143,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
     element_row[t.element_row] = t.element_row_index
     row_element, row_coupling = np.full(rows, -1), np.full(rows, -1)
     row_element[t.rigid_row] = t.rigid_element
-    row_coupling[t.coupling.row] = np.arange(t.coupling.row.size)
+    row_coupling[t.coupling.rigid_row] = np.arange(t.coupling.rigid)
     sides = [row[row < t.num_constraints * t.slots] for row in t.body_sides]
     return {
         "dot_point_start": _dot_points(t),
@@ -290,4 +293,4 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
-    return tables | {"axis_coordinate": read.of_axis, "body_center": center}
+    return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

@@ -1,10 +1,12 @@
-"""Couplings of two joint coordinates: gear and mimic, one row over up to four bodies."""
+"""Couplings of joint coordinates: gear, mimic and linear coupling, one row over the bodies of their joints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.specs import CouplingSpec
+from gpusim.model.specs import CouplingSpec, Term
 
 
 @builder_method
@@ -78,4 +80,59 @@ def _couple(
     factor = validate.ratio(element, name, value)
     if offset is not None:
         offset = validate.number(element, "offset", offset)
-    return builder.add_coupling(CouplingSpec(label or "", leader, leader_axis, follower, follower_axis, factor, offset))
+    given = ((leader, leader_axis, -factor), (follower, follower_axis, 1.0))
+    return builder.add_coupling(CouplingSpec(label or "", checked_terms(builder, element, given), offset))
+
+
+@builder_method
+def add_linear_coupling(
+    self: ModelBuilder,
+    terms: Sequence[tuple[int, float] | tuple[int, int, float]],
+    offset: float | None = None,
+    label: str | None = None,
+) -> int:
+    """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset`` (an ideal gear train, a differential).
+
+    Its force on each coordinate is one number times the factor, so that what one joint loses the others gain.
+
+    Args:
+        terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.
+        offset: m or rad; left out: whatever the sum is in the starting pose.
+        label: unique name.
+
+    Returns:
+        The coupling's index.
+
+    Raises:
+        ModelError: no term, a factor that is zero, or an unknown joint or coordinate.
+    """
+    element = self.element("coupling", label)
+    found = checked_terms(self, element, terms)
+    if offset is not None:
+        offset = validate.number(element, "offset", offset)
+    return self.add_coupling(CouplingSpec(label or "", found, offset))
+
+
+def checked_terms(
+    builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
+) -> list[Term]:
+    """Terms as (joint, axis, factor), with those of a tendon in its place.
+
+    Raises:
+        ModelError: naming ``element``.
+    """
+    found: dict[tuple[int, int], float] = {}
+    mend = "give a list of (joint, factor) or (joint, axis, factor)"
+    try:
+        given = [(t[0], 0, t[1]) if len(t) == 2 else (t[0], t[1], t[2]) for t in terms]
+    except (TypeError, IndexError):
+        raise validate.fail(element, f"terms = {terms!r} is no list of terms", mend) from None
+    for joint, axis, value in given:
+        factor = validate.ratio(element, "factor", value)
+        spec = builder.joints[builder.check_joint(element, "joint", joint, axis)]
+        for inner_joint, inner_axis, inner in spec.params.get("terms", [(joint, axis, 1.0)]):
+            key = int(inner_joint), int(inner_axis)
+            found[key] = found.get(key, 0.0) + factor * inner
+    if not found or not all(found.values()):
+        raise validate.fail(element, "adds no coordinate, or one with a factor that is zero in all", mend)
+    return [(joint, axis, factor) for (joint, axis), factor in found.items()]

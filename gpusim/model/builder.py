@@ -156,9 +156,9 @@ class ModelBuilder(BuilderMethods, Elements):
             self.joints[joint].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
-        """Write down a checked coupling (``add_gear`` and ``add_mimic`` make them)."""
+        """Write down a checked coupling (``add_gear``, ``add_mimic`` and ``add_differential`` make them)."""
         if not isinstance(spec, CouplingSpec):
-            raise validate.fail("ModelBuilder.add_coupling", f"{spec!r} is no coupling", "use add_gear or add_mimic")
+            raise validate.fail("ModelBuilder.add_coupling", f"{spec!r} is no coupling", "use add_gear, add_mimic or add_differential")
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
         self.couplings.append(spec)
         self._labels["coupling"][spec.label] = len(self.couplings) - 1
@@ -212,13 +212,13 @@ class ModelBuilder(BuilderMethods, Elements):
                     setattr(new_joint, frame, pose * getattr(joint, frame))
                 else:
                     setattr(new_joint, side, index + body0)
+            new_joint.params = joint_type(joint.kind).moved(new_joint.params, joint0)
             self._labels["joint"][new_joint.label] = len(self.joints)
             self.joints.append(new_joint)
         for coupling in other.couplings:
             new_coupling = copy.deepcopy(coupling)
             new_coupling.label = label_prefix + coupling.label
-            new_coupling.leader += joint0
-            new_coupling.follower += joint0
+            new_coupling.terms = [(joint + joint0, axis, factor) for joint, axis, factor in coupling.terms]
             self.add_coupling(new_coupling)
         for actuator in other.actuators:
             params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose)

@@ -1,7 +1,7 @@
 """The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
 
 # fmt: off
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gpusim.model.material import Material
@@ -13,6 +13,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 class BuilderMethods:
     """Holds the methods that :func:`builder_method` attaches."""
 
+    def add_anti_roll_bar(
+        self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
+        right_axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels."""
+
+    def add_brake(
+        self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
+    ) -> int:
+        """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1."""
+
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
 
@@ -21,6 +32,12 @@ class BuilderMethods:
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
         """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+
+    def add_differential(
+        self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
+        preload: float = 0.0, viscosity: float = 0.0, label: str | None = None,
+    ) -> Differential:
+        """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
 
     def add_force(
         self, body: int, force: Vector, point: Vector = (0.0, 0.0, 0.0), frame: str = "world",
@@ -118,6 +135,12 @@ class BuilderMethods:
         label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a universal joint."""
+
+    def add_linear_coupling(
+        self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
+        label: str | None = None,
+    ) -> int:
+        """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset`` (an ideal gear train, a differential)."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
@@ -226,6 +249,13 @@ class BuilderMethods:
         stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
     ) -> int:
         """Add a spring-damper between two points."""
+
+    def add_tendon(
+        self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+    ) -> int:
+        """Add a tendon: the sum of factors times joint coordinates, as a coordinate for actuators, limits and friction."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
         """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TOTAL_ROTATION, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 
-KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5}
+KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6}
 """Numbers of the kinds of coordinates; a frame has no value, only the pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
@@ -27,17 +27,20 @@ from the centers of mass (m), axis, and the joint frames in the bodies (xyzw).""
 @dataclass(frozen=True)
 class Coordinates:
     """``columns`` by name (COLUMNS), (n, ...); ``of_joint`` the numbers of a joint's coordinates, at least one each;
-    ``of_axis`` the number of every axis row."""
+    ``of_axis`` the number of every axis row. The part of a sum is its number."""
 
     columns: dict[str, Array]
     of_joint: list[list[int]]
     of_axis: Array
+    sums: dict[str, Array]
+    """``sum_start`` (sums + 1,), and of every term its coordinate and factor."""
 
 
 def coordinates(model: Model) -> Coordinates:
     """The table of a model."""
     rows: list[tuple[object, ...]] = []
     of_joint: list[list[int]] = []
+    sums: list[list[tuple[int, float]]] = []
     world, nothing, unturned = len(model.bodies), np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
     for joint, spec in enumerate(model.joints):
         a, b = (world if body == WORLD else body for body in (spec.parent, spec.child))
@@ -49,7 +52,12 @@ def coordinates(model: Model) -> Coordinates:
         own = [
             (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), k), c.axis)
             for k, c in enumerate(model.coordinates[joint])
+            if c.kind != SUM
         ]
+        for c in model.coordinates[joint]:
+            if c.kind == SUM:
+                own.append((a, KINDS[SUM], len(sums), nothing))
+                sums.append([(of_joint[j][k], factor) for j, k, factor in c.terms])
         of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
         for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
             rows.append((a, b, owner, kind, part, *arms, axis, *frames))
@@ -68,4 +76,10 @@ def coordinates(model: Model) -> Coordinates:
         shape = (4,) if name.startswith("frame") else (3,) if c_type == "double" else ()
         dtype = np.float64 if c_type == "double" else np.int64
         columns[name] = np.array([row[k] for row in rows], dtype).reshape(len(rows), *shape)
-    return Coordinates(columns, of_joint, np.array(of_axis, np.int64))
+    flat = [term for terms in sums for term in terms]
+    tables = {
+        "sum_start": np.cumsum([0, *map(len, sums)]),
+        "sum_coordinate": np.array([number for number, _ in flat], np.int64),
+        "sum_factor": np.array([factor for _, factor in flat], np.float64),
+    }
+    return Coordinates(columns, of_joint, np.array(of_axis, np.int64), tables)

@@ -19,7 +19,7 @@ from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
-from gpusim.model.topology import CouplingTable, Topology
+from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
@@ -189,13 +189,13 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
 def _topology(builder: Elements, collector: RowCollector) -> Topology:
     constraints = collector.constraints
     world, count = len(builder.bodies), len(constraints)
-    block = max((len(c.rigid) + len(c.axes) + (c.coupling >= 0) for c in constraints), default=1)
+    block = max((len(c.rigid) + len(c.axes) + (c.mix >= 0) for c in constraints), default=1)
     slots = max((len(c.bodies) for c in constraints), default=2)
     bodies = np.full((count, slots), world, dtype=np.int64)
     used = np.zeros((count, block), dtype=bool)
     rigid: list[tuple[int, int]] = []
     axis_row = np.zeros(len(collector.axes), dtype=np.int64)
-    coupling_rows: list[tuple[int, int, int]] = []
+    mix_rows: dict[int, int] = {}
     for c, constraint in enumerate(constraints):
         bodies[c, : len(constraint.bodies)] = [world if b < 0 else b for b in constraint.bodies]
         row = c * block
@@ -204,18 +204,22 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
             row += 1
         for axis in constraint.axes:
             axis_row[axis] = row
+            kind, mix = collector.axes[axis].element
+            if kind == "mix":
+                mix_rows[mix] = row
             row += 1
-        if constraint.coupling >= 0:
-            coupling_rows.append((constraint.coupling, c, row))
+        if constraint.mix >= 0:
+            mix_rows[constraint.mix] = row
             row += 1
         used[c, : row - c * block] = True
     dot, spin, line, angle = collector.tables()
     axis_element = np.array([collector.flat(a.element) for a in collector.axes], dtype=np.int64)
     rigid_array = np.array(rigid, dtype=np.int64).reshape(-1, 2)
-    element_row = np.concatenate([rigid_array[:, 0], axis_element])
-    element_row_index = np.concatenate([rigid_array[:, 1], axis_row])
-    dynamic = np.array([not b.kinematic for b in builder.bodies] + [False])
     element_bodies = [np.concatenate([getattr(t, k) for t in (dot, spin, line)]) for k in ("body_a", "body_b")]
+    plain = axis_element < len(element_bodies[0])
+    element_row = np.concatenate([rigid_array[:, 0], axis_element[plain]])
+    element_row_index = np.concatenate([rigid_array[:, 1], axis_row[plain]])
+    dynamic = np.array([not b.kinematic for b in builder.bodies] + [False])
     return Topology(
         num_bodies=world,
         num_constraints=count,
@@ -226,7 +230,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         spin=spin,
         line=line,
         angle=angle,
-        coupling=_coupling_table(builder, collector, coupling_rows, bodies),
+        coupling=collector.coupling_table(mix_rows, block, bodies),
         element_body_a=element_bodies[0],
         element_body_b=element_bodies[1],
         rigid_element=rigid_array[:, 0],
@@ -242,33 +246,6 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         row_used=used,
         body_sides=_body_sides(bodies, dynamic),
         dynamic=dynamic,
-    )
-
-
-def _coupling_table(
-    builder: Elements, collector: RowCollector, rows: list[tuple[int, int, int]], bodies: Array
-) -> CouplingTable:
-    table: dict[str, list[float]] = {"row": [], "leader": [], "follower": [], "multiplier": [], "offset": []}
-    slot = np.zeros((len(rows), 4), dtype=np.int64)
-    world = len(builder.bodies)
-    for n, (index, c, row) in enumerate(rows):
-        spec = builder.couplings[index]
-        table["row"].append(row)
-        table["leader"].append(collector.flat(collector.coordinate_element(spec.leader, spec.leader_axis)))
-        table["follower"].append(collector.flat(collector.coordinate_element(spec.follower, spec.follower_axis)))
-        table["multiplier"].append(spec.multiplier)
-        table["offset"].append(np.nan if spec.offset is None else spec.offset)
-        places = [int(b) for b in bodies[c]]
-        joints = builder.joints[spec.leader], builder.joints[spec.follower]
-        for k, body in enumerate(b for j in joints for b in (j.parent, j.child)):
-            slot[n, k] = places.index(world if body < 0 else body)
-    return CouplingTable(
-        row=np.array(table["row"], dtype=np.int64),
-        leader=np.array(table["leader"], dtype=np.int64),
-        follower=np.array(table["follower"], dtype=np.int64),
-        multiplier=np.array(table["multiplier"], dtype=np.float64),
-        offset=np.array(table["offset"], dtype=np.float64),
-        slot=slot,
     )
 
 

@@ -19,15 +19,16 @@ import numpy as np
 from gpusim.model import validate
 from gpusim.model.elements import Elements
 from gpusim.model.registry import Registry
-from gpusim.model.specs import WORLD, JointSpec
+from gpusim.model.specs import WORLD, JointSpec, Term
 from gpusim.typing import Array
 
-TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION = (
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM = (
     "translation",
     "angle",
     "distance",
     "rotation",
     "total_rotation",
+    "sum",
 )
 UNITS = {TRANSLATION: "m", DISTANCE: "m", ANGLE: "rad", ROTATION: "rad", TOTAL_ROTATION: "rad"}
 
@@ -70,6 +71,7 @@ class Coordinate:
     rotation: component of the rotation vector along ``axis`` (parent's axes); ``frame_a``, ``frame_b``
         are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
+    sum: of ``terms``, coordinates of other joints with their factors.
     """
 
     kind: str
@@ -81,6 +83,7 @@ class Coordinate:
     axis_on_child: bool = False
     frame_a: Array | None = None
     frame_b: Array | None = None
+    terms: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,9 +174,22 @@ class JointType(ABC):
         """The free motions, one for each entry of ``coordinates``."""
         return []
 
+    def unit(self, joint: JointSpec) -> str:
+        """Of all its coordinates: "m", "rad", or both."""
+        units = {self.unit_of(joint, axis) for axis in range(len(self.coordinates))}
+        return units.pop() if len(units) == 1 else "m, rad"
+
+    def unit_of(self, joint: JointSpec, axis: int) -> str:
+        """Of one coordinate: "m" or "rad"."""
+        return UNITS[self.coordinates[axis]]
+
     def lets_collide(self, joint: JointSpec) -> bool:
         """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""
         return WORLD in (joint.parent, joint.child)
+
+    def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
+        """Parameters of a joint that is copied into a builder whose next joint has the index ``first_joint``."""
+        return params
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
         """Check all joints of the kind when the model is finalized; raises ModelError."""

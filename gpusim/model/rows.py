@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import (
     ANGLE,
     DISTANCE,
+    SUM,
     TOTAL_ROTATION,
     TRANSLATION,
     Coordinate,
@@ -22,8 +23,8 @@ from gpusim.model.joint_kinds import (
     joint_frames,
     joint_type,
 )
-from gpusim.model.specs import WORLD, JointSpec
-from gpusim.model.topology import AngleTable, DotTable, LineTable, SpinTable
+from gpusim.model.specs import WORLD, JointSpec, Term
+from gpusim.model.topology import AngleTable, CouplingTable, DotTable, LineTable, SpinTable
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -50,8 +51,21 @@ class Constraint:
     bodies: list[int]
     rigid: list[tuple[str, int]] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
-    coupling: int = -1
+    mix: int = -1
     joint: int = -1
+
+
+@dataclass
+class Mix:
+    """A sum of elements: kind and index of each with its factor and its bodies (-1: the world)."""
+
+    terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
+    offset: float
+
+    @property
+    def bodies(self) -> list[int]:
+        """All bodies, each once."""
+        return list(dict.fromkeys(body for *_, ends in self.terms for body in ends))
 
 
 class RowCollector:
@@ -66,6 +80,7 @@ class RowCollector:
         self.builder, self._asked = builder, asked
         self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
         self.angles: list[dict[str, Any]] = []
+        self.mixes: list[Mix] = []
         self.axes: list[Axis] = []
         self.constraints: list[Constraint] = []
         self._joint_axes: dict[tuple[int, int], int] = {}
@@ -113,7 +128,7 @@ class RowCollector:
                 if (index, k) in self._asked or _needs_row(joint, k):
                     self.joint_axis(index, k)
         for index, joint in enumerate(self.builder.joints):
-            constraint = Constraint(joint.label, [joint.parent, joint.child], joint=index)
+            constraint = Constraint(joint.label, self._bodies(index), joint=index)
             for row in joint_type(joint.kind).rows(self.frames[index], joint.params):
                 constraint.rigid.append(self._rigid(joint, row))
             coordinates = range(len(self.coordinates[index]))
@@ -121,15 +136,21 @@ class RowCollector:
             if constraint.rigid or constraint.axes:
                 self.constraints.append(constraint)
         self.constraints += self._line_constraints
-        for number, coupling in enumerate(self.builder.couplings):
-            leader, follower = self.builder.joints[coupling.leader], self.builder.joints[coupling.follower]
-            bodies: list[int] = []
-            for body in (leader.parent, leader.child, follower.parent, follower.child):
-                if body not in bodies:
-                    bodies.append(body)
-            self.coordinate_element(coupling.leader, coupling.leader_axis)
-            self.coordinate_element(coupling.follower, coupling.follower_axis)
-            self.constraints.append(Constraint(coupling.label, bodies, coupling=number))
+        for coupling in self.builder.couplings:
+            mix = self._mix(coupling.terms, np.nan if coupling.offset is None else coupling.offset)
+            self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
+
+    def _bodies(self, joint: int) -> list[int]:
+        for k, c in enumerate(self.coordinates[joint]):
+            if c.kind == SUM and (joint, k) in self._joint_axes:
+                return self.mixes[self.coordinate_element(joint, k)[1]].bodies
+        return [self.builder.joints[joint].parent, self.builder.joints[joint].child]
+
+    def _mix(self, terms: Iterable[Term], offset: float) -> int:
+        joints = self.builder.joints
+        found = [(self.coordinate_element(j, k), factor, (joints[j].parent, joints[j].child)) for j, k, factor in terms]
+        self.mixes.append(Mix(found, offset))
+        return len(self.mixes) - 1
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
         """Element of a joint coordinate, made at the first call."""
@@ -140,6 +161,8 @@ class RowCollector:
 
     def _coordinate(self, joint: JointSpec, key: tuple[int, int]) -> tuple[str, int]:
         c = self.coordinates[key[0]][key[1]]
+        if c.kind == SUM:
+            return "mix", self._mix(c.terms, 0.0)
         if c.kind == TRANSLATION:
             return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
         if c.kind == DISTANCE:
@@ -217,11 +240,43 @@ class RowCollector:
         )
 
     def flat(self, element: tuple[str, int]) -> int:
-        """Index of an element in the concatenation dot, spin, line."""
+        """Index of an element in the concatenation dot, spin, line, mix."""
         kind, index = element
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
-        return before[kind] + index
+        before["mix"] = before["line"] + len(self.elements["line"])
+        return before[kind] + (self._mix_places[index] if kind == "mix" else index)
+
+    @property
+    def _mix_places(self) -> dict[int, int]:
+        """Number of each mix that has a row: those of couplings, in their order, then those of axes."""
+        rigid = [c.mix for c in self.constraints if c.mix >= 0]
+        return {mix: k for k, mix in enumerate(rigid + [a.element[1] for a in self.axes if a.element[0] == "mix"])}
+
+    def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
+        """The mixes that have a row.
+
+        Args:
+            rows: row of each by its number.
+            block: rows of a constraint.
+            bodies: (constraints, slots), the world as the last body.
+        """
+        world, order = len(self.builder.bodies), list(self._mix_places)
+        terms = [term for mix in order for term in self.mixes[mix].terms]
+        slots = []
+        for mix in order:
+            places = bodies[rows[mix] // block].tolist()
+            for *_, ends in self.mixes[mix].terms:
+                slots.append([places.index(world if body < 0 else body) for body in ends])
+        return CouplingTable(
+            row=np.array([rows[mix] for mix in order], dtype=np.int64),
+            offset=np.array([self.mixes[mix].offset for mix in order], dtype=np.float64),
+            rigid=sum(c.mix >= 0 for c in self.constraints),
+            start=np.cumsum([0, *(len(self.mixes[mix].terms) for mix in order)]),
+            element=np.array([self.flat(element) for element, *_ in terms], dtype=np.int64),
+            factor=np.array([factor for _, factor, _ in terms], dtype=np.float64),
+            slot=np.array(slots, dtype=np.int64).reshape(-1, 2),
+        )
 
 
 _BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner"}

@@ -64,19 +64,19 @@ class JointSpec:
         return f"joint '{self.label}'"
 
 
+Term = tuple[int, int, float]
+"""A joint, one of its coordinates, and what that is multiplied by in a sum."""
+
+
 @dataclass
 class CouplingSpec:
-    """Gear or mimic: ``q_follower = multiplier q_leader + offset`` between two joint coordinates.
+    """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates.
 
     ``offset`` None means: whatever holds in the starting pose.
     """
 
     label: str
-    leader: int
-    leader_axis: int
-    follower: int
-    follower_axis: int
-    multiplier: float
+    terms: list[Term]
     offset: float | None
 
     @property

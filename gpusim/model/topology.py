@@ -1,7 +1,7 @@
 """What never changes after finalize: which rows there are and which bodies they join, as index arrays.
 
 *Elements* are the scalar geometric functions (dot, spin, line; see reference/elements.py). A rigid row is
-an element that must stay zero; an axis row is an element with a law; a coupling row mixes two elements.
+an element that must stay zero; an axis row is an element with a law; a coupling row is a sum of elements.
 Every constraint has ``block`` rows (the padding rows are empty) over ``slots`` bodies. Body ``num_bodies``
 is the world.
 """
@@ -75,16 +75,35 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``q_follower - multiplier q_leader - offset`` of two elements."""
+    """Rows ``sum of factor * element - offset``: first the rigid ones, then axis rows (of tendons)."""
 
     row: Array
-    leader: Array
-    follower: Array
-    multiplier: Array
     offset: Array
     """NaN: taken from the starting pose."""
+    rigid: int
+    """How many of them are rigid."""
+    start: Array
+    """(n + 1,): where the terms of each begin."""
+    element: Array
+    """(terms,), as are the next two."""
+    factor: Array
     slot: Array
-    """(n, 4): slots of leader's a and b, follower's a and b in the constraint."""
+    """(terms, 2): slots of the element's a and b in the constraint."""
+
+    @property
+    def rigid_row(self) -> Array:
+        """Rows of the rigid ones, which are the first."""
+        return self.row[: self.rigid]
+
+    def mixed(self, values: Array) -> Array:
+        """Sums over the terms of values of the elements: (worlds, elements) to (worlds, n)."""
+        total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
+        counts = np.diff(self.start)
+        for k in range(1, int(counts.max(initial=0))):
+            more = np.flatnonzero(counts > k)
+            at = self.start[more] + k
+            total[:, more] += self.factor[at] * values[:, self.element[at]]
+        return np.asarray(total)
 
 
 @dataclass
@@ -107,6 +126,7 @@ class Topology:
     rigid_row: Array
     """Flat row (constraint * block + place) of each rigid element."""
     axis_element: Array
+    """Element of each axis row; from the number of elements on: the coupling of that number."""
     axis_row: Array
     element_row: Array
     """Elements that have a row of their own, and below the rows' flat index."""

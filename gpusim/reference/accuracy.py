@@ -82,7 +82,7 @@ def _errors(w: Work) -> tuple[Array, Array]:
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
-    errors[:, t.coupling.row] = np.abs(w.coupling_value)
+    errors[:, t.coupling.rigid_row] = np.abs(w.coupling_value[:, : t.coupling.rigid])
     kinds, shape = w.layout.row_kinds, (w.num_worlds, t.num_constraints, t.block)
     gaps, turns = (np.where(kinds == kind, errors, 0.0).reshape(shape) for kind in (ROW_GAP, ROW_TURN))
     square = gaps[..., 0] * gaps[..., 0]

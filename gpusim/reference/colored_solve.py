@@ -313,7 +313,7 @@ def split_impulse_velocity(w: Work, moved: Array) -> Array:
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
-    flat[:, t.coupling.row] = w.coupling_value
+    flat[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
     errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
     for _ in range(w.config.iterations):
         _sweep_displacement(w, moved, errors)

@@ -163,5 +163,4 @@ def _rows(w: Work) -> None:
     w.bias[:, t.element_row_index] = w.element_bias[:, t.element_row]
     c = t.coupling
     if c.row.size:
-        mixed = w.element_bias[:, c.follower] - c.multiplier * w.element_bias[:, c.leader]
-        w.bias[:, c.row] = mixed.astype(w.real)
+        w.bias[:, c.row] = c.mixed(w.element_bias).astype(w.real)

@@ -36,10 +36,12 @@ class Layout:
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
         self.dot_linear = t.dot.linear[:, None]
-        coupling_constraint, coupling_place = np.divmod(t.coupling.row, t.block)
-        self.coupling_rows = (coupling_constraint[:, None] * t.slots + t.coupling.slot) * t.block + coupling_place[
-            :, None
-        ]
+        counts = np.diff(t.coupling.start)
+        constraint, place = np.divmod(np.repeat(t.coupling.row, counts), t.block)
+        self.coupling_rows = (constraint[:, None] * t.slots + t.coupling.slot) * t.block + place[:, None]
+        # Terms of different couplings, which may be added at once.
+        number = np.arange(t.coupling.element.size) - np.repeat(t.coupling.start[:-1], counts)
+        self.coupling_rounds = [np.flatnonzero(number == k) for k in range(int(counts.max(initial=0)))]
         self.row_kinds = self._row_kinds()
         self.side_arm = self._side_arms()
         self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
@@ -54,7 +56,7 @@ class Layout:
         linear[self.lines] = True
         kinds = np.zeros(t.num_constraints * t.block, dtype=np.int64)
         kinds[t.rigid_row] = np.where(linear[t.rigid_element], ROW_GAP, ROW_TURN)
-        kinds[t.coupling.row] = ROW_TURN
+        kinds[t.coupling.rigid_row] = ROW_TURN
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.coordinates import KINDS, Coordinates
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TOTAL_ROTATION, TRANSLATION
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.typing import Array
@@ -183,6 +183,12 @@ class Now:
             chosen = np.flatnonzero(kinds == KINDS[name])
             if chosen.size:
                 out[:, chosen] = read(name, numbers[chosen])
+        start, coordinate, factor = (self.coordinates.sums[k] for k in ("sum_start", "sum_coordinate", "sum_factor"))
+        for k in np.flatnonzero(kinds == KINDS[SUM]):
+            part = self.coordinates.columns["part"][numbers[k]]
+            terms = slice(start[part], start[part + 1])
+            for values in (factor[terms] * self._by_kind(coordinate[terms], read)).T:
+                out[:, k] += values
         return out
 
     def _value(self, kind: str, i: Array) -> Array:

@@ -34,7 +34,7 @@ def row_errors(w: Work) -> Array:
         elements.track_angles(w)
         elements.evaluate(w)
         errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
-        errors[:, t.coupling.row] = prepare.coupling_values(w)
+        errors[:, t.coupling.rigid_row] = prepare.coupling_values(w)[:, : t.coupling.rigid]
     else:
         errors[:, t.rigid_row] = elements.rigid_values(w)
     return errors.reshape(w.num_worlds, t.num_constraints, t.block)
@@ -45,7 +45,7 @@ def split_impulse_velocity(w: Work) -> Array:
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
-    errors[:, t.coupling.row] = w.coupling_value
+    errors[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
     shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
     shaped[:, t.swept] = 0.0
     return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_SHARE) * shaped))

@@ -51,7 +51,7 @@ def rotate(w: Work) -> None:
 
 
 def _rows(w: Work) -> None:
-    """Element Jacobians into rows; couplings mix two elements over their bodies."""
+    """Element Jacobians into rows; couplings mix elements over their bodies."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]
@@ -60,11 +60,10 @@ def _rows(w: Work) -> None:
     c = t.coupling
     if c.row.size:
         flat[:, layout.coupling_rows.ravel()] = 0.0
-        for k in range(4):
-            factor = -c.multiplier[:, None] if k < 2 else np.ones((c.row.size, 1))
-            element = c.leader if k < 2 else c.follower
-            flat[:, layout.coupling_rows[:, k]] += (factor * w.element_jacobian[:, element, k % 2]).astype(w.real)
-    w.axis_position = w.element_value[:, t.axis_element].astype(w.real)
+        for terms in layout.coupling_rounds:
+            for side in range(2):
+                share = c.factor[terms, None] * w.element_jacobian[:, c.element[terms], side]
+                flat[:, layout.coupling_rows[terms, side]] += share.astype(w.real)
 
 
 def _twist_before(w: Work) -> None:
@@ -91,6 +90,8 @@ def _axis_rates(w: Work) -> None:
     turns into a force error of first order.
     """
     state, rows = w.state.arrays, w.topology.axis_row
+    values = np.concatenate([w.element_value, w.coupling_value], axis=1)
+    w.axis_position = values[:, w.topology.axis_element].astype(w.real)
     flat = w.row_velocity(w.twist_before).reshape(w.num_worlds, -1)
     running = w.h_prev > 0.0
     w.rate = np.where(running, state["axis_velocity"], flat[:, rows])
@@ -103,7 +104,7 @@ def coupling_values(w: Work) -> Array:
     A gear takes its offset from the first pose that it sees.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
-    value: Array = w.element_value[:, c.follower] - c.multiplier * w.element_value[:, c.leader]
+    value = c.mixed(w.element_value)
     unset = np.isnan(offset)
     offset[unset] = value[unset]
     return value - offset

@@ -78,7 +78,7 @@ def _parameters(old: dict[str, Array], model: Model, axes: Array) -> dict[str, A
 def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int) -> State:
     """A state of the model as it is, for one with a further axis."""
     new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
-    rows = [np.concatenate([m.topology.rigid_row, m.topology.axis_row[own], m.topology.coupling.row])
+    rows = [np.concatenate([m.topology.rigid_row, m.topology.axis_row[own], m.topology.coupling.rigid_row])
             for m, own in ((model, axes), (sim.model, slice(None)))]  # fmt: skip
     for field in fields.STATE_FIELDS:
         array, before = new.arrays[field.name], old.arrays[field.name]
@@ -87,6 +87,9 @@ def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int)
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
             array[:, axes] = before
+        elif "couplings" in field.dims:
+            rigid = model.topology.coupling.rigid  # the others are sums without an offset
+            array[:, :rigid] = before[:, :rigid]
         else:
             array[:] = before
     rate = _rate(sim, model, added, old)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim import rotations
-from gpusim.model.joint_kinds import UNITS, joint_type
+from gpusim.model.joint_kinds import joint_type
 from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.reference.quantities import COORDINATE, FRAME
 from gpusim.reference.writes import Target
@@ -52,8 +52,7 @@ class JointSignals:
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the joint's signals known."""
-        units = {UNITS[k] for k in self.type.coordinates}
-        unit = units.pop() if len(units) == 1 else "m, rad"
+        unit = self.type.unit(self.spec)
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
         numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
         writable = self.type.sets_pose and self.spec.child >= 0

@@ -37,7 +37,7 @@ _TABLE = (
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
     Phase(
         "axis_rates", "axes",
-        reads="axis_velocity axis_velocity_before element_value jacobian step_last twist_before",
+        reads="axis_velocity axis_velocity_before coupling_value element_value jacobian step_last twist_before",
         writes="axis_position rate rate_old",
     ),
     Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),

@@ -121,6 +121,22 @@ class _Maker:
         self.b.add_mimic(joints[2], joints[1], multiplier=float(self.rng.uniform(-1.5, 1.5)), offset=0.1)
         self.coordinates.append((joints[0], 0))
         self.turns.append(joints[2])
+        self._axle(joints[2])
+
+    def _axle(self, shaft: int) -> None:
+        """Two wheels on a carrier that swings, with a differential, a bar between them and a brake."""
+        carrier, at = Transform((2.5, 0.0, 0.0)), {"axis": (0.1, 1.0, -0.2), "damping": 0.02}
+        swing = self.b.add_joint_revolute(-1, self.body(carrier, 2.0), carrier, **at)
+        on = len(self.poses) - 1
+        wheels = []
+        for y in (-0.3, 0.4):
+            place = carrier * Transform((0.1, y, 0.05))
+            wheels.append(self.b.add_joint_revolute(on, self.body(place, 0.5), Transform((0.1, y, 0.05)), **at))
+        kind = "limited_slip" if self.seed % 4 == 1 else "open"
+        gear = self.b.add_differential(*wheels, shaft, 3.0, kind, 0.02 * (kind != "open"), label="axle")
+        self.b.add_anti_roll_bar(*wheels, stiffness=5.0, damping=0.1, label="bar")
+        self.b.add_brake(wheels[0], 0.05, command=0.4, label="brake")
+        self.b.add_linear_coupling([(wheels[1], 0.5), (swing, 1.0), (gear.slip, -0.7)], label="sum")
 
     def light_link(self) -> None:
         """A link of 20 g that carries 8 kg."""

@@ -143,11 +143,11 @@ class Reference:
     def _shares(self) -> Made:
         law, columns = self.w.law, []
         for kind in kinds_of(self.sim.model):
-            if kind.name not in law.terms:
+            if "contribute" not in kind.kernel or kind.name not in self.w.groups:
                 continue
-            _, impulse, slope = law.terms[kind.name]
-            own = np.zeros((self.n, impulse.shape[1], 8))
-            own[..., 0], own[..., 1] = impulse, slope
+            own = np.zeros((self.n, len(self.w.groups[kind.name].specs), 8))
+            if kind.name in law.terms:
+                own[..., 0], own[..., 1] = law.terms[kind.name][1:]
             if kind.name in law.clamped:
                 own[..., 2:5] = np.stack(law.clamped[kind.name][2], axis=-1)
             columns.append(own)
@@ -210,7 +210,8 @@ class Reference:
     def forward(self) -> dict[str, Made]:
         """stage forward."""
         w = self.w
-        shares = [w.term_forces[kind.name] for kind in kinds_of(self.sim.model) if kind.name in w.term_forces]
+        kinds = [kind.name for kind in kinds_of(self.sim.model) if "contribute" in kind.kernel and kind.name in w.groups]
+        shares = [w.term_forces.get(name, np.zeros((self.n, len(w.groups[name].specs)))) for name in kinds]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
         return {"actuator_term_force": (force, None)}
 

@@ -156,5 +156,5 @@ def test_the_machines_meet_every_case() -> None:
         "servo", "spring", "torsion_spring", "force", "torque",
     }  # fmt: skip
     assert {bool(locked_twice(seed)) for seed in SEEDS} == {True, False}
-    assert all(len(machine_model(seed).couplings) == 2 for seed in SEEDS if seed % 2)
+    assert all(len(machine_model(seed).couplings) == 4 for seed in SEEDS if seed % 2)
     assert SolverConfig().geometric_stiffness

@@ -1,0 +1,8 @@
+// Brake on a joint coordinate (gpusim/actuators/brake.py).
+#pragma once
+#include "../actuate.cuh"
+
+GPUSIM_FN void brake_contribute(const World& w, int k, ActuatorTerm& own) {
+    const double command = clamped(mean_command(w, w.brake_command_before(k), w.brake_command_now(k)), 0.0, 1.0);
+    own.friction = double(kick_time(w)) * (w.brake_torque(k) * command);
+}

@@ -1,0 +1,123 @@
+"""Differential gear, and the bar that couples two wheels' travels: what tendons and couplings are for.
+
+With the angles l and r of the two sides and that of the input, s:
+
+    open          s = ratio (l + r)/2
+    limited slip  the same, and dry friction or viscous damping on l - r
+    locked        the same, and l - r stays what it was
+
+A power balance gives the torques: the sides bear ratio/2 of the input's torque each, and what slows the faster one
+drives the slower one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+
+KINDS = ("open", "limited_slip", "locked")
+
+
+@dataclass(frozen=True)
+class Differential:
+    """Indices of its parts.
+
+    Attributes:
+        input: joint whose coordinate drives it: the shaft, or a tendon if none was given.
+        slip: tendon of the difference of the two sides, for brakes that lock it; signals ``joint.<label>_slip...``.
+    """
+
+    input: int
+    slip: int
+
+
+@builder_method
+def add_differential(
+    self: ModelBuilder,
+    left: int,
+    right: int,
+    shaft: int | None = None,
+    ratio: float = 1.0,
+    kind: str = "open",
+    preload: float = 0.0,
+    viscosity: float = 0.0,
+    label: str | None = None,
+) -> Differential:
+    """Add a differential between two joints that turn the same way, such as the spins of two wheels.
+
+    Args:
+        left, right: joints; the first coordinate of each.
+        shaft: joint of the input; left out: motors and brakes drive ``differential.input`` itself.
+        ratio: turns of the input over the mean turn of both sides; not zero.
+        kind: "open", "limited_slip" or "locked".
+        preload: torque that a limited slip takes before it slips, N m between the two sides.
+        viscosity: of a limited slip, N m s/rad between the two sides.
+        label: names its parts: coupling ``<label>``, tendons ``<label>_input`` and ``<label>_slip``.
+
+    Returns:
+        Indices of its input and of the tendon between its sides.
+
+    Raises:
+        ModelError: an unknown kind or joint, the same joint twice, or slip torques of a kind without any.
+    """
+    element = self.element("coupling", label)
+    if kind not in KINDS:
+        raise validate.fail(element, f"kind = {kind!r} is unknown", "give one of " + ", ".join(KINDS))
+    left = self.check_joint(element, "left", left)
+    right = self.check_joint(element, "right", right)
+    if left == right or shaft in (left, right):
+        raise validate.fail(element, "has the same joint twice", "give three different joints")
+    friction = validate.not_negative(element, "preload", preload)
+    damping = validate.not_negative(element, "viscosity", viscosity)
+    if kind != "limited_slip" and (friction or damping):
+        raise validate.fail(element, f"is {kind}, which knows no slip torque", 'give kind="limited_slip"')
+    if kind == "limited_slip" and not (friction or damping):
+        raise validate.fail(element, "has no slip torque", "give preload or viscosity, or kind='open'")
+    half = 0.5 * validate.ratio(element, "ratio", ratio)
+    name = label or f"differential{len(self.couplings)}"
+    sides = [(left, half), (right, half)]
+    if shaft is None:
+        shaft = self.add_tendon(sides, label=f"{name}_input")
+    else:
+        self.check_joint(element, "shaft", shaft)
+        self.add_linear_coupling([(shaft, 1.0), (left, -half), (right, -half)], label=name)
+    if kind == "locked":
+        self.add_linear_coupling([(left, 1.0), (right, -1.0)], label=f"{name}_lock")
+    difference = [(left, 1.0), (right, -1.0)]
+    slip = self.add_tendon(difference, friction=friction, damping=damping, label=f"{name}_slip")
+    return Differential(shaft, slip)
+
+
+@builder_method
+def add_anti_roll_bar(
+    self: ModelBuilder,
+    left: int,
+    right: int,
+    stiffness: float,
+    damping: float = 0.0,
+    left_axis: int = 0,
+    right_axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels.
+
+    Args:
+        left, right: joints whose coordinates rise together when the vehicle heaves.
+        stiffness: N/m of the difference of travels, or N m/rad of that of angles.
+        damping: N s/m or N m s/rad.
+        left_axis, right_axis: which coordinate of each joint.
+        label: unique name; the tendon is ``<label>_difference``, signals ``torsion_spring.<label>...``.
+
+    Returns:
+        Index of the spring.
+    """
+    element = self.element("actuator", label, "anti_roll_bar")
+    left = self.check_joint(element, "left", left, left_axis)
+    right = self.check_joint(element, "right", right, right_axis)
+    if (left, left_axis) == (right, right_axis):
+        raise validate.fail(element, "couples a coordinate with itself", "give two different joints")
+    name = label or f"anti_roll_bar{len(self.actuators)}"
+    bar = self.add_tendon([(left, left_axis, 1.0), (right, right_axis, -1.0)], label=f"{name}_difference")
+    return self.add_torsion_spring(bar, stiffness, damping, label=name)

@@ -1,0 +1,113 @@
+"""Tendon: a weighted sum of joint coordinates as a coordinate of its own (MuJoCo's fixed tendon).
+
+    q = sum of factor_k q_k
+
+It locks nothing. Limits, damping, friction and armature act on the sum, and so do springs, motors, servos and brakes on
+its coordinate: an anti-roll bar is a spring on ``q_left - q_right``, a limited-slip clutch dry friction on the
+difference of two wheels' angles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.joints.coupling import checked_terms
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
+    SUM,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    joint_type,
+    register,
+)
+from gpusim.model.specs import JointSpec
+
+
+@register
+class Tendon(JointType):
+    """No locked motion; one coordinate over the bodies of all its joints."""
+
+    name: ClassVar[str] = "tendon"
+    coordinates: ClassVar[tuple[str, ...]] = (SUM,)
+    sets_pose: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Nothing."""
+        return []
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The sum."""
+        none = np.zeros(3)
+        return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
+
+    def unit_of(self, joint: JointSpec, axis: int) -> str:
+        """That of its terms."""
+        return str(joint.params["unit"])
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """Yes: it holds no body; its joints say more."""
+        return True
+
+    def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
+        """Its joints have other indices in another builder."""
+        return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
+
+
+@builder_method
+def add_tendon(
+    self: ModelBuilder,
+    terms: Sequence[tuple[int, float] | tuple[int, int, float]],
+    limit_lower: float = float("-inf"),
+    limit_upper: float = float("inf"),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    armature: float = 0.0,
+    limit_restitution: float = 0.0,
+    label: str | None = None,
+    solver: str | None = None,
+) -> int:
+    """Add a tendon: the sum of factors times joint coordinates, as a coordinate for actuators, limits and friction.
+
+    Args:
+        terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.
+        limit_lower, limit_upper: of the sum, m or rad.
+        damping: viscous, N s/m or N m s/rad of the sum's rate.
+        friction: dry, N or N m.
+        armature: inertia that moves with the sum, kg or kg m2.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        label: unique name; signals ``joint.<label>.position`` and so on.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+
+    Returns:
+        An index that serves as ``joint=`` of every actuator on a coordinate.
+
+    Raises:
+        ModelError: no term, a factor that is zero, or an unknown joint or coordinate.
+    """
+    element = self.element("joint", label)
+    found = checked_terms(self, element, terms)
+    first = self.joints[found[0][0]]
+    units = {joint_type(self.joints[joint].kind).unit_of(self.joints[joint], axis) for joint, axis, _ in found}
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            1,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+            limit_restitution=limit_restitution,
+        ),
+        terms=found,
+        unit=units.pop() if len(units) == 1 else "m, rad",
+    )
+    return self.add_joint("tendon", first.parent, first.child, None, None, label, solver, **params)
