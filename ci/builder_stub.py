@@ -106,10 +106,12 @@ def _literal(value: Any) -> str:
 
 
 def _modules(function: Callable[..., Any]) -> dict[str, str]:
-    """From which module each name in a function's annotations comes, by the imports of its file."""
-    source = {
+    """From which module each name in a function's annotations comes: its own, or those that its file imports from."""
+    nodes = list(ast.walk(ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))))
+    source = {node.name: function.__module__ for node in nodes if isinstance(node, ast.ClassDef)}
+    source |= {
         alias.name: node.module
-        for node in ast.walk(ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8")))
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }

@@ -91,7 +91,7 @@ def add_linear_coupling(
     offset: float | None = None,
     label: str | None = None,
 ) -> int:
-    """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset`` (an ideal gear train, a differential).
+    """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset``, as an ideal gear train does.
 
     Its force on each coordinate is one number times the factor, so that what one joint loses the others gain.
 

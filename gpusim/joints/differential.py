@@ -101,7 +101,7 @@ def add_anti_roll_bar(
     right_axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels.
+    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as travels of wheels.
 
     Args:
         left, right: joints whose coordinates rise together when the vehicle heaves.

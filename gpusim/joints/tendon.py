@@ -74,7 +74,7 @@ def add_tendon(
     label: str | None = None,
     solver: str | None = None,
 ) -> int:
-    """Add a tendon: the sum of factors times joint coordinates, as a coordinate for actuators, limits and friction.
+    """Add a tendon: a sum of joint coordinates with factors, as a coordinate for actuators, limits and friction.
 
     Args:
         terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.

@@ -158,7 +158,8 @@ class ModelBuilder(BuilderMethods, Elements):
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Write down a checked coupling (``add_gear``, ``add_mimic`` and ``add_differential`` make them)."""
         if not isinstance(spec, CouplingSpec):
-            raise validate.fail("ModelBuilder.add_coupling", f"{spec!r} is no coupling", "use add_gear, add_mimic or add_differential")
+            rule = f"{spec!r} is no coupling"
+            raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
         self.couplings.append(spec)
         self._labels["coupling"][spec.label] = len(self.couplings) - 1

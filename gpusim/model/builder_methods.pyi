@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from gpusim.joints.differential import Differential
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -17,7 +18,7 @@ class BuilderMethods:
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
         right_axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels."""
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as travels of wheels."""
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
@@ -140,7 +141,7 @@ class BuilderMethods:
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
     ) -> int:
-        """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset`` (an ideal gear train, a differential)."""
+        """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset``, as an ideal gear train does."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
@@ -255,7 +256,7 @@ class BuilderMethods:
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
-        """Add a tendon: the sum of factors times joint coordinates, as a coordinate for actuators, limits and friction."""
+        """Add a tendon: a sum of joint coordinates with factors, as a coordinate for actuators, limits and friction."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
         """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""

@@ -210,8 +210,8 @@ class Reference:
     def forward(self) -> dict[str, Made]:
         """stage forward."""
         w = self.w
-        kinds = [kind.name for kind in kinds_of(self.sim.model) if "contribute" in kind.kernel and kind.name in w.groups]
-        shares = [w.term_forces.get(name, np.zeros((self.n, len(w.groups[name].specs)))) for name in kinds]
+        kinds = [kind for kind in kinds_of(self.sim.model) if "contribute" in kind.kernel and kind.name in w.groups]
+        shares = [w.term_forces.get(k.name, np.zeros((self.n, len(w.groups[k.name].specs)))) for k in kinds]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
         return {"actuator_term_force": (force, None)}
 
