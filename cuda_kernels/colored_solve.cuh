@@ -2,6 +2,7 @@
 // (gpusim/reference/colored_solve.py). Overflow constraints, which fit no color, are solved together from the same
 // velocities with split masses (Tonge and others 2012), first in each sweep.
 #pragma once
+#include "coupled_laws.cuh"
 #include "curvature.cuh"
 #include "factor.cuh"
 #include "laws.cuh"
@@ -22,7 +23,8 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
 // Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
-    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
+    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots(), coupled = coupled_number(w, c);
+    const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
     for (int r = 0; r < used; ++r)
@@ -31,12 +33,15 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
             for (int s = 0; s < slots; ++s)
                 sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
             product[r * n + k] = sum;
-            inverse[r * n + k] = is_rigid(w, c * n + r) && is_rigid(w, c * n + k) ? sum : real(0);
+            inverse[r * n + k] = law || (is_rigid(w, c * n + r) && is_rigid(w, c * n + k)) ? sum : real(0);
         }
     for (int r = 0; r < used; ++r) {
         const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
         inverse[r * n + r] = own > real(0) ? own : real(1);
     }
+    if (law)
+        for (int r = 0; r < used; ++r)
+            for (int k = 0; k < used; ++k) inverse[r * n + k] += law[r * n + k];
     invert_block(inverse, used, n);
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
         const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
@@ -61,6 +66,8 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
         w.mode()[axis] = 0;
     }
 }
+// Coupled laws that were fitted anew.
+GPUSIM_PHASE void prepare_coupled(const World& w, int i) { prepare_constraint(w, w.coupled_constraint()[i]); }
 GPUSIM_PHASE void warm_row(const World& w, int row) {
     if (!is_swept(w, row / w.block())) return;
     const real before = real(*w.kick_before());
@@ -144,8 +151,14 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     real* impulse = w.solved() + first;
     const real* bias = w.bias() + first;
     read_slots(w, c, w.twist(), local);
-    for (int r = 0; r < used; ++r)
-        error[r] = is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
+    const int coupled = coupled_number(w, c);
+    for (int r = 0; r < used; ++r) {
+        error[r] = coupled >= 0 || is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
+        if (coupled < 0) continue;
+        real given = real(0);
+        for (int k = 0; k < used; ++k) given += coupled_block(w, coupled)[r * n + k] * impulse[k];
+        error[r] += w.coupled_target()[coupled * n + r] - given;
+    }
     real most = solve_rigid(w, c, error, local, change);
     for (int r = 0; r < used; ++r) impulse[r] += change[r];
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {

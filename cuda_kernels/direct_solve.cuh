@@ -1,6 +1,7 @@
 // Stage solve, direct: all joint rows at once; limits, friction and saturation by switching modes
 // (gpusim/reference/direct_solve.py).
 #pragma once
+#include "coupled_laws.cuh"
 #include "curvature.cuh"
 #include "factor.cuh"
 #include "modes.cuh"
@@ -57,13 +58,18 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
+    const int coupled = coupled_number(w, at.constraint);
+    const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     for (int row = first + at.row; row < first + at.end; ++row) {
         if (is_left_to_sweeps(w, row)) {
             w.rhs()[row] = real(0);
             continue;
         }
         const real own = w.diagonal()[row], gamma = w.gamma()[row];
-        const real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
+        real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
+        if (law)
+            for (int k = 0; k < n; ++k)
+                if (first + k != row) compliance += law[(row - first) * n + k] * w.solved()[first + k];
         const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
         real velocity = dot6(j, w.twist() + 6 * body[0]);
         for (int s = 1; s < slots; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);

@@ -118,7 +118,8 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const BlockPart at = block_part(w, i);
     const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
     const bool diagonal = at.block < w.constraints();
-    const real* scale = w.scale() + columns;
+    const int coupled = diagonal ? coupled_number(w, at.block) : -1;
+    const real *scale = w.scale() + columns, *law = coupled < 0 ? nullptr : coupled_block(w, coupled);
 #if WHOLE_BLOCKS
     if (n == 6) {
         const real *from = w.mass_blocks() + at.block * 36, *own = w.scale() + rows;
@@ -128,6 +129,10 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
             (Six<real>::load(from + 6 * row) * own[row] * by).store(out + 6 * row);
             if (diagonal) out[7 * row] = w.scaled_diagonal()[rows + row];
         }
+        if (!law) return;
+        for (int row = 0; row < 6; ++row)
+            for (int c = 0; c < 6; ++c)
+                if (c != row) out[6 * row + c] = (from[6 * row + c] + law[6 * row + c]) * own[row] * scale[c];
         return;
     }
 #endif
@@ -135,7 +140,10 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
         const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
         real* out = w.factor_blocks() + (at.block * n + row) * n;
         for (int c = at.column; c < n; c += at.columns)
-            out[c] = diagonal && c == row ? w.scaled_diagonal()[rows + row] : from[c] * own * scale[c];
+            if (diagonal && c == row)
+                out[c] = w.scaled_diagonal()[rows + row];
+            else
+                out[c] = (law ? from[c] + law[row * n + c] : from[c]) * own * scale[c];
     }
 }
 

@@ -19,6 +19,18 @@ GPUSIM_FN const ActuatorTerm& read_term(const World& w, int k) {
     return reinterpret_cast<const ActuatorTerm*>(w.actuator_term())[k];
 }
 
+// A law over several axes at once, P - D u: of the coupled kinds. Row r of D begins at slope + r * width.
+struct CoupledLaw {
+    int count, width;
+    const int* axis;
+    double *impulse, *slope;
+};
+GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
+    const int n = w.block(), first = w.coupled_start()[i];
+    return {w.coupled_start()[i + 1] - first, n, w.coupled_axis() + first, w.coupled_impulse() + i * n,
+            w.coupled_slope() + i * n * n};
+}
+
 // The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }

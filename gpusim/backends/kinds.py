@@ -90,7 +90,10 @@ def check_kernels(kinds: Kinds) -> None:
 def _check_functions(kind: ActuatorType) -> None:
     """What the class does in Python it declares for kernels, and what it declares is in its text."""
     done = [f for f in ("push", "contribute", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
-    missing = [f for f in (*done, *(["refresh"] if kind.curved else [])) if f not in kind.kernel]
+    done += ["refresh"] if kind.curved else []
+    if kind.coupled:
+        done = [{"contribute": "couple", "refresh": "recouple"}.get(f, f) for f in done]
+    missing = [f for f in done if f not in kind.kernel]
     if missing:
         rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"
         mend = 'list it there and give its text in kernel_source, or use backend="numpy"'

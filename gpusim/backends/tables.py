@@ -36,6 +36,7 @@ _INDICES = (
     "level_forward", "forward_target", "forward_start", "forward_edge",
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
     "constraint_axis", "axis_term_start", "axis_term", "axis_clamp_start", "axis_clamp", "actuator_term_axis",
+    "constraint_coupled", "coupled_constraint", "coupled_start", "coupled_axis",
     "body_push_start", "body_push", "dot_point_start", "body_path_start", "body_path",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
@@ -58,7 +59,7 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "couplings", "axes", "controls", "actuator_terms", "clamps", "blocks", "edges",
-    "levels", "swept_constraints", "colors", "overflow_constraints",
+    "levels", "coupled", "swept_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
@@ -77,6 +78,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
+    tables.update(_coupled_tables(model))
     tables.update(_signal_tables(model))
     tables.update(contact_tables(model.contact))
     typed = {
@@ -106,6 +108,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
         "levels": typed["level_pivot"].size - 1,
+        "coupled": t.coupled_constraint.size,
         "swept_constraints": swept,
         "colors": typed["color_start"].size - 1 if colored else 0,
         "overflow_constraints": overflow,
@@ -285,6 +288,21 @@ def _axis_tables(model: Model) -> dict[str, Array]:
         "actuator_term_axis": np.array(actuator_term_axis),
         "body_push_start": push_start,
         "body_push": push,
+    }
+
+
+def _coupled_tables(model: Model) -> dict[str, Array]:
+    """Constraints and axes of the coupled laws."""
+    t = model.topology
+    number = np.full(t.num_constraints, -1)
+    number[t.coupled_constraint] = np.arange(t.coupled_constraint.size)
+    groups = sorted((g for g in model.groups if g.type.coupled), key=lambda g: g.type.name)
+    start, axes = packed([own.tolist() for group in groups for own in group.axes])
+    return {
+        "constraint_coupled": number,
+        "coupled_constraint": t.coupled_constraint,
+        "coupled_start": start,
+        "coupled_axis": axes,
     }
 
 

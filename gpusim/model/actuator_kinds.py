@@ -8,6 +8,12 @@ substep its impulse obeys
 P, D: springs, dampers, motors, cylinders; Ps_j, Ds_j, S_j: actuators with a limit of their own, such as servos with an
 effort limit, at most MOST_CLAMPED on a row; F: dry friction; u_min, u_max: limits and stops. Every actuator is one file
 that adds its share.
+
+A kind that is ``coupled`` acts on several axes at once, with a force on each that depends on the rates of all:
+
+    p = P - D u,   P (n,), D (n, n) symmetric and positive definite
+
+These are rows of their own, one constraint for each actuator, beside what others add to the axes.
 """
 
 from __future__ import annotations
@@ -131,6 +137,9 @@ class Work(Protocol):
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
         """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit."""
 
+    def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
+        """Law ``P - D u`` of one coupled actuator over its axes; P (num_worlds, n), D (num_worlds, n, n)."""
+
     def add_friction(self, group: Group, force: Array) -> None:
         """Dry friction of a group, N."""
 
@@ -191,6 +200,10 @@ class Group:
     params: dict[str, Array] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
     unique_axes: bool = True
+    axes: list[Array] = field(default_factory=list)
+    """Axis rows of each one of a coupled kind."""
+    coupled: Array | None = None
+    """Number of each one's coupled law, (n,); None if the kind has none."""
     clamp_place: Array | None = None
     """Number of each one's clamped term among those of its axis row, (n,); None if the kind has none."""
     derived: dict[str, Any] = field(default_factory=dict)
@@ -204,7 +217,8 @@ class Group:
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
         """A group of the ``n``-th one, with its parameters in chosen worlds; for checks."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
-        return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], params=params)
+        axes = self.axes[n : n + 1]
+        return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
 
 
 class ActuatorType:
@@ -227,12 +241,15 @@ class ActuatorType:
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``; in kernels
     ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
+    coupled: ClassVar[bool] = False
+    """True if the kind acts on several axes at once, those of ``axes``: ``Work.add_coupled_law``; in kernels the function
+    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple`` that fits it to better velocities."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
     """The same of a kind outside the package: their text, or the name of a .cuh file beside that of the class."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Which functions it holds: "contribute", "refresh", "advance", "push"."""
+    """Which functions it holds: "contribute", "refresh", "couple", "recouple", "advance", "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
@@ -263,6 +280,10 @@ class ActuatorType:
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Axis row of one actuator; -1 if it acts on a body directly."""
         return -1
+
+    def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
+        """Axis rows of one actuator of a coupled kind, each once; they may belong to others as well."""
+        return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Check all actuators of the kind when the model is finalized; raises ModelError."""

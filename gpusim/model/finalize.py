@@ -50,7 +50,11 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
+    reached = {k: [actuator_type(k).axes(s, collector) for s in group] for k, group in specs.items()}
     collector.collect()
+    for kind in sorted(k for k in specs if actuator_type(k).coupled):
+        for spec, own in zip(specs[kind], reached[kind], strict=True):
+            collector.add_coupled(spec.label, own)
     controls = _controls(builder.actuators)
     topology = _topology(builder, collector)
     contact = contact_topology(
@@ -59,6 +63,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
     groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
     _place_clamped(groups)
+    _number_coupled(groups, reached)
     return Model(
         bodies=builder.bodies,
         joints=builder.joints,
@@ -166,6 +171,16 @@ def _place_clamped(groups: list[Group]) -> None:
                 )
 
 
+def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
+    """Number the coupled laws as their constraints are: by kind, then in the order of adding."""
+    count = 0
+    for group in sorted(groups, key=lambda g: g.type.name):
+        if group.type.coupled:
+            group.axes = [np.array(own, np.int64) for own in axes[group.type.name]]
+            group.coupled = count + np.arange(len(group.specs))
+            count += len(group.specs)
+
+
 def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> dict[str, Array]:
     """Arrays of fields.PARAMETER_FIELDS, with one world."""
     # The world is the last body; its mass and inertia only have to be invertible.
@@ -189,7 +204,7 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
 def _topology(builder: Elements, collector: RowCollector) -> Topology:
     constraints = collector.constraints
     world, count = len(builder.bodies), len(constraints)
-    block = max((len(c.rigid) + len(c.axes) + (c.mix >= 0) for c in constraints), default=1)
+    block = max((len(c.rigid) + len(c.axes) + (c.mix >= 0) + len(c.coupled) for c in constraints), default=1)
     slots = max((len(c.bodies) for c in constraints), default=2)
     bodies = np.full((count, slots), world, dtype=np.int64)
     used = np.zeros((count, block), dtype=bool)
@@ -208,8 +223,8 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
             if kind == "mix":
                 mix_rows[mix] = row
             row += 1
-        if constraint.mix >= 0:
-            mix_rows[constraint.mix] = row
+        for mix in ([constraint.mix] if constraint.mix >= 0 else []) + constraint.coupled:
+            mix_rows[mix] = row
             row += 1
         used[c, : row - c * block] = True
     dot, spin, line, angle = collector.tables()
@@ -241,6 +256,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         element_row_index=element_row_index,
         constraint_bodies=bodies,
         constraint_labels=[c.label for c in constraints],
+        coupled_constraint=np.array([c for c, x in enumerate(constraints) if x.coupled], dtype=np.int64),
         constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
         swept=np.zeros(count, dtype=bool),
         row_used=used,

@@ -53,6 +53,8 @@ class Constraint:
     axes: list[int] = field(default_factory=list)
     mix: int = -1
     joint: int = -1
+    coupled: list[int] = field(default_factory=list)
+    """Mixes of a coupled law."""
 
 
 @dataclass
@@ -139,6 +141,21 @@ class RowCollector:
         for coupling in self.builder.couplings:
             mix = self._mix(coupling.terms, np.nan if coupling.offset is None else coupling.offset)
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
+
+    def add_coupled(self, label: str, axes: list[int]) -> None:
+        """Rows of a coupled law over axes; call after :meth:`collect`."""
+        mixes, bodies = [], []
+        for axis in axes:
+            element = self.axes[axis].element
+            if element[0] == "mix":
+                terms = self.mixes[element[1]].terms
+            else:
+                row = self.elements[element[0]][element[1]]
+                terms = [(element, 1.0, (row["body_a"], row["body_b"]))]
+            mixes.append(len(self.mixes))
+            self.mixes.append(Mix(terms, 0.0))
+            bodies += self.mixes[-1].bodies
+        self.constraints.append(Constraint(label, list(dict.fromkeys(bodies)), coupled=mixes))
 
     def _bodies(self, joint: int) -> list[int]:
         for k, c in enumerate(self.coordinates[joint]):
@@ -249,9 +266,10 @@ class RowCollector:
 
     @property
     def _mix_places(self) -> dict[int, int]:
-        """Number of each mix that has a row: those of couplings, in their order, then those of axes."""
+        """Number of each mix that has a row: those of couplings, in their order, of axes, and of coupled laws."""
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
-        return {mix: k for k, mix in enumerate(rigid + [a.element[1] for a in self.axes if a.element[0] == "mix"])}
+        of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
+        return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
         """The mixes that have a row.

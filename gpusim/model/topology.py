@@ -136,6 +136,8 @@ class Topology:
     constraint_labels: list[str]
     constraint_joint: Array
     """Joint of each constraint, -1 for lines and couplings."""
+    coupled_constraint: Array
+    """Constraints that are the rows of coupled laws (model/actuator_kinds.py)."""
     swept: Array
     """(constraints,) True where the direct solver leaves a constraint to sweeps (model/joint_groups.py)."""
     row_used: Array

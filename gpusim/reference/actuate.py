@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusim.reference import coupled_laws
 from gpusim.reference.laws import AxisLaw
 from gpusim.reference.work import Work
 
@@ -16,6 +17,7 @@ def actuate(w: Work) -> None:
         group.type.contribute(group, w, None)
     w.law.sum(w)
     w.law.bound(w)
+    coupled_laws.invert(w)
 
 
 def refresh(w: Work, rate: object) -> None:
@@ -25,6 +27,7 @@ def refresh(w: Work, rate: object) -> None:
         group.type.contribute(group, w, rate[:, group.axis])  # type: ignore[index]
     if curved:
         w.law.sum(w)
+        coupled_laws.invert(w)
 
 
 def advance(w: Work) -> None:

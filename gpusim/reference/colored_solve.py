@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.reference import accuracy, actuate, contact_push, contact_solve
+from gpusim.reference import accuracy, actuate, contact_push, contact_solve, coupled_laws
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
@@ -51,6 +51,33 @@ class ColorBatch:
     rigid: Array
     load: Array | None
     axes: list[AxisStep]
+    coupled: CoupledRows
+
+
+@dataclass
+class CoupledRows:
+    """Coupled laws of a batch: members k, their numbers, rows (n, block), J M^-1 J^T and inverses with compliance."""
+
+    k: Array
+    number: Array
+    rows: Array
+    product: Array
+    inverse: Array
+
+    def refit(self, w: Work) -> None:
+        """Inverses with the compliances as they stand."""
+        both = self.rows[:, :, None] & self.rows[:, None, :]
+        block = np.where(both, self.product, 0.0).astype(w.real)
+        place = np.arange(w.topology.block)
+        block[..., place, place] *= 1.0 + REGULARIZATION[w.real]
+        block = block + w.coupled_gamma[:, self.number]
+        block[..., place, place] = np.where(self.rows, block[..., place, place], 1.0)
+        self.inverse = inverse(block)
+
+    def error(self, w: Work, speed: Array, impulse: Array) -> Array:
+        """What the laws miss at row velocities (num_worlds, n, block)."""
+        given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
+        return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
 
 @dataclass
@@ -107,6 +134,8 @@ def _run_sweeps(w: Work, done: Array) -> None:
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
             actuate.refresh(w, w.rate_next)
+            for batch in w.batches:
+                batch.coupled.refit(w)
         change = _sweep(w, w.batches, w.mode, done)
         w.sweeps += ~done
         w.last_change = np.where(done, w.last_change, change)
@@ -164,6 +193,7 @@ def _swept(w: Work) -> Array:
 def _rigid_mask(w: Work) -> Array:
     mask = w.topology.row_used.copy()
     mask.reshape(-1)[w.topology.axis_row] = False
+    mask[w.topology.coupled_constraint] = False
     return mask
 
 
@@ -201,9 +231,20 @@ def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBa
         rigid=rigid,
         load=load,
         axes=[],
+        coupled=_coupled_rows(w, members, product),
     )
     batch.axes = _axis_steps(w, batch, product)
     return batch
+
+
+def _coupled_rows(w: Work, members: Array, product: Array) -> CoupledRows:
+    t = w.topology
+    position = {int(c): k for k, c in enumerate(members)}
+    found = [(position[c], n) for n, c in enumerate(t.coupled_constraint.tolist()) if c in position]
+    k, number = np.array(found, np.int64).reshape(-1, 2).T
+    rows = CoupledRows(k, number, t.row_used[members[k]], product[:, k], np.zeros(0))
+    rows.refit(w)
+    return rows
 
 
 def _wide(blocks: Array) -> Array:
@@ -241,9 +282,12 @@ def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
     """Solve all constraints of a batch from the same velocities; greatest change of an impulse in each world."""
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
-    error = np.where(batch.rigid, -(matvec(batch.jacobian, velocity) + bias), 0.0)
-    change = matvec(batch.inverse, error)
-    impulse = w.solved[:, batch.constraints] + change
+    speed = matvec(batch.jacobian, velocity) + bias
+    change = matvec(batch.inverse, np.where(batch.rigid, -speed, 0.0))
+    impulse = w.solved[:, batch.constraints]
+    coupled = batch.coupled
+    change[:, coupled.k] = matvec(coupled.inverse, coupled.error(w, speed, impulse))
+    impulse = impulse + change
     velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
     most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
     for step in batch.axes:

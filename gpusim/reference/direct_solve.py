@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.reference import actuate, colored_solve, contact_direct, contact_push
+from gpusim.reference import actuate, colored_solve, contact_direct, contact_push, coupled_laws
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
@@ -94,10 +94,12 @@ class Rows:
         rows = w.topology.axis_row[own]
         self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)[:, own]
         self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, own]
+        coupled_laws.fill(w, self.gamma, self.target)
 
     def residual(self, w: Work) -> Array:
         """What the row equations still miss, m/s."""
         compliance = (self.gamma + self.regularization) * w.solved
+        compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
         residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
         residual[:, w.topology.swept] = 0.0
         return residual
@@ -237,7 +239,7 @@ def solve(w: Work) -> None:
     rows = Rows(w, own)
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
-    w.factor, w.mode = Factor(t, blocks, rows.gamma, own), mode
+    w.factor, w.mode = Factor(t, _softened(w, blocks), rows.gamma, own), mode
     w.solved = np.zeros_like(w.solved)
     w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
     swept = bool(t.swept.any())
@@ -283,7 +285,8 @@ def _run_passes(w: Work, system: System) -> None:
         again = np.flatnonzero(again | passes.released)
         if again.size:
             gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
-            w.factor.replace(Factor(t, system.blocks[again], gamma, system.own[again], damping), again)
+            blocks = _softened(w, system.blocks)[again]
+            w.factor.replace(Factor(t, blocks, gamma, system.own[again], damping), again)
             system.factored_gamma[again] = gamma
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
@@ -323,6 +326,16 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     passes.left -= active
     passes.since += active
     return active
+
+
+def _softened(w: Work, blocks: Array) -> Array:
+    """Blocks of the factor with the off-diagonal compliances of coupled laws."""
+    at = w.topology.coupled_constraint
+    if not at.size:
+        return blocks
+    soft = blocks.copy()
+    soft[:, at] += coupled_laws.off_diagonal(w)
+    return soft
 
 
 def _total(energy: Array) -> Array:

@@ -47,7 +47,7 @@ class Work:
         sizes = {
             "worlds": worlds, "bodies": t.num_bodies + 1, "elements": t.num_elements, "couplings": t.coupling.row.size,
             "constraints": t.num_constraints, "block": t.block, "sides": t.num_constraints * t.slots,
-            "rows": t.num_constraints * t.block, "axes": t.axis_row.size,
+            "rows": t.num_constraints * t.block, "axes": t.axis_row.size, "coupled": t.coupled_constraint.size,
         }  # fmt: skip
         own = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in Work.__annotations__)
         for name, array in allocate(tuple(own), sizes, self.real).items():
@@ -86,6 +86,10 @@ class Work:
     rate: Array
     rate_old: Array
     rate_next: Array
+    coupled_impulse: Array
+    coupled_slope: Array
+    coupled_gamma: Array
+    coupled_target: Array
     delta: Array
     solved: Array
     mode: Array
@@ -181,6 +185,19 @@ class Work:
             raise validate.fail(kind, "adds a clamped term and does not declare it", "set clamped = True in its class")
         values = self.broadcast(impulse), self.broadcast(slope), self.broadcast(most)
         self.law.clamped[group.type.name] = (group, group.clamp_place, values)
+
+    def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
+        """Law ``P - D u`` of one coupled actuator over its axes; P (num_worlds, n), D (num_worlds, n, n).
+
+        Raises:
+            ModelError: the kind does not say that it is ``coupled``.
+        """
+        if group.coupled is None:
+            kind = f"actuator kind '{group.type.name}'"
+            raise validate.fail(kind, "adds a coupled law and does not declare it", "set coupled = True in its class")
+        count, at = group.axes[number].size, group.coupled[number]
+        self.coupled_impulse[:, at, :count] = impulse
+        self.coupled_slope[:, at, :count, :count] = slope
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Dry friction of a group, N."""

@@ -56,6 +56,14 @@ _TABLE = (
         reads="actuator_term axis_position step_last",
         writes="law_friction velocity_lower velocity_upper",
     ),
+    Phase("couple_law", "coupled", writes="coupled_gamma coupled_impulse coupled_slope coupled_target"),
+    Phase("recouple_law", "coupled", writes="coupled_gamma coupled_impulse coupled_slope coupled_target"),
+    Phase("start_coupled", "coupled", reads="coupled_gamma coupled_target", writes="gamma target"),
+    Phase(
+        "refit_coupled", "coupled",
+        reads="coupled_gamma coupled_target factored_gamma",
+        writes="gamma stale target",
+    ),
     Phase(
         "kick_body", "bodies",
         reads="angular_momentum force inertia_inverse linear_velocity step_last torque",
@@ -94,7 +102,7 @@ _TABLE = (
     Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
     Phase(
         "scale_entry", "block_items(w, w.blocks())",
-        reads="mass_blocks scale scaled_diagonal",
+        reads="coupled_gamma mass_blocks scale scaled_diagonal",
         writes="factor_blocks",
     ),
     Phase("invert_pivot", "level_pivots(w, level)", writes="factor_blocks inverse"),
@@ -102,7 +110,7 @@ _TABLE = (
     Phase("update_entry", "block_items(w, level_targets(w, level))", reads="lower", writes="factor_blocks"),
     Phase(
         "residual_row", "row_items(w, w.constraints())",
-        reads="bias gamma jacobian diagonal solved target twist",
+        reads="coupled_gamma bias gamma jacobian diagonal solved target twist",
         writes="rhs worst worst_change",
     ),
     Phase(
@@ -147,7 +155,12 @@ _TABLE = (
     Phase("end_solve", writes="residual_now worst worst_change"),
     Phase(
         "prepare_constraint", "constraints",
-        reads="jacobian mass_jacobian",
+        reads="coupled_gamma jacobian mass_jacobian",
+        writes="axis_motion axis_reaction inverse mode response",
+    ),
+    Phase(
+        "prepare_coupled", "coupled",
+        reads="coupled_gamma jacobian mass_jacobian",
         writes="axis_motion axis_reaction inverse mode response",
     ),
     Phase("warm_row", "rows", reads="impulse kick_before step_last", writes="solved"),
@@ -158,15 +171,15 @@ _TABLE = (
     ),
     Phase(
         "sweep_overflow", "overflow_constraints",
-        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
-        "law_friction law_impulse law_slope mass_jacobian response twist velocity_lower velocity_upper",
+        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target "
+        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response twist velocity_lower velocity_upper",
         writes="largest_change mode overflow_change solved",
     ),
     Phase("add_overflow", "bodies", reads="overflow_change", writes="twist"),
     Phase(
         "sweep_color", "color_size(w, level)",
-        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope inverse jacobian "
-        "law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
+        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target "
+        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
         writes="largest_change mode solved twist",
     ),
     Phase(

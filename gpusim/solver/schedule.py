@@ -42,6 +42,7 @@ BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
+COUPLED = Condition("coupled", "w.coupled()", lambda s: s["coupled"] > 0)
 OVERFLOW = Condition("overflow", "w.overflow_constraints()", lambda s: s["overflow_constraints"] > 0)
 PAIRS = Condition("pairs", "w.pairs()", lambda s: s["pairs"] > 0, build=lambda b: None if b.shapes else False)
 GRID = Condition("grid", "w.buckets()", lambda s: s["buckets"] > 0)
@@ -135,11 +136,11 @@ PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     If(FOLLOWS, run("follow_shape follow_pair")),
     *run("prepare_pair"),
 )),))  # fmt: skip
-ACTUATE = Stage("actuate", run("push_body contribute sum_law bound_law"), reference="actuate.actuate")
+ACTUATE = Stage("actuate", (*run("push_body contribute sum_law bound_law"), If(COUPLED, run("couple_law"))), reference="actuate.actuate")
 KICK = Stage("kick", run("kick_body"), reference="kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
-REFIT = Routine("refit", run("next_rate refresh sum_law"))
+REFIT = Routine("refit", (*run("next_rate refresh sum_law"), If(COUPLED, run("recouple_law"))))
 FACTORIZE = Routine("factorize", (
     *run("scale_row scale_entry"),
     Levels("levels", by_level("invert_pivot divide_entry update_entry")),
@@ -215,13 +216,19 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             If(TO_SWEEP, (SWEEP_WITHIN,)),
             SOLVE_BACKWARD,
             *run("correct_row correct_body count_pass"),
-            If(AXES, (REFIT, *run("want_mode switch_mode end_refit"))),
+            If(AXES, (
+                REFIT, *run("want_mode switch_mode"),
+                If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
+                *run("end_refit"),
+            )),
             *run("plan_bias"),
         )),
     )),
 )),))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
-    *run("product_entry start_row start_axis start_passes"),
+    *run("product_entry start_row start_axis"),
+    If(COUPLED, run("start_coupled")),
+    *run("start_passes"),
     If(TO_SWEEP, (
         # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
         If(ARTICULATED, (FACTORIZE, *run("merge_path solve_path respond_path keep_factor"))),
@@ -239,7 +246,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
 ))  # fmt: skip
 # Joints and contacts by color.
 SWEEPS = Routine("sweeps", (Sweeps("iterations", (
-    Later((If(AXES, (REFIT,)),), last=REFITS),
+    Later((If(AXES, (REFIT, If(COUPLED, run("prepare_coupled")))),), last=REFITS),
     *SWEEP_JOINTS,
     If(TOUCHING, (lists("sweep_contact"),)),
     *run("end_sweep"),
