@@ -29,7 +29,13 @@ GPUSIM_FN bool is_swept(const World& w, int c) {
 }
 GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
 // Number of the coupled law that constraint c is the rows of, or -1; and its compliances (gpusim/reference/coupled_laws.py).
-GPUSIM_FN int coupled_number(const World& w, int c) { return w.coupled() ? w.constraint_coupled()[c] : -1; }
+GPUSIM_FN int coupled_number(const World& w, int c) {
+#if GPUSIM_COUPLED
+    return w.constraint_coupled()[c];
+#else
+    return (void)w, (void)c, -1;
+#endif
+}
 GPUSIM_FN const real* coupled_block(const World& w, int i) { return w.coupled_gamma() + i * w.block() * w.block(); }
 GPUSIM_FN int jacobian_place(const World& w, int row, int slot) {
     const int c = row / w.block();

@@ -49,20 +49,10 @@ GPUSIM_SHARED void cylinder_law(const World& w, int k, ActuatorTerm& own) {
     own.impulse = (papers ? mass * w.cylinder_free_velocity(k) : kick * constant + mass * w.rate()[axis]) + w.cylinder_cushion_impulse(k);
     own.slope = (papers ? mass : kick * slope + mass) + w.cylinder_cushion_slope(k);
 }
-// One-sided springs in the last part of the stroke.
 GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
-    double impulse = 0.0, slope = 0.0, more_impulse, more_slope;
-    const double stiffness = w.cylinder_cushion_stiffness(k), damping = w.cylinder_cushion_damping(k);
-    const double into_low = x - (w.cylinder_stroke_min(k) + w.cylinder_cushion_length(k));
-    const double into_high = x - (w.cylinder_stroke_max(k) - w.cylinder_cushion_length(k));
-    if (stiffness + damping > 0.0)
-        for (int end = 0; end < 2; ++end) {
-            const double depth = end == 0 ? into_low : into_high;
-            if (!(end == 0 ? depth < 0.0 : depth > 0.0)) continue;
-            spring_law(w, w.cylinder_axis()[k], stiffness, damping, depth, &more_impulse, &more_slope);
-            impulse += more_impulse;
-            slope += more_slope;
-        }
+    double impulse = 0.0, slope = 0.0;
+    stroke_cushions(w, w.cylinder_axis()[k], x, w.cylinder_stroke_min(k), w.cylinder_stroke_max(k), w.cylinder_cushion_stiffness(k),
+                    w.cylinder_cushion_damping(k), w.cylinder_cushion_length(k), &impulse, &slope);
     w.cylinder_cushion_impulse(k) = impulse;
     w.cylinder_cushion_slope(k) = slope;
 }

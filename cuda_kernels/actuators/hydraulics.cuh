@@ -46,3 +46,16 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
     *a = (pressure + rate * inflow) / divisor;
     *b = rate * area / divisor;
 }
+// One-sided springs in the last ``length`` of the stroke x at both ends; adds to P and D.
+GPUSIM_SHARED void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
+                                   double length, double* impulse, double* slope) {
+    if (!(stiffness + damping > 0.0)) return;
+    for (int end = 0; end < 2; ++end) {
+        const double depth = end == 0 ? x - (low + length) : x - (high - length);
+        if (!(end == 0 ? depth < 0.0 : depth > 0.0)) continue;
+        double more_impulse, more_slope;
+        spring_law(w, axis, stiffness, damping, depth, &more_impulse, &more_slope);
+        *impulse += more_impulse;
+        *slope += more_slope;
+    }
+}

@@ -279,23 +279,9 @@ class HydraulicCylinder(ActuatorType):
         work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
         offset = p["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
-        work.scratch["cylinder.cushion"] = np.stack(self._cushions(group, work, x))
+        work.scratch["cylinder.cushion"] = np.stack(cushions(group, work, x))
         if np.any(p["papers_coupling"] > 0.5):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
-
-    def _cushions(self, group: Group, work: Work, x: Array) -> tuple[Array, Array]:
-        """One-sided springs in the last ``cushion_length`` of the stroke."""
-        p = group.params
-        into_low = x - (p["stroke_min"] + p["cushion_length"])
-        into_high = x - (p["stroke_max"] - p["cushion_length"])
-        impulse, slope = np.zeros_like(x), np.zeros_like(x)
-        if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
-            return impulse, slope
-        for depth, inside in ((into_low, into_low < 0.0), (into_high, into_high > 0.0)):
-            share = spring_law(work, group.axis, p["cushion_stiffness"], p["cushion_damping"], depth)
-            impulse += np.where(inside, share[0], 0.0)
-            slope += np.where(inside, share[1], 0.0)
-        return impulse, slope
 
     def _implicit_law(self, group: Group, work: Work) -> None:
         """Pressure lines from the chord conductances at the guessed pressures; then the law P - D u."""
@@ -330,6 +316,21 @@ class HydraulicCylinder(ActuatorType):
         s["pressure_a"], s["pressure_b"] = pressures
         s["spool"], s["spool_rate"] = scratch["cylinder.spool"]
         s["oil_stroke"] = oil + work.h * velocity
+
+
+def cushions(group: Group, work: Work, x: Array) -> tuple[Array, Array]:
+    """One-sided springs in the last ``cushion_length`` of the stroke x: P and D of their law, (num_worlds, n)."""
+    p = group.params
+    impulse, slope = np.zeros_like(x), np.zeros_like(x)
+    if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
+        return impulse, slope
+    into_low = x - (p["stroke_min"] + p["cushion_length"])
+    into_high = x - (p["stroke_max"] - p["cushion_length"])
+    for depth, inside in ((into_low, into_low < 0.0), (into_high, into_high > 0.0)):
+        share = spring_law(work, group.axis, p["cushion_stiffness"], p["cushion_damping"], depth)
+        impulse += np.where(inside, share[0], 0.0)
+        slope += np.where(inside, share[1], 0.0)
+    return impulse, slope
 
 
 PRESSURES = ("pressure_a", "pressure_b")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim.actuators import hydraulic_cylinder, hydraulic_papers
+from gpusim.actuators import circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers
 from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES
@@ -70,6 +70,9 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "BEFORE_LAST": BEFORE_LAST,
         "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
+        "OIL_ITERATIONS": circuit.MOST_ITERATIONS,
+        "OIL_PRECISION": circuit.PRECISION,
+        "OIL_SLOW": circuit.SLOW,
         "PASSES": direct_solve.PASSES,
         "RELAX_PASSES": direct_solve.RELAX_PASSES,
         "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
@@ -125,6 +128,9 @@ def codes() -> dict[str, int]:
         "TAG_MASK": accuracy.TAG_MASK,
         "ROW_GAP": ROW_GAP,
         **contact.CODES,
+        **{f"OIL_{name}": getattr(circuit_parts, name) for name in circuit_parts.EDGE_KINDS},
+        "MOST_OIL_NODES": circuit.MOST_NODES,
+        "MOST_OIL_CONSUMERS": circuit.MOST_CONSUMERS,
         "FACTORED": FACTORED,
         **{kind.upper(): number for kind, number in KINDS.items()},
         **shape_codes(),

@@ -56,16 +56,18 @@ def model_variant(
     It serves any model of up to ROOM_BLOCK rows a constraint (of more for one that has more), unless ``specialize``
     makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
     """
-    swept = sizes["swept_constraints"] > 0
+    swept, coupled = sizes["swept_constraints"] > 0, sizes["coupled"] > 0
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds, swept=swept)
+        special = {"swept": swept, "coupled": coupled}
+        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds, **special)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
-    return make_variant(main, real, stored, direct, *room, fixed, sizes["shape_level"], sizes["lanes"], kinds, swept)
+    contacts = sizes["shape_level"], sizes["lanes"]
+    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled)
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
@@ -109,21 +111,24 @@ def make_variant(
     lanes: int = 1,
     kinds: Kinds = PACKAGE_KINDS,
     swept: bool = False,
+    coupled: bool = False,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
     ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
-    solver leaves some joints to sweeps.
+    solver leaves some joints to sweeps. ``coupled``: there are laws over several axes.
     """
     real = np.dtype(real)
-    headers = _headers(real, kinds, _declared(kinds)) | _schedule(Build(direct, shapes > 0, main == "staged.cu", swept))
+    build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
+    headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_STORED": C_REAL[np.dtype(stored)],
         "GPUSIM_DIRECT": str(int(direct)),
         "GPUSIM_SWEPT": str(int(swept)),
+        "GPUSIM_COUPLED": str(int(coupled)),
         "GPUSIM_MAX_BLOCK": str(block),
         "GPUSIM_MAX_SLOTS": str(slots),
         "GPUSIM_SHAPES": str(shapes),
@@ -133,7 +138,8 @@ def make_variant(
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
     touching = ("", " with contacts", " with all contacts")[shapes]
     side = f" {lanes} side by side" if lanes > 1 else ""
-    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{side}{' fixed' if fixed else ''}"
+    laws = " with coupled laws" if coupled else ""
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{side}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 
@@ -159,6 +165,8 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models in which some joints are left to sweeps: the same phases as above in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
+    # Models with hydraulic circuits.
+    yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield replace(make_variant(main, single, single, True), everywhere=False)

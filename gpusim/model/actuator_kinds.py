@@ -54,11 +54,16 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that an actuator has; may differ per world."""
+    """A number that an actuator has; may differ per world.
+
+    ``index``: it tells another element, and is no signal. One of an actuator, by the kind's ``references``, becomes its
+    number among those of its own kind.
+    """
 
     name: str
     unit: str
     doc: str
+    index: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,9 @@ class AxisMaker(Protocol):
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Axis row of a joint coordinate; shared by all who ask for it."""
+
+    def actuator_axis(self, actuator: int) -> int:
+        """Axis row of an actuator, for ``axes`` of a coupled kind."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.joints.differential import Differential
 from gpusim.model.material import Material
 from gpusim.transform import Transform
@@ -51,6 +52,11 @@ class BuilderMethods:
         label: str | None = None,
     ) -> int:
         """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept."""
+
+    def add_hydraulic_circuit(
+        self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
+    ) -> HydraulicCircuit:
+        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance."""
 
     def add_hydraulic_cylinder(
         self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0), *,

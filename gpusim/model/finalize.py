@@ -11,12 +11,13 @@ import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.model import validate
-from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, actuator_type
+from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
 from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
+from gpusim.model.references import ACTUATOR
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
 from gpusim.model.topology import Topology
@@ -50,6 +51,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
+    collector.axis_of_actuator = {s.label: a for k, group in specs.items() for s, a in zip(group, axes[k], strict=True)}
     reached = {k: [actuator_type(k).axes(s, collector) for s in group] for k, group in specs.items()}
     collector.collect()
     for kind in sorted(k for k in specs if actuator_type(k).coupled):
@@ -61,7 +63,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
     )
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
-    groups = [_group(kind, specs[kind], axes[kind], controls) for kind in specs]
+    groups = [_group(kind, specs[kind], axes[kind], controls, _numbers(builder.actuators)) for kind in specs]
     _place_clamped(groups)
     _number_coupled(groups, reached)
     return Model(
@@ -130,8 +132,25 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict[str, int]) -> Group:
+def _numbers(actuators: list[ActuatorSpec]) -> list[int]:
+    """Number of each actuator among those of its kind."""
+    count: Counter[str] = Counter()
+    numbers = []
+    for spec in actuators:
+        numbers.append(count[spec.kind])
+        count[spec.kind] += 1
+    return numbers
+
+
+def _group(
+    kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict[str, int], numbers: list[int]
+) -> Group:
     kind_type = actuator_type(kind)
+
+    def value(spec: ActuatorSpec, p: Parameter) -> float:
+        given = spec.params[p.name]
+        return float(numbers[given] if kind_type.references.get(p.name) == ACTUATOR and given >= 0 else given)
+
     group = Group(
         type=kind_type,
         specs=specs,
@@ -140,7 +159,7 @@ def _group(kind: str, specs: list[ActuatorSpec], axes: list[int], controls: dict
             command: np.array([controls[_control_name(s, n, command)] for s in specs], dtype=np.int64)
             for n, command in enumerate(kind_type.commands)
         },
-        params={p.name: np.array([[float(s.params[p.name]) for s in specs]]) for p in kind_type.parameters},
+        params={p.name: np.array([[value(s, p) for s in specs]]) for p in kind_type.parameters},
         state={v.name: np.array([[v.initial(s.params) for s in specs]]) for v in kind_type.variables},
         unique_axes=len(set(axes)) == len(axes),
     )

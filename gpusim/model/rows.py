@@ -88,6 +88,7 @@ class RowCollector:
         self._joint_axes: dict[tuple[int, int], int] = {}
         self._coordinates: dict[tuple[int, int], tuple[str, int]] = {}
         self.angle_of: dict[tuple[int, int], int] = {}
+        self.axis_of_actuator: dict[str, int] = {}
         self.frames: list[JointFrames] = [joint_frames(j) for j in builder.joints]
         self.coordinates: list[list[Coordinate]] = [
             joint_type(j.kind).coordinate_list(f, j.params) for j, f in zip(builder.joints, self.frames, strict=True)
@@ -107,6 +108,10 @@ class RowCollector:
             self._joint_axes[key] = len(self.axes)
             self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
         return self._joint_axes[key]
+
+    def actuator_axis(self, actuator: int) -> int:
+        """Axis row of an actuator by its index, for those that act through it."""
+        return self.axis_of_actuator[self.builder.actuators[actuator].label]
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0

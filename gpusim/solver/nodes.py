@@ -15,13 +15,15 @@ _PLAIN = re.compile(r"[a-z_]+( \* ([a-z_]+|\d+))*")
 class Build:
     """What a build of the kernels knows: its joint solver, whether it has contacts, and its launch.
 
-    ``swept``: with the direct solver, whether some joints are left to sweeps.
+    ``swept``: with the direct solver, whether some joints are left to sweeps. ``coupled``: whether there are laws over
+    several axes.
     """
 
     direct: bool
     shapes: bool
     staged: bool
     swept: bool = False
+    coupled: bool = False
 
 
 @dataclass(frozen=True)

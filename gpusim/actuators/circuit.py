@@ -1,0 +1,284 @@
+"""Hydraulic circuit: nodes, edges and consumers, with one implicit solve a circuit.
+
+    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
+
+Flows go through orifices, ``Q = K a d/(d^2 + p_tr^2)^(1/4)`` at the drop d, and through parts that open at a pressure. At
+guessed velocities v^ of the consumers Newton's method finds p^; around it
+
+    p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
+
+so that the forces S^T p+ on the consumers' axes are a law over all of them, P - D v+ with D = S^T M, which the joint
+solver takes as compliant rows (coupled, model/actuator_kinds.py). Cylinders on one pump share its flow by this matrix.
+A better guess of v fits it anew.
+
+After the solve the pressures follow from the rows' velocities, with the volumes pulled to the geometry as in
+hydraulic_cylinder.py, of which this is the general case. Valve spools are stepped exactly; poppets of counterbalance and
+pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.actuators import hydraulics
+from gpusim.actuators.circuit_flows import Flows, poppet_target
+from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK
+from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Parameter, Work, register
+from gpusim.model.elements import Elements
+from gpusim.model.field import Field
+from gpusim.model.references import ACTUATOR
+from gpusim.model.specs import ActuatorSpec
+from gpusim.typing import Array
+
+MOST_NODES, MOST_CONSUMERS = 24, 8
+MOST_ITERATIONS = 40
+# Newton ends where no pressure moves by more than this share of the greatest one.
+PRECISION = 1e-10
+# Where the error has not fallen to this share, the next slopes are means of chords and tangents: a root's tangent alone
+# sends a drop from d to -d.
+SLOW = 0.5
+CONSUMERS = ("oil_cylinder", "oil_motor")
+
+
+@dataclass
+class Parts:
+    """Numbers of a circuit's parts within their kinds; consumers as (kind, number) by row."""
+
+    nodes: list[int]
+    valves: list[int]
+    edges: list[int]
+    pumps: list[int]
+    consumers: list[tuple[str, int]]
+
+
+@register
+class OilCircuit(ActuatorType):
+    """Solves the pressures of its nodes together with the consumers' rows."""
+
+    name: ClassVar[str] = "oil_circuit"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("couple", "recouple", "advance")
+    prefix: ClassVar[str] = "circuit"
+    coupled: ClassVar[bool] = True
+    curved: ClassVar[bool] = True
+    references: ClassVar = {"consumers": ACTUATOR}
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    kernel_fields: ClassVar[tuple[Field, ...]] = (
+        Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),
+        Field("oil_circuit_speed", ("oil_circuit_count", MOST_CONSUMERS), "pose", "m/s", "velocities v^"),
+        Field("oil_circuit_reply", ("oil_circuit_count", MOST_NODES, MOST_CONSUMERS), "pose", "Pa s/m", "M"),
+        Field("oil_circuit_matrix", ("oil_circuit_count", MOST_NODES, MOST_NODES), "pose", "m3/s/Pa", "C/h - dQ/dp"),
+    )
+
+    def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
+        """Axes of its consumers, by row."""
+        return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
+
+    def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
+        """A circuit moves something, and is not too large."""
+        numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
+        for spec in specs:
+            own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
+            consumers = spec.params["consumers"]
+            if not consumers:
+                raise validate.fail(spec.element, "feeds no cylinder and no motor", "add one, or leave the circuit out")
+            for what, count, most in (
+                ("nodes", sum(a.kind == "oil_node" for a in own), MOST_NODES),
+                ("cylinders and motors", len(consumers), MOST_CONSUMERS),
+            ):
+                if count > most:
+                    raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """The law of every circuit, from the last velocities or a better guess; valves once a step."""
+        if velocity is None:
+            move_spools(work)
+        for k in range(len(group.specs)):
+            solve = _solve(group, work, k)
+            axes = group.axes[k]
+            guess = work.rate[:, axes] if velocity is None else work.rate_next[:, axes]
+            start = solve.pressure if velocity is None else solve.fitted.pressures(guess)
+            solve.fit(start, guess, work.active if velocity is not None else None)
+            fitted, kick = solve.fitted, work.kick_time
+            force = np.matmul(fitted.pressures(np.zeros_like(guess))[:, None], solve.area)[:, 0]
+            work.add_coupled_law(group, k, kick * force, kick[..., None] * np.matmul(solve.area.swapaxes(-1, -2), fitted.reply))
+
+    def advance(self, group: Group, work: Work) -> None:
+        """Pressures from the row velocities of the last solve; strokes of the oil, poppets, load-sensing lines."""
+        for k in range(len(group.specs)):
+            _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
+
+
+def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
+    """Parts of circuit k."""
+    if k not in group.derived:
+        own: dict[str, list[int]] = {}
+        for kind in ("oil_node", "oil_valve", "oil_edge", "oil_pump", *CONSUMERS):
+            found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
+            own[kind] = np.flatnonzero(found == k).tolist()
+        by_row = {int(groups[kind].params["row"][0, n]): (kind, n) for kind in CONSUMERS for n in own[kind]}
+        consumers = [by_row[row] for row in range(len(by_row))]
+        group.derived[k] = Parts(own["oil_node"], own["oil_valve"], own["oil_edge"], own["oil_pump"], consumers)
+    parts: Parts = group.derived[k]
+    return parts
+
+
+def move_spools(work: Work) -> None:
+    """Exact step of all spools; openings from the mean positions."""
+    group = work.groups.get("oil_valve")
+    if group is None:
+        return
+    p, s = group.params, group.state
+    position, rate, mean = hydraulics.second_order_valve(
+        s["spool"], s["spool_rate"], work.command_now(group, "command"), 1.0, p["frequency"], p["damping"], work.h
+    )
+    work.scratch["oil_valve.spool"] = np.stack(np.broadcast_arrays(position, rate))
+    openings = hydraulics.edge_openings(mean, p["overlap_supply"], p["overlap_drain"])
+    gains = p["flow_gain"], p["drain_gain"], p["flow_gain"], p["drain_gain"]
+    opened = [work.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
+    work.scratch["oil_valve.opened"] = np.stack(opened)
+
+
+@dataclass
+class Fitted:
+    """Lines of the pressures in the consumers' velocities."""
+
+    guess: Array
+    speed: Array
+    reply: Array
+
+    def pressures(self, speed: Array) -> Array:
+        """p^ - M (v - v^), (num_worlds, nodes)."""
+        return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
+
+
+def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
+    key = f"oil_circuit.{k}"
+    if key not in work.scratch:
+        work.scratch[key] = CircuitSolve(work, parts_of(group, work.groups, k))  # type: ignore[assignment]
+    solve: Any = work.scratch[key]
+    return solve  # type: ignore[no-any-return]
+
+
+class CircuitSolve:
+    """One circuit within a substep; arrays (num_worlds, nodes, ...), nodes by their place."""
+
+    def __init__(self, work: Work, parts: Parts) -> None:
+        self.parts, self.groups, self.worlds = parts, work.groups, work.num_worlds
+        nodes = work.groups["oil_node"]
+        self.place = np.zeros(len(nodes.specs), np.int64)
+        self.place[parts.nodes] = np.arange(len(parts.nodes))
+        self.pressure = nodes.state["pressure"][:, parts.nodes].astype(np.float64)
+        value = {name: work.broadcast(nodes.params[name])[:, parts.nodes] for name in ("volume", "bulk_modulus", "fixed")}
+        self.fixed = value["fixed"] > 0.5
+        volume = value["volume"].copy()
+        self.area = np.zeros((self.worlds, len(parts.nodes), len(parts.consumers)))
+        self.oil: dict[int, tuple[Array, Array]] = {}
+        for row, (kind, n) in enumerate(parts.consumers):
+            p = work.groups[kind].params
+            for port, sign in (("a", 1.0), ("b", -1.0)):
+                at = self.place[int(p[f"node_{port}"][0, n])]
+                area = work.broadcast(p[f"area_{port}"])[:, n]
+                self.area[:, at, row] += sign * area
+                if kind == "oil_cylinder":
+                    stroke, oil = self._stroke(work, row, n)
+                    volume[:, at] += sign * area * oil
+        self.capacity = volume / value["bulk_modulus"] / work.h
+        self.flows = Flows(work, parts, self.place)
+        self.fitted: Any = None
+
+    def _stroke(self, work: Work, row: int, n: int) -> tuple[Array, Array]:
+        """Stroke of the geometry and that of the oil, m."""
+        group = work.groups["oil_cylinder"]
+        stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
+        oil = group.state["oil_stroke"][:, n].astype(np.float64)
+        self.oil[row] = stroke, np.where(np.isnan(oil), stroke, oil)
+        return self.oil[row]
+
+    def fit(self, start: Array, speed: Array, active: Array | None) -> None:
+        """Newton's method for p at given velocities, and the slopes there; worlds not ``active`` keep theirs."""
+        load = np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0]
+        p = np.where(self.fixed, self.pressure, start)
+        going, before = np.ones(self.worlds, bool), np.full(self.worlds, np.inf)
+        for _ in range(MOST_ITERATIONS):
+            error, matrix, mean = self._equations(p, load)
+            size = np.abs(error).max(axis=1)
+            slow = size > SLOW * before
+            move = np.linalg.solve(np.where(slow[:, None, None], mean, matrix), error[..., None])[..., 0]
+            p = np.where(going[:, None], p - move, p)
+            going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
+            before = size
+            if not going.any():
+                break
+        _, matrix, _ = self._equations(p, load)
+        reply = np.linalg.solve(matrix, np.where(self.fixed[..., None], 0.0, self.area))
+        fitted = Fitted(p, speed.astype(np.float64), reply)
+        if active is not None and not active.all():
+            old = self.fitted
+            fitted = Fitted(
+                np.where(active, p, old.guess), np.where(active, speed, old.speed),
+                np.where(active[..., None], reply, old.reply),
+            )  # fmt: skip
+        self.fitted = fitted
+
+    def _equations(self, p: Array, load: Array) -> tuple[Array, Array, Array]:
+        """What the balance misses, its slopes by tangents, and by means of tangents and chords."""
+        tangent, chord = self.flows.slopes(p)
+        error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
+        error = np.where(self.fixed, 0.0, error)
+        own = np.where(self.fixed, 1.0, self.capacity)
+        place, matrices = np.arange(p.shape[1]), []
+        for slopes in (tangent, 0.5 * (tangent + chord)):
+            matrix = np.where(self.fixed[..., None], 0.0, slopes)
+            matrix[:, place, place] += own
+            matrices.append(matrix)
+        return error, matrices[0], matrices[1]
+
+    def advance(self, work: Work, rates: Array) -> None:
+        """Write pressures, flows and what follows them."""
+        speed = rates.astype(np.float64)
+        for row, (_, n) in enumerate(self.parts.consumers):
+            if row in self.oil:
+                stroke, oil = self.oil[row]
+                speed[:, row] = speed[:, row] + VOLUME_SYNC * (stroke - oil) / work.h
+                work.groups["oil_cylinder"].state["oil_stroke"][:, n] = oil + work.h * speed[:, row]
+        p = np.where(self.fixed, self.pressure, self.fitted.pressures(speed))
+        self.groups["oil_node"].state["pressure"][:, self.parts.nodes] = p
+        self._advance_valves(work, p)
+        self._advance_edges(work, p)
+        self._advance_pumps(work, p)
+
+    def _advance_valves(self, work: Work, p: Array) -> None:
+        for n, (first, _) in self.flows.valves.items():
+            state = work.groups["oil_valve"].state
+            state["spool"][:, n], state["spool_rate"][:, n] = work.scratch["oil_valve.spool"][:, :, n]
+            flow = [self.flows.flow(first + k, p) for k in range(4)]
+            state["flow_a"][:, n], state["flow_b"][:, n] = flow[0] - flow[1], flow[2] - flow[3]
+
+    def _advance_edges(self, work: Work, p: Array) -> None:
+        group = work.groups.get("oil_edge")
+        for n, at in self.flows.edges.items():
+            assert group is not None
+            flow, kind = self.flows.flow(at, p), int(group.params["kind"][0, n])
+            group.state["flow"][:, n] = flow
+            if kind in (COUNTERBALANCE, PIPE_BREAK):
+                target = poppet_target(work, group, n, self.place, p, flow)
+                lag = work.broadcast(group.params["time_constant"])[:, n]
+                share = -np.expm1(-work.h / np.maximum(lag, 1e-9))
+                poppet = group.state["poppet"][:, n]
+                group.state["poppet"][:, n] = poppet + share * (target - poppet)
+
+    def _advance_pumps(self, work: Work, p: Array) -> None:
+        for n in self.parts.pumps:
+            group = work.groups["oil_pump"]
+            q, s = {k: work.broadcast(v)[:, n] for k, v in group.params.items()}, group.state
+            at = self.place[int(group.params["node"][0, n])]
+            s["flow"][:, n] = self.flows.pump(n, p)[0]
+            s["pressure_now"][:, n] = p[:, at]
+            share = -np.expm1(-work.h / np.maximum(q["time_constant"], 1e-9))
+            s["load_pressure"][:, n] += share * (self.flows.load_pressure(work, p) - s["load_pressure"][:, n])

@@ -1,0 +1,458 @@
+"""``ModelBuilder.add_hydraulic_circuit``: a circuit's parts, one method each, checked as they are added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF
+from gpusim.actuators.spring import line_params
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Vector
+
+UNLIMITED = float("inf")
+_NO_EDGE = {
+    "set_pressure": 0.0, "pilot_ratio": 0.0, "range": 1.0, "flow_limit": UNLIMITED, "time_constant": 0.0,
+    "node_pilot": -1, "initial_opening": 1.0, "initial_poppet": 1.0,
+}  # fmt: skip
+
+
+class HydraulicCircuit:
+    """A circuit of a builder: each method adds one part and returns its index; nodes are known by theirs.
+
+    Pressures are absolute, Pa. Every part has a label of its own, and signals ``node.<label>...``, ``valve.<label>...``,
+    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``, ``hydraulic_motor.<label>...``.
+
+    Attributes:
+        index: of the circuit among the actuators.
+        tank: node of the tank, whose pressure never changes.
+    """
+
+    def __init__(self, builder: ModelBuilder, label: str | None, tank_pressure: float, bulk_modulus: float) -> None:
+        self._builder, self._nodes = builder, 0
+        element = builder.element("actuator", label, "oil_circuit")
+        self._bulk = validate.positive(element, "bulk_modulus", bulk_modulus)
+        self._tank_pressure = validate.not_negative(element, "tank_pressure", tank_pressure)
+        self.index = builder.add_actuator("oil_circuit", label, {"consumers": []})
+        self._spec = builder.actuators[self.index]
+        self.tank = self.add_node(pressure=tank_pressure, fixed=True, label=f"{self._spec.label}_tank")
+
+    def _add(self, kind: str, label: str | None, params: Mapping[str, Any]) -> int:
+        return self._builder.add_actuator(kind, label, {"circuit": self.index, **params})
+
+    def _node(self, element: str, name: str, index: Any) -> int:
+        """``index`` if it is a node of this circuit."""
+        actuators = self._builder.actuators
+        known = isinstance(index, int) and 0 <= index < len(actuators)
+        if not known or (spec := actuators[index]).kind != "oil_node" or spec.params["circuit"] != self.index:
+            rule = f"{name} = {index!r} is no node of circuit '{self._spec.label}'"
+            raise validate.fail(element, rule, "give what its add_node returned, or its tank")
+        return index
+
+    def add_node(
+        self,
+        volume: float = 1e-3,
+        pressure: float | None = None,
+        bulk_modulus: float | None = None,
+        fixed: bool = False,
+        label: str | None = None,
+    ) -> int:
+        """Add a volume of oil: a line, a hose, a port.
+
+        Args:
+            volume: m3.
+            pressure: at the start, Pa; the tank's if left out.
+            bulk_modulus: of oil and walls together, Pa; the circuit's if left out.
+            fixed: the pressure never changes, as that of a tank or of an ideal supply.
+            label: unique name.
+        """
+        element = self._builder.element("actuator", label, "oil_node")
+        value = self._tank_pressure if pressure is None else pressure
+        self._nodes += 1
+        return self._add("oil_node", label, {
+            "place": self._nodes - 1,
+            "volume": validate.positive(element, "volume", volume),
+            "bulk_modulus": validate.positive(element, "bulk_modulus", bulk_modulus or self._bulk),
+            "initial_pressure": validate.not_negative(element, "pressure", value),
+            "fixed": float(fixed),
+        })  # fmt: skip
+
+    def add_pump(
+        self,
+        node: int,
+        flow: float,
+        pressure: float,
+        power: float = UNLIMITED,
+        control: str = "pressure",
+        margin: float = 1.5e6,
+        band: float | None = None,
+        time_constant: float = 0.02,
+        label: str | None = None,
+    ) -> int:
+        """Add a pump; ``sim.control[label]`` is the share of its flow, 0 to 1 (1 until written).
+
+        Args:
+            node: that it feeds.
+            flow: at full displacement, m3/s.
+            pressure: at which its cut-off leaves no flow, Pa.
+            power: greatest hydraulic power, W.
+            control: "pressure", or "load_sensing": its pressure follows the greatest load and ``margin``.
+            margin: of load sensing, Pa.
+            band: over which cut-off and load sensing take the flow back, Pa; 5 % of ``pressure`` if left out.
+            time_constant: of the load-sensing line, s.
+            label: unique name.
+        """
+        element = self._builder.element("actuator", label, "oil_pump")
+        if control not in ("pressure", "load_sensing"):
+            raise validate.fail(element, f"control = {control!r} is unknown", 'give "pressure" or "load_sensing"')
+        top = validate.positive(element, "pressure", pressure)
+        return self._add("oil_pump", label, {
+            "node": self._node(element, "node", node),
+            "most_flow": validate.positive(element, "flow", flow),
+            "pressure": top,
+            "power": validate.positive(element, "power", power, infinite=True),
+            "band": 0.05 * top if band is None else validate.positive(element, "band", band),
+            "load_sensing": float(control == "load_sensing"),
+            "margin": validate.not_negative(element, "margin", margin),
+            "time_constant": validate.not_negative(element, "time_constant", time_constant),
+        })  # fmt: skip
+
+    def add_valve(
+        self,
+        supply: int,
+        port_a: int,
+        port_b: int,
+        flow_gain: float,
+        drain_gain: float | None = None,
+        tank: int | None = None,
+        overlap_supply: float = 0.05,
+        overlap_drain: float = -0.05,
+        compensator_pressure: float = UNLIMITED,
+        load_check: bool = True,
+        frequency: float = 100.0,
+        damping: float = 0.8,
+        transition_pressure: float = 1e4,
+        senses: bool = True,
+        label: str | None = None,
+    ) -> int:
+        """Add a spool valve; ``sim.control[label]`` is -1 (supply to B) to 1 (supply to A).
+
+        Args:
+            supply, port_a, port_b: nodes.
+            flow_gain: K of a fully open supply edge, m3/s/sqrt(Pa).
+            drain_gain: K of the edges to the tank; ``flow_gain`` if left out.
+            tank: node; the circuit's tank if left out.
+            overlap_supply: c1, 0 to below 1.
+            overlap_drain: c2, above -1; below 0 for a closed center.
+            compensator_pressure: drop that a pressure compensator leaves to the supply edges, Pa: the flow then
+                follows the command alone, whatever the load.
+            load_check: no oil flows back from the ports to the supply.
+            frequency, damping: of the spool, rad/s.
+            transition_pressure: drop below which an edge is laminar, Pa.
+            senses: tells its load to a load-sensing pump.
+            label: unique name.
+        """
+        element = self._builder.element("actuator", label, "oil_valve")
+        nodes = {"p": supply, "t": self.tank if tank is None else tank, "a": port_a, "b": port_b}
+        c1 = validate.number(element, "overlap_supply", overlap_supply)
+        c2 = validate.number(element, "overlap_drain", overlap_drain)
+        if not 0.0 <= c1 < 1.0 or not -1.0 < c2 < 1.0:
+            rule = f"overlaps {c1:g} and {c2:g} are out of range"
+            raise validate.fail(element, rule, "give 0 <= overlap_supply < 1 and -1 < overlap_drain < 1")
+        gain = validate.positive(element, "flow_gain", flow_gain)
+        return self._add("oil_valve", label, {
+            **{f"node_{port}": self._node(element, f"port {port}", node) for port, node in nodes.items()},
+            "flow_gain": gain,
+            "drain_gain": gain if drain_gain is None else validate.positive(element, "drain_gain", drain_gain),
+            "transition_pressure": validate.positive(element, "transition_pressure", transition_pressure),
+            "overlap_supply": c1,
+            "overlap_drain": c2,
+            "compensator_pressure": validate.positive(
+                element, "compensator_pressure", compensator_pressure, infinite=True
+            ),
+            "load_check": float(load_check),
+            "frequency": validate.positive(element, "frequency", frequency),
+            "damping": validate.positive(element, "damping", damping),
+            "senses": float(senses),
+        })  # fmt: skip
+
+    def _edge(
+        self, kind: int, a: int, b: int, gain: float, transition: float, label: str | None, **values: Any
+    ) -> int:
+        element = self._builder.element("actuator", label, "oil_edge")
+        ends = self._node(element, "node_a", a), self._node(element, "node_b", b)
+        if ends[0] == ends[1]:
+            raise validate.fail(element, "begins and ends at the same node", "give two nodes")
+        pilot = values.pop("node_pilot", -1)
+        return self._add("oil_edge", label, _NO_EDGE | {
+            "kind": kind,
+            "node_a": ends[0],
+            "node_b": ends[1],
+            "node_pilot": pilot if pilot == -1 else self._node(element, "pilot", pilot),
+            "gain": validate.positive(element, "gain", gain),
+            "transition_pressure": validate.positive(element, "transition_pressure", transition),
+            **{name: _checked(element, name, value) for name, value in values.items()},
+        })  # fmt: skip
+
+    def add_orifice(
+        self, a: int, b: int, gain: float, opening: float = 1.0, transition_pressure: float = 1e4,
+        label: str | None = None,
+    ) -> int:  # fmt: skip
+        """Add an orifice, Q = opening K sqrt(drop); ``sim.control[label]`` is its opening, 0 to 1.
+
+        Args:
+            a, b: nodes.
+            gain: K, m3/s/sqrt(Pa).
+            opening: before one is written.
+            transition_pressure: drop below which it is laminar, Pa.
+            label: unique name.
+        """
+        return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
+
+    def add_hose(
+        self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None
+    ) -> int:
+        """Add a hose that begins at node ``a``; returns the node at its other end, with its volume and softness.
+
+        Args:
+            a: node.
+            volume: m3.
+            gain: K of its resistance, m3/s/sqrt(Pa).
+            bulk_modulus: of hose and oil together, Pa.
+            label: of the node; its resistance is the edge ``<label>_line``.
+        """
+        end = self.add_node(volume, bulk_modulus=bulk_modulus, label=label)
+        self.add_orifice(a, end, gain, label=f"{self._builder.actuators[end].label}_line")
+        return end
+
+    def add_check_valve(
+        self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
+        label: str | None = None,
+    ) -> int:  # fmt: skip
+        """Add a check valve: from ``a`` to ``b`` alone, where the drop is above ``cracking_pressure``, Pa."""
+        return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
+
+    def add_relief_valve(
+        self, a: int, pressure: float, gain: float, b: int | None = None, label: str | None = None
+    ) -> int:
+        """Add a relief valve from ``a`` to the tank (or ``b``): Q = gain (drop - pressure) above ``pressure``.
+
+        Args:
+            a, b: nodes.
+            pressure: drop at which it opens, Pa.
+            gain: flow over the pressure above that, m3/s/Pa.
+            label: unique name.
+        """
+        return self._edge(RELIEF, a, self.tank if b is None else b, gain, 1e4, label, set_pressure=pressure)
+
+    def add_counterbalance_valve(
+        self, load: int, valve: int, gain: float, set_pressure: float, pilot: int, pilot_ratio: float = 4.0,
+        opening_range: float = 2e6, time_constant: float = 0.01, transition_pressure: float = 1e4,
+        label: str | None = None,
+    ) -> int:  # fmt: skip
+        """Add a counterbalance (holding) valve: free from ``valve`` to ``load``, held back the other way.
+
+        Its poppet opens where p_load + pilot_ratio p_pilot is above ``set_pressure``, fully by ``opening_range`` more.
+
+        Args:
+            load: node of the chamber that carries the load.
+            valve: node at the control valve.
+            gain: K of the open valve, m3/s/sqrt(Pa).
+            set_pressure: Pa; 1.3 times the greatest load's is usual.
+            pilot: node of the other side of the consumer.
+            pilot_ratio: weight of the pilot's pressure.
+            opening_range: Pa.
+            time_constant: of the poppet, s.
+            transition_pressure: drop below which it is laminar, Pa.
+            label: unique name.
+        """
+        return self._edge(
+            COUNTERBALANCE, load, valve, gain, transition_pressure, label, node_pilot=pilot, set_pressure=set_pressure,
+            pilot_ratio=pilot_ratio, range=opening_range, time_constant=time_constant, initial_poppet=0.0,
+        )  # fmt: skip
+
+    def add_pipe_break_valve(
+        self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
+        transition_pressure: float = 1e4, label: str | None = None,
+    ) -> int:  # fmt: skip
+        """Add a pipe-break valve: it shuts where more than ``flow_limit``, m3/s, leaves ``load`` for ``line``.
+
+        It stays shut until the drop over it is gone; from ``line`` to ``load`` it is free.
+        """
+        return self._edge(
+            PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
+            time_constant=time_constant,
+        )  # fmt: skip
+
+    def add_leak(self, a: int, b: int, gain: float, label: str | None = None) -> int:
+        """Add a laminar leak, Q = gain (p_a - p_b), gain in m3/s/Pa."""
+        return self._edge(LEAK, a, b, gain, 1e4, label)
+
+    def add_cylinder(
+        self,
+        body_a: int,
+        body_b: int,
+        point_a: Vector = (0.0, 0.0, 0.0),
+        point_b: Vector = (0.0, 0.0, 0.0),
+        *,
+        area_a: float,
+        area_b: float,
+        stroke_min: float,
+        stroke_max: float,
+        length_offset: float = 0.0,
+        dead_volume: float | tuple[float, float] = 1e-4,
+        pressure: tuple[float, float] | None = None,
+        viscous_friction: float = 0.0,
+        dry_friction: float = 0.0,
+        brake_force: float = 0.0,
+        piston_mass: float = 0.0,
+        cushion_stiffness: float = 0.0,
+        cushion_damping: float = 0.0,
+        cushion_length: float = 0.0,
+        label: str | None = None,
+    ) -> Consumer:
+        """Add a cylinder between two pins, with a node for each chamber; ``sim.control[label]`` is its brake.
+
+        Args:
+            body_a, body_b: bodies, -1 for the world.
+            point_a, point_b: pins in the body frames, m.
+            area_a, area_b: piston areas, m2; A extends.
+            stroke_min, stroke_max: stops, m.
+            length_offset: stroke = distance of the pins - length_offset, m.
+            dead_volume: of both chambers (or each) at their least, lines included, m3.
+            pressure: of both chambers at the start, Pa; the tank's if left out.
+            viscous_friction: N s/m.
+            dry_friction, brake_force: N.
+            piston_mass: felt along the axis; gravity does not act on it, kg.
+            cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
+            label: unique name; nodes ``<label>_a`` and ``<label>_b``.
+
+        Returns:
+            Its index and the nodes of its chambers.
+        """
+        b = self._builder
+        element = b.element("actuator", label, "oil_cylinder")
+        params: dict[str, Any] = line_params(b, element, body_a, body_b, point_a, point_b)
+        low, high = (validate.number(element, n, v) for n, v in (("stroke_min", stroke_min), ("stroke_max", stroke_max)))
+        if not low < high:
+            raise validate.fail(element, f"stroke_min = {low:g} is not below stroke_max = {high:g}", "give a stroke")
+        areas = [validate.positive(element, n, v) for n, v in (("area_a", area_a), ("area_b", area_b))]
+        dead = [validate.positive(element, "dead_volume", v) for v in _pair(dead_volume)]
+        params |= {
+            "length_offset": validate.number(element, "length_offset", length_offset),
+            "stroke_min": low, "stroke_max": high,
+            **{
+                name: validate.not_negative(element, name, value)
+                for name, value in (
+                    ("cushion_stiffness", cushion_stiffness), ("cushion_damping", cushion_damping),
+                    ("cushion_length", cushion_length),
+                )
+            },
+        }  # fmt: skip
+        # A node tells its volume at zero stroke; it may be negative there where the stroke begins above zero.
+        volumes = dead[0] - areas[0] * low, dead[1] + areas[1] * high
+        friction = viscous_friction, dry_friction, brake_force, piston_mass
+        return self._consumer("oil_cylinder", label, params, areas, volumes, pressure, friction)
+
+    def add_motor(
+        self,
+        joint: int,
+        displacement: float,
+        axis: int = 0,
+        volume: float = 1e-4,
+        pressure: tuple[float, float] | None = None,
+        leakage: float = 0.0,
+        viscous_friction: float = 0.0,
+        dry_friction: float = 0.0,
+        brake_torque: float = 0.0,
+        rotor_inertia: float = 0.0,
+        label: str | None = None,
+    ) -> Consumer:
+        """Add a hydraulic motor on a joint coordinate, with a node for each port; ``sim.control[label]`` is its brake.
+
+        Args:
+            joint: joint index.
+            displacement: m3/rad of the coordinate, gears included; port A turns it forward.
+            axis: which coordinate of the joint.
+            volume: of each side with its lines, m3.
+            pressure: of both ports at the start, Pa; the tank's if left out.
+            leakage: between the ports, m3/s/Pa.
+            viscous_friction: N m s/rad.
+            dry_friction, brake_torque: N m.
+            rotor_inertia: felt along the coordinate, kg m2.
+            label: unique name; nodes ``<label>_a`` and ``<label>_b``.
+
+        Returns:
+            Its index and the nodes of its ports.
+        """
+        element = self._builder.element("actuator", label, "oil_motor")
+        params = {"joint": self._builder.check_joint(element, "joint", joint, axis), "axis": axis}
+        size = validate.positive(element, "displacement", displacement)
+        volume = validate.positive(element, "volume", volume)
+        leak = validate.not_negative(element, "leakage", leakage)
+        friction = viscous_friction, dry_friction, brake_torque, rotor_inertia
+        motor = self._consumer("oil_motor", label, params, [size, size], (volume, volume), pressure, friction)
+        if leak > 0.0:
+            name = self._builder.actuators[motor.index].label
+            self.add_leak(motor.node_a, motor.node_b, leak, label=f"{name}_leak")
+        return motor
+
+    def _consumer(
+        self, kind: str, label: str | None, params: dict[str, Any], areas: list[float], volumes: tuple[float, float],
+        pressure: tuple[float, float] | None, friction: tuple[float, float, float, float],
+    ) -> Consumer:  # fmt: skip
+        """Chambers as nodes, then the consumer itself."""
+        b, consumers = self._builder, self._spec.params["consumers"]
+        element = b.element("actuator", label, kind)
+        name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
+        names = ("viscous_friction", "dry_friction", "brake_force", "moving_mass")
+        for key, value in zip(names, friction, strict=True):
+            params[key] = validate.not_negative(element, key, value)
+        starts = (self._tank_pressure,) * 2 if pressure is None else _pair(pressure)
+        nodes = []
+        for port, volume, start in zip("ab", volumes, starts, strict=True):
+            nodes.append(self.add_node(1.0, start, label=f"{name}_{port}"))
+            b.actuators[nodes[-1]].params["volume"] = volume
+        params |= {"row": len(consumers), "node_a": nodes[0], "node_b": nodes[1], "area_a": areas[0], "area_b": areas[1]}
+        index = self._add(kind, name, params)
+        consumers.append(index)
+        return Consumer(index, *nodes)
+
+
+class Consumer:
+    """A cylinder or motor of a circuit: its index and the nodes of its two sides."""
+
+    def __init__(self, index: int, node_a: int, node_b: int) -> None:
+        self.index, self.node_a, self.node_b = index, node_a, node_b
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    return (value[0], value[1]) if isinstance(value, tuple | list) else (value, value)
+
+
+def _checked(element: str, name: str, value: Any) -> float:
+    number = validate.not_negative(element, name, value, infinite=name == "flow_limit")
+    if name.startswith("initial_") and number > 1.0:
+        raise validate.fail(element, f"opening = {number:g} is above 1", "give 0 to 1")
+    if not number and name in ("range", "flow_limit"):
+        raise validate.fail(element, f"{name} = 0 must be above zero", f"give {name} > 0")
+    return number if math.isfinite(number) or name == "flow_limit" else 0.0
+
+
+@builder_method
+def add_hydraulic_circuit(
+    self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None
+) -> HydraulicCircuit:
+    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance.
+
+    Args:
+        tank_pressure: absolute, Pa.
+        bulk_modulus: of the oil, Pa.
+        label: unique name.
+
+    Returns:
+        The circuit, whose methods add its parts.
+    """
+    return HydraulicCircuit(self, label, tank_pressure, bulk_modulus)

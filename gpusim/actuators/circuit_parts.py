@@ -1,0 +1,396 @@
+"""Parts of a hydraulic circuit: nodes, valves, edges, pumps, and the cylinders and motors that they feed.
+
+Each part belongs to one circuit (circuit.py), which works out the flows; here stand their numbers and signals. Pressures
+are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``; volumes m3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.actuators.hydraulic_cylinder import cushions
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Now,
+    Parameter,
+    Reading,
+    StateVariable,
+    Work,
+    register,
+)
+from gpusim.model.elements import Elements
+from gpusim.model.references import ACTUATOR, AS_IS, BODY, JOINT, point_on
+from gpusim.model.specs import ActuatorSpec
+from gpusim.model.steering import Steering
+from gpusim.typing import Array
+
+EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
+"""Kinds of edges; their numbers are the places here."""
+ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
+CIRCUIT = Parameter("circuit", "-", "number of the circuit", index=True)
+
+
+def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
+    """Reading of a state variable; its C++ text names the kind by ``KIND``."""
+    return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
+
+
+def _of(kind: str, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
+    return tuple(Reading(r.name, r.unit, r.doc, r.read, r.device.replace("KIND", kind), r.range) for r in readings)
+
+
+def _command(kind: str, name: str, doc: str, lower: float) -> Reading:
+    text = f"*out = clamped(w.{kind}_{name}_now(i), {lower}, 1.0);"
+    return Reading(
+        name, "-", doc, lambda g, now: np.clip(now.control[:, g.control[name]], lower, 1.0), text,
+        lambda p: (lower, 1.0),
+    )  # fmt: skip
+
+
+def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
+    for names, bad, rule in ((positive, np.less_equal, "above zero"), (not_negative, np.less, "not negative")):
+        for name in names:
+            if np.any(bad(group.params[name], 0.0)):
+                raise validate.fail(group.specs[0].element, f"{name} must be {rule}", f"write {name} {rule}")
+
+
+@register
+class OilNode(ActuatorType):
+    """A volume of oil with one pressure: C p' = inflow, C = volume/bulk_modulus; or a pressure that never changes."""
+
+    name: ClassVar[str] = "oil_node"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    prefix: ClassVar[str] = "node"
+    references: ClassVar = {"circuit": ACTUATOR, "place": AS_IS}
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        CIRCUIT,
+        Parameter("place", "-", "number among the nodes of its circuit", index=True),
+        Parameter("volume", "m3", "volume of oil, hoses included; chambers change theirs by the stroke"),
+        Parameter("bulk_modulus", "Pa", "of oil and walls together"),
+        Parameter("initial_pressure", "Pa", "pressure at the start"),
+        Parameter("fixed", "-", "1: the pressure is given, as a tank's; 0: it follows from the flows"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("pressure", "Pa", "absolute pressure", lambda p: p["initial_pressure"]),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = _of("oil_node", (_state("pressure", "Pa", "absolute pressure"),))
+
+    def check(self, group: Group) -> None:
+        """Volumes and stiffness are positive."""
+        _check_signs(group, ("bulk_modulus",), ("volume",))
+
+
+@register
+class OilValve(ActuatorType):
+    """Spool valve with four edges: pump to A and B, A and B to tank, opened by the spool as in hydraulics.py."""
+
+    name: ClassVar[str] = "oil_valve"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    kernel_scratch: ClassVar[tuple[str, ...]] = ("next_spool", "next_rate", "opened_p_a", "opened_a_t", "opened_p_b", "opened_b_t")
+    prefix: ClassVar[str] = "valve"
+    references: ClassVar = dict.fromkeys(("circuit", "node_p", "node_t", "node_a", "node_b"), ACTUATOR)
+    commands: ClassVar[tuple[str, ...]] = ("command",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        CIRCUIT,
+        *(Parameter(f"node_{port}", "-", f"node at port {port.upper()}", index=True) for port in "ptab"),
+        Parameter("flow_gain", "m3/s/sqrt(Pa)", "K of a fully open edge"),
+        Parameter("drain_gain", "m3/s/sqrt(Pa)", "K of the edges to the tank"),
+        Parameter("transition_pressure", "Pa", "drop below which an edge is laminar"),
+        Parameter("overlap_supply", "-", "c1"),
+        Parameter("overlap_drain", "-", "c2; below 0: closed center"),
+        Parameter("compensator_pressure", "Pa", "drop that a pressure compensator leaves to a supply edge; inf: none"),
+        Parameter("load_check", "-", "1: no flow from the ports back to the pump"),
+        Parameter("frequency", "rad/s", "of the spool"),
+        Parameter("damping", "-", "of the spool"),
+        Parameter("senses", "-", "1: tells its load to a load-sensing pump"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("spool", "-", "spool position, -1 to 1"),
+        StateVariable("spool_rate", "1/s", "rate of the spool"),
+        StateVariable("flow_a", "m3/s", "out of port A"),
+        StateVariable("flow_b", "m3/s", "out of port B"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        _command("oil_valve", "command", "of the spool, -1 to 1", -1.0),
+        *_of("oil_valve", (
+            _state("spool", "-", "spool position", lambda p: (-1.0, 1.0)),
+            _state("flow_a", "m3/s", "out of port A"),
+            _state("flow_b", "m3/s", "out of port B"),
+        )),
+    )  # fmt: skip
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of the spool's travel; safe in the middle."""
+        return Steering(lower=-1.0, upper=1.0, safe=0.0)
+
+    def check(self, group: Group) -> None:
+        """Gains and the spool's constants are positive."""
+        _check_signs(group, ("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"), ())
+
+
+@register
+class OilEdge(ActuatorType):
+    """A valve or a line between two nodes: orifice, check, relief, counterbalance, pipe-break valve, leak."""
+
+    name: ClassVar[str] = "oil_edge"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    prefix: ClassVar[str] = "edge"
+    references: ClassVar = dict.fromkeys(("circuit", "node_a", "node_b", "node_pilot"), ACTUATOR) | {"kind": AS_IS}
+    commands: ClassVar[tuple[str, ...]] = ("opening",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        CIRCUIT,
+        Parameter("kind", "-", "which kind of edge", index=True),
+        Parameter("node_a", "-", "from", index=True),
+        Parameter("node_b", "-", "to", index=True),
+        Parameter("node_pilot", "-", "node that opens a counterbalance valve", index=True),
+        Parameter("gain", "m3/s/sqrt(Pa)", "K of the open edge (m3/s/Pa of a relief valve and a leak)"),
+        Parameter("set_pressure", "Pa", "drop from which it opens; of a counterbalance valve the pressure at A"),
+        Parameter("pilot_ratio", "-", "weight of the pilot's pressure against that at A"),
+        Parameter("range", "Pa", "pressure above the set one at which a counterbalance valve is fully open"),
+        Parameter("flow_limit", "m3/s", "flow from A to B at which a pipe-break valve shuts"),
+        Parameter("transition_pressure", "Pa", "drop below which it is laminar"),
+        Parameter("time_constant", "s", "of the poppet of a counterbalance or pipe-break valve"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: p["initial_poppet"]),
+        StateVariable("flow", "m3/s", "from A to B"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        _command("oil_edge", "opening", "of an orifice, 0 to 1", 0.0),
+        *_of("oil_edge", (
+            _state("flow", "m3/s", "from A to B"),
+            _state("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: (0.0, 1.0)),
+        )),
+    )  # fmt: skip
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """Open."""
+        return float(spec.params["initial_opening"])
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of an orifice's area; other kinds go by pressures alone."""
+        idle = int(spec.params["kind"]) != ORIFICE
+        return Steering(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
+
+    def check(self, group: Group) -> None:
+        """Gains are positive."""
+        _check_signs(group, ("gain", "transition_pressure", "range", "flow_limit"), ("time_constant", "pilot_ratio"))
+
+
+@register
+class OilPump(ActuatorType):
+    """Pump into a node, from a tank that never empties.
+
+        Q = displacement * most_flow, at most   most_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
+                                                power/p                                          (power limit)
+                                                most_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
+
+    p_LS is the greatest pressure at the working ports of open valves, as the shuttle line tells it with a lag.
+    """
+
+    name: ClassVar[str] = "oil_pump"
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    prefix: ClassVar[str] = "pump"
+    references: ClassVar = {"circuit": ACTUATOR, "node": ACTUATOR}
+    commands: ClassVar[tuple[str, ...]] = ("displacement",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        CIRCUIT,
+        Parameter("node", "-", "that it feeds", index=True),
+        Parameter("most_flow", "m3/s", "at full displacement"),
+        Parameter("pressure", "Pa", "at which the cut-off leaves no flow"),
+        Parameter("power", "W", "greatest hydraulic power; inf: no limit"),
+        Parameter("band", "Pa", "over which the cut-off and load sensing take the flow back"),
+        Parameter("load_sensing", "-", "1: keeps the pressure of the greatest load and a margin"),
+        Parameter("margin", "Pa", "of load sensing"),
+        Parameter("time_constant", "s", "of the load-sensing line"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("load_pressure", "Pa", "that the load-sensing line tells"),
+        StateVariable("flow", "m3/s", "that it gives"),
+        StateVariable("pressure_now", "Pa", "at its outlet"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        _command("oil_pump", "displacement", "share of its flow, 0 to 1", 0.0),
+        *_of("oil_pump", (
+            _state("flow", "m3/s", "that it gives"),
+            _state("load_pressure", "Pa", "that the load-sensing line tells"),
+            Reading(
+                "outlet_power", "W", "hydraulic power", lambda g, now: g.state["flow"] * g.state["pressure_now"],
+                "*out = w.KIND_flow(i) * w.KIND_pressure_now(i);",
+            ),
+        )),
+    )  # fmt: skip
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """Full."""
+        return 1.0
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """Share of its displacement; none is safe."""
+        return Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
+
+    def check(self, group: Group) -> None:
+        """Flow, pressure and power are positive."""
+        _check_signs(group, ("most_flow", "pressure", "power", "band"), ("margin", "time_constant"))
+
+
+_CONSUMER = (
+    CIRCUIT,
+    Parameter("row", "-", "number among the consumers of its circuit", index=True),
+    Parameter("node_a", "-", "chamber A", index=True),
+    Parameter("node_b", "-", "chamber B", index=True),
+    Parameter("area_a", "m2", "piston area of chamber A, which extends (m3/rad of a motor)"),
+    Parameter("area_b", "m2", "piston area of chamber B (m3/rad of a motor)"),
+    Parameter("viscous_friction", "N s/m", "of the piston (N m s/rad)"),
+    Parameter("dry_friction", "N", "of the seals (N m)"),
+    Parameter("brake_force", "N", "further dry friction at brake command 1 (N m)"),
+    Parameter("moving_mass", "kg", "of the piston along the axis (kg m2 of a rotor)"),
+)
+
+
+def read_pressure(port: str) -> Callable[[Group, Now], Array]:
+    """Pressure at a port of a consumer, from its node."""
+
+    def read(group: Group, now: Now) -> Array:
+        pressure: Array = now.group("oil_node").state["pressure"]
+        return pressure[:, group.params[f"node_{port}"][0].astype(int)]
+
+    return read
+
+
+def read_force(group: Group, now: Now) -> Array:
+    """S_A p_A - S_B p_B - k v at t."""
+    p = group.params
+    pressures = [read_pressure(port)(group, now) for port in "ab"]
+    drag = p["viscous_friction"] * now.axis_rate(group.axis)
+    return np.asarray(p["area_a"] * pressures[0] - p["area_b"] * pressures[1] - drag)
+
+
+def read_position(group: Group, now: Now) -> Array:
+    """Stroke, m; or angle, rad."""
+    return np.asarray(now.axis_value(group.axis) - group.params.get("length_offset", 0.0))
+
+
+def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[Reading, ...]:
+    pressures = [f"w.oil_node_pressure(int(w.{kind}_node_{port}(i)))" for port in "ab"]
+    drag = f"w.{kind}_viscous_friction(i) * axis_rate(w, w.{kind}_axis()[i])"
+    effort = f"*out = w.{kind}_area_a(i) * {pressures[0]} - w.{kind}_area_b(i) * {pressures[1]} - {drag};"
+    return (
+        _command(kind, "brake", "of its brake, 0 to 1", 0.0),
+        Reading("position", unit, "stroke or angle", read_position, f"*out = axis_value(w, w.{kind}_axis()[i]){offset};"),
+        Reading(
+            "velocity", f"{unit}/s", "its rate", lambda g, now: now.axis_rate(g.axis),
+            f"*out = axis_rate(w, w.{kind}_axis()[i]);",
+        ),
+        Reading("pressure_a", "Pa", "pressure of chamber A", read_pressure("a"), f"*out = {pressures[0]};"),
+        Reading("pressure_b", "Pa", "pressure of chamber B", read_pressure("b"), f"*out = {pressures[1]};"),
+        Reading(force, "N" if unit == "m" else "N m", "S_A p_A - S_B p_B - k v", read_force, effort),
+    )  # fmt: skip
+
+
+class Consumer(ActuatorType):
+    """What a cylinder and a motor share: friction, brake and moving mass on their own axis; the circuit adds the oil."""
+
+    kernel_file: ClassVar[str] = "circuit.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    commands: ClassVar[tuple[str, ...]] = ("brake",)
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """A switch: on is safe; a brake without force changes nothing."""
+        idle = float(spec.params["brake_force"]) == 0.0
+        return Steering(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
+
+    def check(self, group: Group) -> None:
+        """Areas are positive."""
+        _check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
+
+    def inertia(self, group: Group) -> Array | None:
+        """The piston's mass or the rotor's inertia."""
+        return group.params["moving_mass"]
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Friction, brake and moving mass."""
+        if velocity is not None:
+            return
+        p, mass = group.params, group.params["moving_mass"]
+        brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
+        work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
+        impulse, slope = self.end_stops(group, work)
+        work.add_law(group, impulse + mass * work.rate[:, group.axis], slope + mass + work.kick_time * p["viscous_friction"])
+
+    def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
+        """Add the stops; P and D of what is in front of them."""
+        return 0.0, 0.0
+
+
+@register
+class OilCylinder(Consumer):
+    """Hydraulic cylinder between two pins, with stops and cushions."""
+
+    name: ClassVar[str] = "oil_cylinder"
+    prefix: ClassVar[str] = "cylinder"
+    picture: ClassVar[str | None] = "barrel_and_rod"
+    references: ClassVar = {
+        "circuit": ACTUATOR, "node_a": ACTUATOR, "node_b": ACTUATOR, "row": AS_IS,
+        "body_a": BODY, "point_a": point_on("body_a"), "body_b": BODY, "point_b": point_on("body_b"),
+    }  # fmt: skip
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        *_CONSUMER,
+        Parameter("length_offset", "m", "stroke = distance of the pins - length_offset"),
+        Parameter("stroke_min", "m", "lower stop"),
+        Parameter("stroke_max", "m", "upper stop"),
+        Parameter("cushion_stiffness", "N/m", "end cushion"),
+        Parameter("cushion_damping", "N s/m", "end cushion"),
+        Parameter("cushion_length", "m", "length of the cushion at both ends"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable(
+            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
+            lambda p: float("nan"), may_be_unset=True,
+        ),
+    )  # fmt: skip
+    readings: ClassVar[tuple[Reading, ...]] = _consumer_readings(
+        "oil_cylinder", "m", "force", " - w.oil_cylinder_length_offset(i)"
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The line between the pins."""
+        p = spec.params
+        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+
+    def check(self, group: Group) -> None:
+        """The stops are in order."""
+        super().check(group)
+        if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
+            raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
+
+    def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
+        """Stops of the stroke, and cushions."""
+        p, offset = group.params, group.params["length_offset"]
+        work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
+        return cushions(group, work, work.axis_position[:, group.axis] - offset)
+
+
+@register
+class OilMotor(Consumer):
+    """Hydraulic motor on a joint coordinate; its displacement is area_a = area_b, m3/rad."""
+
+    name: ClassVar[str] = "oil_motor"
+    prefix: ClassVar[str] = "hydraulic_motor"
+    picture: ClassVar[str | None] = "motor_can"
+    references: ClassVar = {
+        "circuit": ACTUATOR, "node_a": ACTUATOR, "node_b": ACTUATOR, "row": AS_IS, "joint": JOINT, "axis": AS_IS,
+    }  # fmt: skip
+    parameters: ClassVar[tuple[Parameter, ...]] = _CONSUMER
+    readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
