@@ -13,6 +13,7 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.anchors import Anchor, end_frame
 from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
 from gpusim.model.elements import Elements
@@ -100,9 +101,13 @@ class ModelBuilder(BuilderMethods, Elements):
         child_xform: Transform | None = None,
         label: str | None = None,
         solver: str | None = None,
+        at: Anchor | None = None,
         **params: Any,
     ) -> int:
         """Add a joint of a registered kind; the named methods ``add_joint_<kind>`` check their parameters first.
+
+        Its place is given by the two frames, or by ``at`` in the world. With ``at`` the two frames coincide in the
+        pose that the bodies have now, so that every coordinate is zero there and limits count from there.
 
         Args:
             kind: registered name, such as "revolute".
@@ -112,6 +117,9 @@ class ModelBuilder(BuilderMethods, Elements):
             child_xform: joint frame in the child's body frame.
             label: unique name; ``joint<index>`` if left out.
             solver: "direct" or "colored" (:meth:`set_joint_solver`); None: the simulation chooses.
+            at: in place of both frames: a point in the world, m, where the joint frame has the world's axes (so that
+                ``axis`` is given in the world), or a Transform, the joint frame in the world. The bodies' poses are
+                those of now.
             params: the kind's own parameters.
 
         Returns:
@@ -131,7 +139,10 @@ class ModelBuilder(BuilderMethods, Elements):
         validate.transform(element, "parent_xform", parent_xform)
         validate.transform(element, "child_xform", child_xform)
         check_solver(element, solver)
-        ends = parent_xform or Transform(), child_xform or Transform()
+        ends = (
+            end_frame(self, element, "parent_xform at", parent, parent_xform, at),
+            end_frame(self, element, "child_xform at", child, child_xform, at),
+        )
         self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
         self._labels["joint"][name] = len(self.joints) - 1
         return len(self.joints) - 1

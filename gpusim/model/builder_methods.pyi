@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gpusim.model.anchors import Anchor
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -23,8 +24,8 @@ class BuilderMethods:
         """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
 
     def add_force(
-        self, body: int, force: Vector, point: Vector = (0.0, 0.0, 0.0), frame: str = "world",
-        label: str | None = None,
+        self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
+        label: str | None = None, at: Vector | None = None,
     ) -> int:
         """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
 
@@ -35,7 +36,7 @@ class BuilderMethods:
         """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept."""
 
     def add_hydraulic_cylinder(
-        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0), *,
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
         area_a: float, area_b: float, volume_a: float, volume_b: float, stroke_min: float, stroke_max: float,
         flow_gain: float, length_offset: float = 0.0, bulk_modulus: float = 1.5e9, supply_pressure: float = 1e7,
         tank_pressure: float = 100000.0, viscous_friction: float = 0.0, dry_friction: float = 0.0,
@@ -46,7 +47,7 @@ class BuilderMethods:
         pressure_b: float | None = None, hose_volume_a: float = 0.0, hose_volume_b: float = 0.0,
         hose_bulk_modulus: float = float("inf"), cushion_stiffness: float = 0.0, cushion_damping: float = 0.0,
         cushion_length: float = 0.0, stop_restitution: float = 0.0, coupling: str = "implicit",
-        label: str | None = None,
+        label: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
         """Add a hydraulic cylinder with its spool valve between two pins."""
 
@@ -54,6 +55,7 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
         friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -62,26 +64,29 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a cylindrical joint."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
-        damping: float = 0.0, label: str | None = None, solver: str | None = None,
+        damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
+        at_b: Vector | None = None,
     ) -> int:
         """Add a distance joint between the origins of the two joint frames."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a fixed joint."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a free joint."""
 
@@ -90,7 +95,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a planar joint."""
 
@@ -99,6 +104,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a prismatic joint."""
 
@@ -107,6 +113,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a revolute joint."""
 
@@ -115,7 +122,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a universal joint."""
 
@@ -222,8 +229,9 @@ class BuilderMethods:
         """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
 
     def add_spring(
-        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0),
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
         stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
+        at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
         """Add a spring-damper between two points."""
 
