@@ -99,6 +99,15 @@ class BuilderMethods:
     ) -> int:
         """Add a planar joint."""
 
+    def add_joint_planar_pin(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``."""
+
     def add_joint_prismatic(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
