@@ -61,12 +61,7 @@ def add_shape(
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)
     body = self.check_body(element, "body", body)
-    if not shape_type(kind).movable and body != WORLD and not self.bodies[body].kinematic:
-        raise validate.fail(
-            element,
-            f"a {kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
-            "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
-        )
+    self.check_movable(element, kind, body)
     validate.transform(element, "xform", xform)
     try:
         shape_type(kind).radius(params)
