@@ -16,6 +16,7 @@ from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.anchors import Anchor, end_frame
 from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
+from gpusim.model.collision_groups import GroupRules, prefixed_rules
 from gpusim.model.elements import Elements
 from gpusim.model.finalize import finalize
 from gpusim.model.joint_groups import check_solver
@@ -38,6 +39,7 @@ class ModelBuilder(BuilderMethods, Elements):
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
         Elements.__init__(self, [], [], [], [], [], [], [], num_worlds=1)
+        self.group_rules: GroupRules = {}
         spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
@@ -201,7 +203,8 @@ class ModelBuilder(BuilderMethods, Elements):
         Args:
             other: stays as it is.
             xform: where its world lies in the frame of ``parent``.
-            label_prefix: goes before all of its labels.
+            label_prefix: goes before all of its labels and names of collision groups, so that two copies with their
+                own prefixes are groups apart, each with its rules.
             parent: body index, -1 for the world. Shapes that then are on that body weigh as its own do.
 
         Raises:
@@ -245,8 +248,10 @@ class ModelBuilder(BuilderMethods, Elements):
         for shape in other.shapes:
             on, frame = moved(shape.body, shape.xform)
             params = copy.deepcopy(shape.params)
-            new_shape = dataclasses.replace(shape, body=on, xform=frame, params=params)
+            group = label_prefix + shape.group if isinstance(shape.group, str) else shape.group
+            new_shape = dataclasses.replace(shape, body=on, xform=frame, params=params, group=group)
             self._adopt("shape", self.shapes, new_shape, label_prefix)
+        self.group_rules |= prefixed_rules(other.group_rules, label_prefix)
         for pair in other.pairs:
             both = {"shape_a": pair.shape_a + first[SHAPE], "shape_b": pair.shape_b + first[SHAPE]}
             self.pairs.append(dataclasses.replace(pair, **both))
@@ -286,7 +291,7 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: naming the element, the rule that it breaks and the mend.
         """
-        return finalize(self, self.gravity)
+        return finalize(self, self.gravity, self.group_rules)
 
     # Names and checks that the files of joints/, actuators/ and geometry/ share.
 

@@ -149,42 +149,42 @@ class BuilderMethods:
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add a box about the shape frame's origin, edges along its axes."""
 
     def add_shape_capsule(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a capsule: the points within ``radius`` of a segment along z."""
 
     def add_shape_cone(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame."""
 
     def add_shape_cylinder(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a cylinder about the shape frame's origin, axis along z."""
 
     def add_shape_ellipsoid(
         self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add an ellipsoid about the shape frame's origin."""
@@ -192,47 +192,47 @@ class BuilderMethods:
     def add_shape_height_field(
         self, body: int, heights: Any, spacing: Vector = (1.0, 1.0), base: float | None = None,
         xform: Transform | None = None, material: Material | None = None, label: str | None = None,
-        group: int = 1, mask: int = 4294967295, color: Any = None,
+        group: int | str = 1, mask: int = 4294967295, color: Any = None,
     ) -> int:
         """Add ground given by heights on a grid, centered on the shape frame's origin."""
 
     def add_shape_hull(
         self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         max_vertices: int = 256, color: Any = None,
     ) -> int:
         """Add the convex hull of points."""
 
     def add_shape_mesh(
         self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, max_vertices: int = 256, color: Any = None,
     ) -> int:
         """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295,
     ) -> int:
         """Add a half space: everything below z = 0 of the shape frame is solid."""
 
     def add_shape_sphere(
         self, body: int, radius: float, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add a sphere about the shape frame's origin."""
 
     def add_shape_superellipsoid(
         self, body: int, semi_axes: Vector, exponents: Vector, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a superellipsoid about the shape frame's origin."""
 
     def add_shape_wheel(
         self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
@@ -261,6 +261,9 @@ class BuilderMethods:
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other whatever their groups say."""
+
+    def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
+        """Say whether shapes of two named groups collide; all do of which nothing is said."""
 
 def builder_method(function: F) -> F:
     """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder."""
