@@ -240,8 +240,9 @@ class ModelBuilder(BuilderMethods, Elements):
             new.child, new.child_xform = moved(joint.child, joint.child_xform)
             self._adopt("joint", self.joints, new, label_prefix)
         for coupling in other.couplings:
-            ends = {"leader": coupling.leader + first[JOINT], "follower": coupling.follower + first[JOINT]}
-            self._adopt("coupling", self.couplings, dataclasses.replace(coupling, **ends), label_prefix)
+            leader, follower = coupling.leader + first[JOINT], coupling.follower + first[JOINT]
+            new_coupling = dataclasses.replace(coupling, leader=leader, follower=follower)
+            self._adopt("coupling", self.couplings, new_coupling, label_prefix)
         for actuator in other.actuators:
             params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose, parent)
             self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
@@ -253,8 +254,8 @@ class ModelBuilder(BuilderMethods, Elements):
             self._adopt("shape", self.shapes, new_shape, label_prefix)
         self.group_rules |= prefixed_rules(other.group_rules, label_prefix)
         for pair in other.pairs:
-            both = {"shape_a": pair.shape_a + first[SHAPE], "shape_b": pair.shape_b + first[SHAPE]}
-            self.pairs.append(dataclasses.replace(pair, **both))
+            a, b = pair.shape_a + first[SHAPE], pair.shape_b + first[SHAPE]
+            self.pairs.append(dataclasses.replace(pair, shape_a=a, shape_b=b))
         for visual in other.visuals:  # the triangles are shared: nobody writes them
             on, frame = moved(visual.body, visual.xform)
             self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
