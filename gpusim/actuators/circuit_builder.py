@@ -294,8 +294,8 @@ class HydraulicCircuit:
         self,
         body_a: int,
         body_b: int,
-        point_a: Vector = (0.0, 0.0, 0.0),
-        point_b: Vector = (0.0, 0.0, 0.0),
+        point_a: Vector | None = None,
+        point_b: Vector | None = None,
         *,
         area_a: float,
         area_b: float,
@@ -311,6 +311,8 @@ class HydraulicCircuit:
         cushion_stiffness: float = 0.0,
         cushion_damping: float = 0.0,
         cushion_length: float = 0.0,
+        at_a: Vector | None = None,
+        at_b: Vector | None = None,
         label: str | None = None,
     ) -> Consumer:
         """Add a cylinder between two pins, with a node for each chamber; ``sim.control[label]`` is its brake.
@@ -318,6 +320,7 @@ class HydraulicCircuit:
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames, m.
+            at_a, at_b: the same as points in the world, at the poses as they stand, m.
             area_a, area_b: piston areas, m2; A extends.
             stroke_min, stroke_max: stops, m.
             length_offset: stroke = distance of the pins - length_offset, m.
@@ -334,7 +337,7 @@ class HydraulicCircuit:
         """
         b = self._builder
         element = b.element("actuator", label, "oil_cylinder")
-        params: dict[str, Any] = line_params(b, element, body_a, body_b, point_a, point_b)
+        params: dict[str, Any] = line_params(b, element, body_a, body_b, point_a, point_b, at_a, at_b)
         low, high = (validate.number(element, n, v) for n, v in (("stroke_min", stroke_min), ("stroke_max", stroke_max)))
         if not low < high:
             raise validate.fail(element, f"stroke_min = {low:g} is not below stroke_max = {high:g}", "give a stroke")

@@ -11,6 +11,7 @@ from gpusim import rotations
 from gpusim.arrays import add_columns
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import ActuatorType, Group, Now, Parameter, Reading, Work, register
+from gpusim.model.anchors import end_point
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.elements import Elements
 from gpusim.model.references import BODY
@@ -136,25 +137,27 @@ def add_force(
     self: ModelBuilder,
     body: int,
     force: Vector,
-    point: Vector = (0.0, 0.0, 0.0),
+    point: Vector | None = None,
     frame: str = "world",
     label: str | None = None,
+    at: Vector | None = None,
 ) -> int:
     """Apply a force to a body; ``sim.control[label]`` scales it (1 until written).
 
     Args:
         body: body index.
         force: N, in ``frame``.
-        point: where it acts, in the body frame, m.
+        point: where it acts, in the body frame, m; its origin if left out.
         frame: "world" or "body" (the force turns with the body).
         label: unique name.
+        at: in place of ``point``: the same point in the world, as the body stands now, m.
 
     Returns:
         The actuator's index.
     """
     element = self.element("actuator", label, "force")
     params = _common(self, element, body, frame)
-    arm = validate.numbers(element, "point", point, 3)
+    arm = end_point(self, element, "point at", params["body"], point, at)
     params.update(zip((f"force_{c}" for c in _XYZ), validate.numbers(element, "force", force, 3).tolist(), strict=True))
     params.update(zip((f"point_{c}" for c in _XYZ), arm.tolist(), strict=True))
     return self.add_actuator("force", label, params)

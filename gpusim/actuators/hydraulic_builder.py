@@ -34,8 +34,8 @@ def add_hydraulic_cylinder(
     self: ModelBuilder,
     body_a: int,
     body_b: int,
-    point_a: Vector = (0.0, 0.0, 0.0),
-    point_b: Vector = (0.0, 0.0, 0.0),
+    point_a: Vector | None = None,
+    point_b: Vector | None = None,
     *,
     area_a: float,
     area_b: float,
@@ -73,6 +73,8 @@ def add_hydraulic_cylinder(
     stop_restitution: float = 0.0,
     coupling: str = "implicit",
     label: str | None = None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
 ) -> int:
     """Add a hydraulic cylinder with its spool valve between two pins.
 
@@ -81,7 +83,7 @@ def add_hydraulic_cylinder(
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: pins in the body frames, m.
+        point_a, point_b: pins in the body frames, m; their origins if left out.
         area_a, area_b: piston areas, m2; A extends.
         volume_a, volume_b: chamber volumes at zero stroke, dead volume included, m3.
         stroke_min, stroke_max: stops, m.
@@ -107,6 +109,7 @@ def add_hydraulic_cylinder(
         stop_restitution: speed after over speed before an impact on a stop, 0 to 1.
         coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py; needs a piston mass).
         label: unique name.
+        at_a, at_b: in place of point_a, point_b: the pins in the world, as the bodies stand now, m.
 
     Returns:
         The actuator's index.
@@ -116,7 +119,7 @@ def add_hydraulic_cylinder(
     """
     given = dict(locals())
     element = self.element("actuator", label, "cylinder")
-    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
+    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b, at_a, at_b)
     for name in _POSITIVE:
         params[name] = validate.positive(element, name, given[name])
     for name in _NOT_NEGATIVE:

@@ -31,6 +31,7 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
+from gpusim.model.anchors import end_point
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.specs import ActuatorSpec
 from gpusim.typing import Array, Vector
@@ -151,28 +152,31 @@ def add_spring(
     self: ModelBuilder,
     body_a: int,
     body_b: int,
-    point_a: Vector = (0.0, 0.0, 0.0),
-    point_b: Vector = (0.0, 0.0, 0.0),
+    point_a: Vector | None = None,
+    point_b: Vector | None = None,
     stiffness: float = 0.0,
     damping: float = 0.0,
     rest_length: float = 0.0,
     label: str | None = None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
 ) -> int:
     """Add a spring-damper between two points.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: attachment points in the body frames, m.
+        point_a, point_b: attachment points in the body frames, m; their origins if left out.
         stiffness: N/m.
         damping: N s/m.
         rest_length: length without force, m.
         label: unique name; signals ``spring.<label>.length`` and ``.force``.
+        at_a, at_b: in place of point_a, point_b: the points in the world, as the bodies stand now, m.
 
     Returns:
         The actuator's index.
     """
     element = self.element("actuator", label, "spring")
-    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b)
+    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b, at_a, at_b)
     params.update(
         stiffness=validate.not_negative(element, "stiffness", stiffness),
         damping=validate.not_negative(element, "damping", damping),
@@ -216,15 +220,22 @@ def add_torsion_spring(
 
 
 def line_params(
-    builder: ModelBuilder, element: str, body_a: int, body_b: int, point_a: Vector, point_b: Vector
+    builder: ModelBuilder,
+    element: str,
+    body_a: int,
+    body_b: int,
+    point_a: Vector | None,
+    point_b: Vector | None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Checked ends of an actuator between two points."""
-    params: dict[str, Any] = {
-        "body_a": builder.check_body(element, "body_a", body_a),
-        "body_b": builder.check_body(element, "body_b", body_b),
-        "point_a": validate.numbers(element, "point_a", point_a, 3),
-        "point_b": validate.numbers(element, "point_b", point_b, 3),
-    }
-    if params["body_a"] == params["body_b"]:
+    """Checked ends of an actuator between two points, given in the body frames or, ``at_a``, ``at_b``, in the world."""
+    a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
+    if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")
-    return params
+    return {
+        "body_a": a,
+        "body_b": b,
+        "point_a": end_point(builder, element, "point_a at_a", a, point_a, at_a),
+        "point_b": end_point(builder, element, "point_b at_b", b, point_b, at_b),
+    }

@@ -308,8 +308,8 @@ def _term_phases(kinds: Kinds) -> list[str]:
 
 
 def _coupled_phases(kinds: Kinds) -> list[str]:
-    """Item: the number of a coupled law."""
-    out = []
+    """Item: the number of a coupled law; builds without any leave them out."""
+    out = ["#if GPUSIM_COUPLED"]
     for phase, function in (("couple_law", "couple"), ("recouple_law", "recouple")):
         out += [f"GPUSIM_PHASE void {phase}(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
         for kind in kinds:
@@ -318,7 +318,7 @@ def _coupled_phases(kinds: Kinds) -> list[str]:
                 out.append(f"    if (k < w.{kind.name}_count()) return {call}, invert_coupled(w, i);")
                 out.append(f"    k -= w.{kind.name}_count();")
         out.append("}")
-    return out
+    return [*out, "#endif"]
 
 
 def _advance_phase(kinds: Kinds) -> list[str]:

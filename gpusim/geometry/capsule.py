@@ -62,7 +62,7 @@ def add_shape_capsule(
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,
-    group: int = 1,
+    group: int | str = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
     color: Any = None,

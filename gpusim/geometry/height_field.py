@@ -96,7 +96,7 @@ def add_shape_height_field(
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,
-    group: int = 1,
+    group: int | str = 1,
     mask: int = ALL_GROUPS,
     color: Any = None,
 ) -> int:

@@ -8,12 +8,11 @@ import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.collision_groups import ALL_GROUPS, UNNAMED
 from gpusim.model.material import Material
 from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, PairSpec, ShapeSpec
 from gpusim.transform import Transform
-
-ALL_GROUPS = 0xFFFFFFFF
 
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
@@ -30,7 +29,7 @@ def add_shape(
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,
-    group: int = 1,
+    group: int | str = UNNAMED,
     mask: int = ALL_GROUPS,
     density: float | None = None,
     color: Any = None,
@@ -44,7 +43,8 @@ def add_shape(
         xform: shape frame in the body frame.
         material: surface and bulk; ``Material()`` if left out.
         label: unique name; ``shape<index>`` if left out.
-        group: bits of the groups that the shape is in.
+        group: name of the group that the shape is in (``set_group_collision`` says what it collides with), or bits of
+            the groups.
         mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
             other's mask; shapes of one body never do, those of welded bodies and of neighbors at a joint only if
             ``add_collision_pair`` says so (see ``gpusim/model/joined_bodies.py``; of the joints to the world only
@@ -61,12 +61,7 @@ def add_shape(
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)
     body = self.check_body(element, "body", body)
-    if not shape_type(kind).movable and body != WORLD and not self.bodies[body].kinematic:
-        raise validate.fail(
-            element,
-            f"a {kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
-            "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
-        )
+    self.check_movable(element, kind, body)
     validate.transform(element, "xform", xform)
     try:
         shape_type(kind).radius(params)
@@ -82,7 +77,7 @@ def add_shape(
             xform=xform or Transform(),
             params=params,
             material=material,
-            group=_bits(element, "group", group),
+            group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
             mask=_bits(element, "mask", mask),
             density=material.density if density is None else validate.positive(element, "density", density),
             color=None if color is None else validate.color(element, color),
@@ -123,6 +118,34 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
         ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
     """
     return _add_pair(self, shape_a, shape_b, False, None)
+
+
+@builder_method
+def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
+    """Say whether shapes of two named groups collide; all do of which nothing is said.
+
+    Masks, joints and pairs of shapes count all the same. A later word about two groups replaces an earlier one.
+
+    Args:
+        group_a: name, as in ``group=`` of shapes.
+        group_b: another name; the same one: shapes of the group among each other; None: all shapes, those of the group
+            and those without a name too, of which no word about two names says otherwise.
+        collide: True or False.
+
+    Raises:
+        ModelError: not a name, or neither True nor False; at finalize: a name that no shape has.
+    """
+    where = "ModelBuilder.set_group_collision"
+    a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)
+    if not isinstance(collide, bool | np.bool_):
+        raise validate.fail(where, f"collide = {collide!r} is neither True nor False", "give one of them")
+    self.group_rules[(a, None) if b is None else (min(a, b), max(a, b))] = bool(collide)
+
+
+def _group_name(element: str, name: Any) -> str:
+    if not isinstance(name, str) or not name or any(c.isspace() for c in name):
+        raise validate.fail(element, f"group {name!r} is no name of a group", 'give a word, such as "left_track"')
+    return name
 
 
 def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:

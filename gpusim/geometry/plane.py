@@ -43,7 +43,7 @@ def add_shape_plane(
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,
-    group: int = 1,
+    group: int | str = 1,
     mask: int = ALL_GROUPS,
 ) -> int:
     """Add a half space: everything below z = 0 of the shape frame is solid.

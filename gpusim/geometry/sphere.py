@@ -52,7 +52,7 @@ def add_shape_sphere(
     xform: Transform | None = None,
     material: Material | None = None,
     label: str | None = None,
-    group: int = 1,
+    group: int | str = 1,
     mask: int = ALL_GROUPS,
     density: float | None = None,
     color: Any = None,

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import (
     ROTATION,
@@ -54,19 +55,15 @@ def add_joint_ball(
     friction: Vector | float = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a ball joint.
 
     Args:
-        parent: body index, -1 for the world.
-        child: body index.
-        parent_xform: joint frame in the parent's body frame.
-        child_xform: joint frame in the child's body frame.
         limit: greatest angle of the whole relative rotation, rad (as MuJoCo's ball range).
         damping: viscous, about the parent's axes, N m s/rad.
         friction: dry, about the parent's axes, N m.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
@@ -82,4 +79,4 @@ def add_joint_ball(
             friction=(*validate.per_axis(element, "friction", friction, 3), 0.0),
         )
     )
-    return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, **params)
+    return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import end_frame
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import (
     DISTANCE,
@@ -17,6 +18,7 @@ from gpusim.model.joint_kinds import (
     axis_params,
     register,
 )
+from gpusim.typing import Vector
 
 
 @register
@@ -49,6 +51,8 @@ def add_joint_distance(
     damping: float = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
 ) -> int:
     """Add a distance joint between the origins of the two joint frames.
 
@@ -60,8 +64,8 @@ def add_joint_distance(
         min_distance: least distance, m; 0 for a rope.
         max_distance: greatest distance, m; equal to min_distance for a rod.
         damping: viscous along the line, N s/m.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        label, solver: see ``add_joint``.
+        at_a, at_b: in place of parent_xform and child_xform: the points in the world, as the bodies stand now, m.
 
     Returns:
         The joint's index.
@@ -88,4 +92,10 @@ def add_joint_distance(
     params: dict[str, Any] = dict(
         axis_params(element, 1, limit_lower=limits[0], limit_upper=limits[1], damping=damping), rod=rod
     )
-    return self.add_joint("distance", parent, child, parent_xform, child_xform, label, solver, **params)
+    validate.transform(element, "parent_xform", parent_xform)
+    validate.transform(element, "child_xform", child_xform)
+    ends = (
+        end_frame(self, element, "parent_xform at_a", self.check_body(element, "parent", parent), parent_xform, at_a),
+        end_frame(self, element, "child_xform at_b", self.check_body(element, "child", child), child_xform, at_b),
+    )
+    return self.add_joint("distance", parent, child, *ends, label, solver, **params)

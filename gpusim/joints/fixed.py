@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
 from gpusim.model.specs import JointSpec
@@ -36,18 +37,14 @@ def add_joint_fixed(
     child_xform: Transform | None = None,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a fixed joint.
 
     Args:
-        parent: body index, -1 for the world.
-        child: body index.
-        parent_xform: joint frame in the parent's body frame.
-        child_xform: joint frame in the child's body frame.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
     """
-    return self.add_joint("fixed", parent, child, parent_xform, child_xform, label, solver)
+    return self.add_joint("fixed", parent, child, parent_xform, child_xform, label, solver, at)

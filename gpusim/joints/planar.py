@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import (
     ANGLE,
@@ -53,21 +54,17 @@ def add_joint_planar(
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a planar joint.
 
     Args:
-        parent: body index, -1 for the world.
-        child: body index.
-        parent_xform: joint frame in the parent's body frame.
-        child_xform: joint frame in the child's body frame.
         axis: normal of the plane in the joint frame; for the z axis the travels are along x and y.
         limit_lower, limit_upper: (travel, travel, angle), m and rad; one number serves all.
         damping: viscous, (N s/m, N s/m, N m s/rad).
         friction: dry, (N, N, N m).
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
@@ -85,4 +82,4 @@ def add_joint_planar(
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
-    return self.add_joint("planar", parent, child, parent_xform, child_xform, label, solver, **params)
+    return self.add_joint("planar", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import (
     TRANSLATION,
@@ -54,22 +55,18 @@ def add_joint_prismatic(
     limit_restitution: float = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a prismatic joint.
 
     Args:
-        parent: body index, -1 for the world.
-        child: body index.
-        parent_xform: joint frame in the parent's body frame.
-        child_xform: joint frame in the child's body frame.
         axis: direction of travel in the joint frame.
         limit_lower, limit_upper: range of the coordinate, m.
         damping: viscous, N s/m.
         friction: dry, N.
         armature: inertia felt at the coordinate, kg.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
@@ -88,4 +85,4 @@ def add_joint_prismatic(
         ),
         columns=triad(validate.direction(element, "axis", axis)),
     )
-    return self.add_joint("prismatic", parent, child, parent_xform, child_xform, label, solver, **params)
+    return self.add_joint("prismatic", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
 from gpusim.typing import Vector
@@ -54,22 +55,18 @@ def add_joint_universal(
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a universal joint.
 
     Args:
-        parent: body index, -1 for the world.
-        child: body index.
-        parent_xform: joint frame in the parent's body frame.
-        child_xform: joint frame in the child's body frame.
         axis: first axis, fixed in the parent, in the joint frame.
         axis2: second axis, fixed in the child, in the joint frame; perpendicular to the first.
         limit_lower, limit_upper: (first, second), rad; one number serves both.
         damping: viscous, N m s/rad.
         friction: dry, N m.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
@@ -91,4 +88,4 @@ def add_joint_universal(
         ),
         columns=np.stack([first, second, np.cross(first, second)], axis=1),
     )
-    return self.add_joint("universal", parent, child, parent_xform, child_xform, label, solver, **params)
+    return self.add_joint("universal", parent, child, parent_xform, child_xform, label, solver, at, **params)

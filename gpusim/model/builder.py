@@ -13,14 +13,17 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.anchors import Anchor, end_frame
 from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
+from gpusim.model.collision_groups import GroupRules, prefixed_rules
 from gpusim.model.elements import Elements
 from gpusim.model.finalize import finalize
 from gpusim.model.joint_groups import check_solver
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.model import Model
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
+from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
@@ -36,6 +39,7 @@ class ModelBuilder(BuilderMethods, Elements):
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
         Elements.__init__(self, [], [], [], [], [], [], [], num_worlds=1)
+        self.group_rules: GroupRules = {}
         spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
@@ -100,9 +104,13 @@ class ModelBuilder(BuilderMethods, Elements):
         child_xform: Transform | None = None,
         label: str | None = None,
         solver: str | None = None,
+        at: Anchor | None = None,
         **params: Any,
     ) -> int:
         """Add a joint of a registered kind; the named methods ``add_joint_<kind>`` check their parameters first.
+
+        Its place is given by the two frames, or by ``at`` in the world. With ``at`` the two frames coincide in the
+        pose that the bodies have now, so that every coordinate is zero there and limits count from there.
 
         Args:
             kind: registered name, such as "revolute".
@@ -112,6 +120,9 @@ class ModelBuilder(BuilderMethods, Elements):
             child_xform: joint frame in the child's body frame.
             label: unique name; ``joint<index>`` if left out.
             solver: "direct" or "colored" (:meth:`set_joint_solver`); None: the simulation chooses.
+            at: in place of both frames: a point in the world, m, where the joint frame has the world's axes (so that
+                ``axis`` is given in the world), or a Transform, the joint frame in the world. The bodies' poses are
+                those of now.
             params: the kind's own parameters.
 
         Returns:
@@ -131,7 +142,10 @@ class ModelBuilder(BuilderMethods, Elements):
         validate.transform(element, "parent_xform", parent_xform)
         validate.transform(element, "child_xform", child_xform)
         check_solver(element, solver)
-        ends = parent_xform or Transform(), child_xform or Transform()
+        ends = (
+            end_frame(self, element, "parent_xform at", parent, parent_xform, at),
+            end_frame(self, element, "child_xform at", child, child_xform, at),
+        )
         self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
         self._labels["joint"][name] = len(self.joints) - 1
         return len(self.joints) - 1
@@ -178,82 +192,81 @@ class ModelBuilder(BuilderMethods, Elements):
         self._labels["actuator"][spec.label] = len(self.actuators) - 1
         return len(self.actuators) - 1
 
-    def add_builder(self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "") -> None:
-        """Copy another builder's content into this world, moved by ``xform``, labels behind ``label_prefix``.
+    def add_builder(
+        self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
+    ) -> None:
+        """Copy another builder's content into this one; its world becomes the world here, or a body.
 
-        Joints of ``other`` to the world keep their frames moved by ``xform``, and so do its shapes and
-        visuals on the world. Parameters of actuators follow as their kind's ``references`` say.
-        Labels must stay unique, so adding the same builder twice needs two prefixes.
+        What stands on the world of ``other`` (ends of joints and actuators, shapes, visuals) is then on ``parent``, in
+        its frame moved by ``xform``, and bodies move along with it. Parameters of actuators follow as their kind's
+        ``references`` say. Labels must stay unique, so adding the same builder twice needs two prefixes.
+
+        Args:
+            other: stays as it is.
+            xform: where its world lies in the frame of ``parent``.
+            label_prefix: goes before all of its labels and names of collision groups, so that two copies with their
+                own prefixes are groups apart, each with its rules.
+            parent: body index, -1 for the world. Shapes that then are on that body weigh as its own do.
+
+        Raises:
+            ModelError: an unknown body, a label that is taken, a plane or height field on a body that forces move, a
+                body that is to turn with ``parent`` while a center of mass is left to shapes.
         """
+        where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
-            raise ModelError(f"ModelBuilder.add_builder: {other!r} is no ModelBuilder; give one")
+            raise ModelError(f"{where}: {other!r} is no ModelBuilder; give one")
         if other is self:
-            raise ModelError("ModelBuilder.add_builder: a builder cannot be added to itself; add a copy.deepcopy of it")
-        validate.transform("ModelBuilder.add_builder", "xform", xform)
+            raise ModelError(f"{where}: a builder cannot be added to itself; add a copy.deepcopy of it")
+        validate.transform(where, "xform", xform)
         if not isinstance(label_prefix, str):
-            rule = f"label_prefix {label_prefix!r} is no text"
-            raise validate.fail("ModelBuilder.add_builder", rule, "give a word, such as 'left_'")
-        pose = xform or Transform()
-        body0, joint0 = len(self.bodies), len(self.joints)
-        first = {BODY: body0, JOINT: joint0, ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
-        for body in other.bodies:
-            new = copy.deepcopy(body)
-            new.label = self._new_label("body", label_prefix + body.label, len(self.bodies))
-            new.xform = pose * body.xform
-            new.linear_velocity = pose.rotate(body.linear_velocity)
-            new.angular_velocity = pose.rotate(body.angular_velocity)
-            self._labels["body"][new.label] = len(self.bodies)
-            self.bodies.append(new)
-        for joint in other.joints:
-            new_joint = copy.deepcopy(joint)
-            new_joint.label = self._new_label("joint", label_prefix + joint.label, len(self.joints))
-            for side, frame in (("parent", "parent_xform"), ("child", "child_xform")):
-                index = getattr(joint, side)
-                if index == WORLD:
-                    setattr(new_joint, frame, pose * getattr(joint, frame))
-                else:
-                    setattr(new_joint, side, index + body0)
-            new_joint.params = joint_type(joint.kind).moved(new_joint.params, joint0)
-            self._labels["joint"][new_joint.label] = len(self.joints)
-            self.joints.append(new_joint)
-        for coupling in other.couplings:
-            new_coupling = copy.deepcopy(coupling)
-            new_coupling.label = label_prefix + coupling.label
-            new_coupling.terms = [(joint + joint0, axis, factor) for joint, axis, factor in coupling.terms]
-            self.add_coupling(new_coupling)
-        for actuator in other.actuators:
-            params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose)
-            self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
-        self._copy_shapes(other, body0, pose, label_prefix)
-        self._copy_visuals(other, body0, pose, label_prefix)
-
-    def _copy_shapes(self, other: ModelBuilder, body0: int, pose: Transform, label_prefix: str) -> None:
-        shape0 = len(self.shapes)
+            raise validate.fail(where, f"label_prefix {label_prefix!r} is no text", "give a word, such as 'left_'")
+        parent, pose = self.check_body(where, "parent", parent), xform or Transform()
         for shape in other.shapes:
-            on_world = shape.body == WORLD
-            new = dataclasses.replace(
-                shape,
-                label=self._new_label("shape", label_prefix + shape.label, len(self.shapes)),
-                body=WORLD if on_world else shape.body + body0,
-                xform=pose * shape.xform if on_world else shape.xform,
-                params=copy.deepcopy(shape.params),
-            )
-            self._labels["shape"][new.label] = len(self.shapes)
-            self.shapes.append(new)
-        for pair in other.pairs:
-            self.pairs.append(dataclasses.replace(pair, shape_a=pair.shape_a + shape0, shape_b=pair.shape_b + shape0))
+            if shape.body == WORLD:
+                self.check_movable(f"{where}: {shape.element}", shape.kind, parent)
+        first = {BODY: len(self.bodies), JOINT: len(self.joints)}
+        first |= {ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
 
-    def _copy_visuals(self, other: ModelBuilder, body0: int, pose: Transform, label_prefix: str) -> None:
-        for visual in other.visuals:
-            on_world = visual.body == WORLD
-            new = dataclasses.replace(  # the triangles are shared: nobody writes them
-                visual,
-                label=self._new_label("visual", label_prefix + visual.label, len(self.visuals)),
-                body=WORLD if on_world else visual.body + body0,
-                xform=pose * visual.xform if on_world else visual.xform,
-            )
-            self._labels["visual"][new.label] = len(self.visuals)
-            self.visuals.append(new)
+        def moved(body: int, frame: Transform) -> tuple[int, Transform]:
+            """Body and frame of the copy of what has ``frame`` in ``body``."""
+            return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
+
+        host = None if parent == WORLD else self.bodies[parent]
+        start = pose if host is None else host.xform * pose
+        for body in [_moved_body(body, start, host) for body in other.bodies]:
+            self._adopt("body", self.bodies, body, label_prefix)
+        for joint in other.joints:
+            new = copy.deepcopy(joint)
+            new.parent, new.parent_xform = moved(joint.parent, joint.parent_xform)
+            new.child, new.child_xform = moved(joint.child, joint.child_xform)
+            new.params = joint_type(joint.kind).moved(new.params, first[JOINT])
+            self._adopt("joint", self.joints, new, label_prefix)
+        for coupling in other.couplings:
+            terms = [(joint + first[JOINT], axis, factor) for joint, axis, factor in coupling.terms]
+            new_coupling = dataclasses.replace(coupling, terms=terms)
+            self._adopt("coupling", self.couplings, new_coupling, label_prefix)
+        for actuator in other.actuators:
+            params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose, parent)
+            self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
+        for shape in other.shapes:
+            on, frame = moved(shape.body, shape.xform)
+            params = copy.deepcopy(shape.params)
+            group = label_prefix + shape.group if isinstance(shape.group, str) else shape.group
+            new_shape = dataclasses.replace(shape, body=on, xform=frame, params=params, group=group)
+            self._adopt("shape", self.shapes, new_shape, label_prefix)
+        self.group_rules |= prefixed_rules(other.group_rules, label_prefix)
+        for pair in other.pairs:
+            a, b = pair.shape_a + first[SHAPE], pair.shape_b + first[SHAPE]
+            self.pairs.append(dataclasses.replace(pair, shape_a=a, shape_b=b))
+        for visual in other.visuals:  # the triangles are shared: nobody writes them
+            on, frame = moved(visual.body, visual.xform)
+            self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
+
+    def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
+        """Take in a copy of another builder's element."""
+        copied.label = self._new_label(space, label_prefix + copied.label, len(elements))
+        self._labels[space][copied.label] = len(elements)
+        elements.append(copied)
 
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Make this builder ``num_worlds`` separate copies of ``template``, simulated side by side.
@@ -281,7 +294,7 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: naming the element, the rule that it breaks and the mend.
         """
-        return finalize(self, self.gravity)
+        return finalize(self, self.gravity, self.group_rules)
 
     # Names and checks that the files of joints/, actuators/ and geometry/ share.
 
@@ -296,6 +309,15 @@ class ModelBuilder(BuilderMethods, Elements):
                 "give what add_body returned, or -1 for the world",
             )
         return int(index)
+
+    def check_movable(self, element: str, shape_kind: str, body: int) -> None:
+        """A shape of that kind may be on ``body``: planes and height fields are not on bodies that forces move."""
+        if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
+            raise validate.fail(
+                element,
+                f"a {shape_kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
+                "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
+            )
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
         """``index`` if it is a joint of this builder that has coordinate ``axis``."""
@@ -357,6 +379,27 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
         "inertia": tensor,
         "com": center if com is None else validate.numbers(element, "com", com, 3),
     }
+
+
+def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
+    """Copy of another builder's body, whose world lies at ``start`` and moves with ``host``."""
+    new = copy.deepcopy(body)
+    new.xform = start * body.xform
+    new.linear_velocity = start.rotate(body.linear_velocity)
+    new.angular_velocity = start.rotate(body.angular_velocity)
+    if host is not None:
+        new.linear_velocity += host.linear_velocity
+        if np.any(spin := host.angular_velocity):
+            arm = new.xform.apply(new.com) - host.xform.apply(host.com)
+            if np.isnan(arm).any():
+                raise validate.fail(
+                    f"ModelBuilder.add_builder: {body.element}",
+                    f"is to turn with {host.element}, and the center of mass of one of them is left to its shapes",
+                    "give com=... in add_body, or a parent without angular_velocity",
+                )
+            new.linear_velocity += np.cross(spin, arm)
+            new.angular_velocity += spin
+    return new
 
 
 def world_count(element: str, value: Any) -> int:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.joints.differential import Differential
+from gpusim.model.anchors import Anchor
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -42,8 +43,8 @@ class BuilderMethods:
         """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
 
     def add_force(
-        self, body: int, force: Vector, point: Vector = (0.0, 0.0, 0.0), frame: str = "world",
-        label: str | None = None,
+        self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
+        label: str | None = None, at: Vector | None = None,
     ) -> int:
         """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
 
@@ -59,7 +60,7 @@ class BuilderMethods:
         """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance."""
 
     def add_hydraulic_cylinder(
-        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0), *,
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
         area_a: float, area_b: float, volume_a: float, volume_b: float, stroke_min: float, stroke_max: float,
         flow_gain: float, length_offset: float = 0.0, bulk_modulus: float = 1.5e9, supply_pressure: float = 1e7,
         tank_pressure: float = 100000.0, viscous_friction: float = 0.0, dry_friction: float = 0.0,
@@ -70,7 +71,7 @@ class BuilderMethods:
         pressure_b: float | None = None, hose_volume_a: float = 0.0, hose_volume_b: float = 0.0,
         hose_bulk_modulus: float = float("inf"), cushion_stiffness: float = 0.0, cushion_damping: float = 0.0,
         cushion_length: float = 0.0, stop_restitution: float = 0.0, coupling: str = "implicit",
-        label: str | None = None,
+        label: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
         """Add a hydraulic cylinder with its spool valve between two pins."""
 
@@ -78,6 +79,7 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
         friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -86,26 +88,29 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a cylindrical joint."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
-        damping: float = 0.0, label: str | None = None, solver: str | None = None,
+        damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
+        at_b: Vector | None = None,
     ) -> int:
         """Add a distance joint between the origins of the two joint frames."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a fixed joint."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a free joint."""
 
@@ -114,15 +119,25 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a planar joint."""
+
+    def add_joint_planar_pin(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``."""
 
     def add_joint_prismatic(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a prismatic joint."""
 
@@ -131,6 +146,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a revolute joint."""
 
@@ -139,7 +155,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
         damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a universal joint."""
 
@@ -163,42 +179,42 @@ class BuilderMethods:
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add a box about the shape frame's origin, edges along its axes."""
 
     def add_shape_capsule(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a capsule: the points within ``radius`` of a segment along z."""
 
     def add_shape_cone(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame."""
 
     def add_shape_cylinder(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a cylinder about the shape frame's origin, axis along z."""
 
     def add_shape_ellipsoid(
         self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add an ellipsoid about the shape frame's origin."""
@@ -206,54 +222,55 @@ class BuilderMethods:
     def add_shape_height_field(
         self, body: int, heights: Any, spacing: Vector = (1.0, 1.0), base: float | None = None,
         xform: Transform | None = None, material: Material | None = None, label: str | None = None,
-        group: int = 1, mask: int = 4294967295, color: Any = None,
+        group: int | str = 1, mask: int = 4294967295, color: Any = None,
     ) -> int:
         """Add ground given by heights on a grid, centered on the shape frame's origin."""
 
     def add_shape_hull(
         self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         max_vertices: int = 256, color: Any = None,
     ) -> int:
         """Add the convex hull of points."""
 
     def add_shape_mesh(
         self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, max_vertices: int = 256, color: Any = None,
     ) -> int:
         """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295,
     ) -> int:
         """Add a half space: everything below z = 0 of the shape frame is solid."""
 
     def add_shape_sphere(
         self, body: int, radius: float, xform: Transform | None = None, material: Material | None = None,
-        label: str | None = None, group: int = 1, mask: int = 4294967295, density: float | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
         """Add a sphere about the shape frame's origin."""
 
     def add_shape_superellipsoid(
         self, body: int, semi_axes: Vector, exponents: Vector, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a superellipsoid about the shape frame's origin."""
 
     def add_shape_wheel(
         self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
-        material: Material | None = None, label: str | None = None, group: int = 1, mask: int = 4294967295,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
 
     def add_spring(
-        self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0),
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
         stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
+        at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
         """Add a spring-damper between two points."""
 
@@ -281,6 +298,9 @@ class BuilderMethods:
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other whatever their groups say."""
+
+    def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
+        """Say whether shapes of two named groups collide; all do of which nothing is said."""
 
 def builder_method(function: F) -> F:
     """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder."""

@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
+from gpusim.model.collision_groups import GroupRules, shapes_with_bits
 from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
@@ -26,13 +27,14 @@ from gpusim.typing import Array
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 
 
-def finalize(builder: Elements, gravity: Array) -> Model:
+def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
     """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`. ``gravity`` (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "shapes", "pairs", "visuals"):
+    for name in ("joints", "couplings", "pairs", "visuals"):
         setattr(builder, name, list(getattr(builder, name)))
+    builder.shapes = shapes_with_bits(builder.shapes, group_rules)
     builder.bodies = complete_bodies(builder)
     builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)

@@ -93,7 +93,8 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
         raise validate.fail(
             element,
             f"the two materials have different contact laws, {a.law} and {b.law}",
-            "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), or one law to both",
+            "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), one law to both, or "
+            "keep two that never meet apart with set_group_collision or exclude_collision_pair",
         )
     poisson = 0.5 * (a.poisson_ratio + b.poisson_ratio)
     return Material(

@@ -18,7 +18,7 @@ from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""An index of such an element or a list of them; below zero (the world, none) it stays as it is."""
+"""An index of such an element or a list of them; -1 is the world for a body and none for others."""
 AS_IS = "as is"
 """What looks like an index or a point and is none, such as the number of a joint's coordinate."""
 
@@ -45,7 +45,11 @@ def direction_on(body: str) -> InFrame:
 
 
 def moved_params(
-    references: Mapping[str, Reference], params: Mapping[str, Any], first: Mapping[str, int], pose: Transform
+    references: Mapping[str, Reference],
+    params: Mapping[str, Any],
+    first: Mapping[str, int],
+    pose: Transform,
+    world: int = WORLD,
 ) -> dict[str, Any]:
     """Parameters of a copy of an element.
 
@@ -53,7 +57,8 @@ def moved_params(
         references: of the element's kind.
         params: of the element.
         first: for BODY, JOINT, ACTUATOR and SHAPE the index that the copy of element 0 has.
-        pose: where the world of the copied builder lies in the new one.
+        pose: where the world of the copied builder lies in the frame of ``world``.
+        world: what that world becomes part of, a body of the new builder or -1.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():
@@ -63,14 +68,14 @@ def moved_params(
             in_world = pose.rotate(params[name]) if what.direction else pose.apply(params[name])
             new[name] = np.where(on_world, in_world, params[name])
         elif what != AS_IS:
-            new[name] = _shifted(params[name], first[what])
+            new[name] = _shifted(params[name], first[what], world if what == BODY else WORLD)
     return new
 
 
-def _shifted(index: Any, first: int) -> Any:
+def _shifted(index: Any, first: int, world: int) -> Any:
     if isinstance(index, int | np.integer):
-        return index if index < 0 else index + first
-    return None if index is None else [_shifted(i, first) for i in index]
+        return index + first if index >= 0 else world if index == WORLD else index
+    return None if index is None else [_shifted(i, first, world) for i in index]
 
 
 def check_declared(element: str, references: Mapping[str, Reference], numbers: Collection[str], params: Any) -> None:

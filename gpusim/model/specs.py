@@ -104,7 +104,8 @@ class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
     ``xform`` is the shape frame in the body frame; two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
-    both have a bit; ``density`` in kg/m3 serves bodies without a given mass; ``color`` (sRGB, 0 to 1) pictures alone.
+    both have a bit (finalize puts bits for a named ``group``); ``density`` in kg/m3 serves bodies without a given mass;
+    ``color`` (sRGB, 0 to 1) pictures alone.
     """
 
     label: str
@@ -113,7 +114,7 @@ class ShapeSpec:
     xform: Transform
     params: dict[str, Any]
     material: Material
-    group: int
+    group: int | str
     mask: int
     density: float
     color: tuple[float, float, float] | None = None

@@ -31,6 +31,7 @@ JOINTS: dict[str, tuple[int, dict[str, Any], list[tuple[str, np.ndarray]]]] = {
     "ball": (3, {}, [("turn", np.eye(3)[k]) for k in range(3)]),
     "universal": (2, {"axis": AXIS, "axis2": AXIS2}, [("turn", AXIS), ("turn", AXIS2)]),
     "planar": (3, {}, [("travel", np.eye(3)[0]), ("travel", np.eye(3)[1]), ("turn", np.eye(3)[2])]),
+    "planar_pin": (4, {"axis": AXIS}, [("turn", AXIS)]),
 }
 CASES = [(kind, k) for kind, (_, _, motions) in JOINTS.items() for k in range(len(motions))]
 MASS_A, MASS_B, INERTIA_A, INERTIA_B = 3.0, 2.0, 0.07, 0.05
@@ -142,6 +143,8 @@ def locked_errors(kind: str, relative: Transform) -> np.ndarray:
         return np.concatenate([x - along @ x, r @ AXIS - AXIS])
     if kind == "ball":
         return x
+    if kind == "planar_pin":
+        return x - along @ x
     if kind == "universal":
         return np.append(x, AXIS @ r @ AXIS2)
     return np.append(x[2], r[:, 2] - np.eye(3)[:, 2])

@@ -67,6 +67,17 @@ def test_copies_refer_to_copies(differential: type[ActuatorType]) -> None:
     assert b.finalize().labels("actuator")[3] == "right_gear"
 
 
+def test_copies_on_a_body_refer_to_it_for_the_world(differential: type[ActuatorType]) -> None:
+    """-1 is that body where it meant the world, alone and in lists; of others it still means none."""
+    b = ModelBuilder()
+    host = ball_body(b)
+    b.add_builder(machine(pump=-1, tendon=[-1, 0]), PLACE, "left_", host)
+    params = b.actuators[1].params
+    assert [params[n] for n in ("spare", "bodies", "pump", "tendon")] == [host, [host, 2], -1, [-1, 0]]
+    np.testing.assert_array_equal(params["ends"], [PLACE.apply(ENDS[0]), ENDS[1]])
+    np.testing.assert_array_equal(params["ways"], [PLACE.rotate(ENDS[0]), ENDS[1]])
+
+
 @pytest.mark.parametrize("value", [0, np.int64(0), [0, 1], np.zeros(2, dtype=int), (0.1, 0.2, 0.3), ENDS])
 def test_what_may_be_an_index_must_be_declared(differential: type[ActuatorType], value: Any) -> None:
     """What the kind says nothing of would refer to the wrong element in a copy, or stay behind."""

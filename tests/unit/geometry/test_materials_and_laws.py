@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,6 +64,87 @@ def test_bad_materials(values: dict[str, Any], words: tuple[str, ...]) -> None:
         Material(**values)
     for word in ("Material", *words):
         assert word in str(error.value)
+
+
+TIRES = Material(law=HERTZ), Material(law=dataclasses.replace(HERTZ, stiffness=2e6))
+
+
+def tires(**given: Any) -> ModelBuilder:
+    """A front and a rear tire with laws of their own, on hubs that forces move; ``given`` goes to both shapes."""
+    b = ModelBuilder()
+    for label, material in zip(("front", "rear"), TIRES, strict=True):
+        b.add_shape_sphere(b.add_body(1.0, (1.0,) * 3), 0.3, material=material, label=label, **given)
+    return b
+
+
+APART: dict[str, Callable[[], ModelBuilder]] = {}
+"""Builders of two tires that cannot meet."""
+
+
+def apart(build: Callable[[], ModelBuilder]) -> Callable[[], ModelBuilder]:
+    APART[build.__name__] = build
+    return build
+
+
+@apart
+def bits() -> ModelBuilder:
+    return tires(group=2, mask=1)
+
+
+@apart
+def names() -> ModelBuilder:
+    b = tires(group="tires")
+    b.set_group_collision("tires", "tires", False)
+    return b
+
+
+@apart
+def excluded() -> ModelBuilder:
+    b = tires()
+    b.exclude_collision_pair(0, 1)
+    return b
+
+
+@apart
+def neighbors() -> ModelBuilder:
+    b = tires()
+    b.add_joint_revolute(0, 1)
+    return b
+
+
+@apart
+def welded_through_a_third() -> ModelBuilder:
+    b = tires()
+    axle = b.add_body(1.0, (1.0,) * 3)
+    b.add_joint_fixed(axle, 0)
+    b.add_joint_fixed(axle, 1)
+    return b
+
+
+@apart
+def on_one_body() -> ModelBuilder:
+    b = ModelBuilder()
+    body = b.add_body(1.0, (1.0,) * 3)
+    for material in TIRES:
+        b.add_shape_sphere(body, 0.3, material=material)
+    return b
+
+
+@apart
+def that_no_force_moves() -> ModelBuilder:
+    b = ModelBuilder()
+    lift = b.add_body(kinematic=True)
+    b.add_shape_sphere(lift, 0.3, material=TIRES[0])
+    b.add_shape_sphere(-1, 0.3, material=TIRES[1])
+    return b
+
+
+@pytest.mark.parametrize("name", APART)
+def test_laws_of_shapes_that_cannot_meet_may_differ(name: str) -> None:
+    """Those that can may not, and are told how to be kept apart."""
+    with pytest.raises(ModelError, match="different contact laws.*set_group_collision"):
+        tires().finalize()
+    assert APART[name]().finalize().contact.laws.shape[0] == 3
 
 
 def test_numbers_of_a_law() -> None:

@@ -1,0 +1,95 @@
+"""Planar pin: two points coincide seen along an axis, so that it closes a loop of links that move in one plane.
+
+The revolute joint's other three rows repeat there what the loop's other hinges lock already. ADAMS has it as the
+inline primitive, Modelica as RevolutePlanarLoopConstraint.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gpusim.geometry import Transform
+from gpusim.model import validate
+from gpusim.model.anchors import Anchor
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+    triad,
+)
+from gpusim.typing import Vector
+
+
+@register
+class PlanarPin(JointType):
+    """Two point rows across the parent's axis."""
+
+    name: ClassVar[str] = "planar_pin"
+    coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
+    sets_pose: ClassVar[bool] = False
+    picture: ClassVar[str | None] = "pin"
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Two locked motions."""
+        return [*frames.point_rows((0, 1))]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """The angle about the parent's axis."""
+        return [frames.angle()]
+
+
+@builder_method
+def add_joint_planar_pin(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    axis: Vector = (0.0, 0.0, 1.0),
+    limit_lower: float = float("-inf"),
+    limit_upper: float = float("inf"),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    armature: float = 0.0,
+    limit_restitution: float = 0.0,
+    label: str | None = None,
+    solver: str | None = None,
+    at: Anchor | None = None,
+) -> int:
+    """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``.
+
+    It holds neither the distance along the axis nor tilts. The angle is meant for axes that stay parallel.
+
+    Args:
+        axis: axis of rotation in the joint frame, fixed in the parent.
+        limit_lower, limit_upper: range of the coordinate, rad.
+        damping: viscous, N m s/rad.
+        friction: dry, N m.
+        armature: inertia felt at the coordinate, kg m2.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
+
+    Returns:
+        The joint's index.
+    """
+    element = self.element("joint", label)
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            1,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+            limit_restitution=limit_restitution,
+        ),
+        columns=triad(validate.direction(element, "axis", axis)),
+    )
+    return self.add_joint("planar_pin", parent, child, parent_xform, child_xform, label, solver, at, **params)

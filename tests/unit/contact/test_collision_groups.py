@@ -1,0 +1,165 @@
+"""Collision groups by name: who meets whom, names beside bits, names of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Transform
+
+from ..helpers import both_backends, simulate
+
+
+def shapes(*groups: Any, masks: dict[int, int] | None = None) -> ModelBuilder:
+    """A ball 's0', 's1', ... of each group (None: not given), each on a body of its own, all at one place."""
+    b = ModelBuilder()
+    for k, group in enumerate(groups):
+        more: dict[str, Any] = {} if group is None else {"group": group}
+        if masks and k in masks:
+            more["mask"] = masks[k]
+        b.add_shape_sphere(b.add_body(), 0.1, label=f"s{k}", **more)
+    return b
+
+
+def meet(b: ModelBuilder) -> set[tuple[int, int]]:
+    """Pairs of shapes that may touch, by finalize."""
+    candidates = b.finalize().contact.candidates
+    assert candidates is not None
+    return {(a, other) for a, others in enumerate(candidates) for other in others}
+
+
+def all_but(count: int, *pairs: tuple[int, int]) -> set[tuple[int, int]]:
+    """All pairs of shapes but some."""
+    return set(combinations(range(count), 2)) - set(pairs)
+
+
+def test_all_meet_of_whom_nothing_is_said() -> None:
+    """Names alone change nothing, and no bits either."""
+    b = shapes("track", "wheel", None, 4)
+    assert meet(b) == all_but(4)
+    assert [s.group for s in b.finalize().shapes] == [1, 1, 1, 4]
+
+
+def test_two_groups_and_one_in_itself() -> None:
+    """0, 1: track; 2, 3: wheel; 4: neither."""
+    b = shapes("track", "track", "wheel", "wheel", None)
+    b.set_group_collision("wheel", "track", False)
+    assert meet(b) == all_but(5, (0, 2), (0, 3), (1, 2), (1, 3))
+    b.set_group_collision("wheel", "wheel", False)
+    assert meet(b) == all_but(5, (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+    b.set_group_collision("track", "wheel", True)
+    assert meet(b) == all_but(5, (2, 3))
+
+
+def test_a_group_that_meets_one_other_alone() -> None:
+    """0: guide, 1: wheel, 2: ground, 3: no name, 4: bits, 5: guide; guides meet wheels and nothing else."""
+    b = shapes("guide", "wheel", "ground", None, 8, "guide")
+    b.set_group_collision("guide", None, False)
+    assert meet(b) == set(combinations((1, 2, 3, 4), 2))
+    b.set_group_collision("guide", "wheel", True)
+    assert meet(b) == set(combinations((1, 2, 3, 4), 2)) | {(0, 1), (1, 5)}
+    b.set_group_collision("guide", None, True)
+    assert meet(b) == all_but(6)
+
+
+def test_names_beside_numbers() -> None:
+    """Names take no bit that a number uses; masks are as given: low bits alone leave names out, all but one do not."""
+    b = shapes("a", "b", 1 << 31, 2, 2, masks={3: 3, 4: ~1 & 0xFFFFFFFF})
+    b.set_group_collision("a", "b", False)
+    assert meet(b) == all_but(5, (0, 1), (0, 3), (1, 3), (2, 3))
+    groups = [s.group for s in b.finalize().shapes]
+    assert groups == [1 << 30, 1 << 29, 1 << 31, 2, 2]
+    masked = shapes("a", "b", None, masks={0: 1})
+    masked.set_group_collision("a", None, False)
+    masked.set_group_collision("a", "b", True)
+    assert meet(masked) == {(1, 2)}
+
+
+def test_the_builder_keeps_its_names() -> None:
+    """A model has bits; more may be added to the builder, which finalizes again."""
+    b = shapes("a", "a")
+    b.set_group_collision("a", "a", False)
+    assert meet(b) == set()
+    b.add_shape_sphere(b.add_body(), 0.1, group="a")
+    assert meet(b) == set() and [s.group for s in b.shapes] == ["a"] * 3
+
+
+def test_copies_with_prefixes_are_groups_apart() -> None:
+    """Each track keeps to its own rules; without a prefix names and rules are shared."""
+    track = shapes("shoe", "wheel")
+    track.set_group_collision("shoe", "wheel", False)
+    track.set_group_collision("shoe", None, True)
+    b = ModelBuilder()
+    for side in ("left_", "right_"):
+        b.add_builder(track, label_prefix=side)
+    assert [s.group for s in b.shapes] == ["left_shoe", "left_wheel", "right_shoe", "right_wheel"]
+    assert meet(b) == all_but(4, (0, 1), (2, 3))
+    b.set_group_collision("left_shoe", "right_shoe", False)
+    assert meet(b) == all_but(4, (0, 1), (2, 3), (0, 2))
+    once = ModelBuilder()
+    once.replicate(track, 2)
+    assert meet(once) == set()
+
+
+def heap(count: int) -> ModelBuilder:
+    """Balls that fall through each other's places onto a floor; every other one passes through the first group."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1, group="floor")
+    for k in range(count):
+        body = b.add_body(xform=Transform((0.3 * (k // 2), 0.01 * (k % 2), 0.1 + 0.15 * (k % 2))), label=f"ball{k}")
+        b.add_shape_sphere(body, 0.1, group="odd" if k % 2 else "even")
+    b.set_group_collision("even", "odd", False)
+    return b
+
+
+@both_backends
+@pytest.mark.parametrize("count", [6, 80])
+def test_they_pass_through_each_other_and_not_through_the_floor(count: int, backend: str) -> None:
+    """Listed pairs, and the grid of many shapes with bits up to the highest: upper balls sink into the lower ones."""
+    sim = simulate(heap(count), backend=backend, dt=5e-3)
+    sim.step(80)
+    heights = [sim.read(f"body.ball{k}.position")[0, 2] for k in range(count)]
+    np.testing.assert_allclose(heights, 0.1, atol=2e-3)
+
+
+MANY = tuple(f"g{k}" for k in range(33))
+
+
+def with_rules(b: ModelBuilder, names: tuple[str, ...]) -> ModelBuilder:
+    """Each group does not collide with itself."""
+    for name in names:
+        b.set_group_collision(name, name, False)
+    return b
+
+
+BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "empty name": (lambda: shapes(""), ("group ''", "no name", "left_track")),
+    "name with space": (lambda: shapes("left track"), ("shape 's0'", "'left track'")),
+    "list": (lambda: shapes(["a"]), ("group = ['a']", "32 bits")),
+    "number in a rule": (lambda: shapes(2).set_group_collision(2, "a", False), ("group 2 is no name",)),
+    "rule that is none": (lambda: shapes("a").set_group_collision("a", "a", 0), ("collide = 0", "True")),
+    "unknown": (lambda: with_rules(shapes("wheel"), ("whel",)).finalize(), ("'whel'", "did you mean 'wheel'")),
+    "none": (lambda: with_rules(shapes(None), ("wheel",)).finalize(), ("'wheel'", "none", 'group="wheel"')),
+    "too many": (lambda: with_rules(shapes(*MANY), MANY).finalize(), ("33 groups", "31 are left", "one name")),
+    "bits are gone": (
+        lambda: with_rules(shapes("a", 0xFFFFFFFF), ("a",)).finalize(), ("1 groups", "0 are left")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_group(name: str) -> None:
+    """One sentence with the rule and the mend."""
+    call, words = BAD[name]
+    with pytest.raises(ModelError) as error:
+        call()
+    assert all(word in str(error.value) for word in (*words, ";")), str(error.value)
+
+
+def test_thirty_one_names() -> None:
+    """Beside the bit of shapes without a name."""
+    assert meet(with_rules(shapes(*MANY[:31], *MANY[:31]), MANY[:31])) == all_but(62, *((k, k + 31) for k in range(31)))
