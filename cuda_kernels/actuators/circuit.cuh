@@ -80,7 +80,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
         const bool check = w.oil_valve_load_check(n) > 0.5;
         for (int part = 0; part < 4; ++part) {
             const bool supply = part % 2 == 0;
-            visit({from[part], to[part], opened[part], supply && check ? 0.0 : opened[part], 0.0, w.oil_valve_transition_pressure(n),
+            visit(w, {from[part], to[part], opened[part], supply && check ? 0.0 : opened[part], 0.0, w.oil_valve_transition_pressure(n),
                    supply ? w.oil_valve_compensator_pressure(n) : infinite, false}, n, part);
         }
     }
@@ -96,7 +96,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
             b.start = w.oil_edge_set_pressure(n);
         }
         if (kind == OIL_COUNTERBALANCE || kind == OIL_PIPE_BREAK) b.forth = gain * double(w.oil_edge_poppet(n));
-        visit(b, n, 4);
+        visit(w, b, n, 4);
     }
 }
 // Flow of pump n into its node at the pressure p, and how it falls with it.
@@ -156,7 +156,7 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
 struct AddFlow {
     const double* p;
     double* inflow;
-    MEMBER void operator()(const Branch& b, int, int) {
+    MEMBER void operator()(const World&, const Branch& b, int, int) {
         double flow, tangent, chord;
         branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
         inflow[b.i] -= flow;
@@ -166,11 +166,11 @@ struct AddFlow {
 struct AddSlope {
     const double* p;
     double* matrix;
-    bool mean;
-    MEMBER void operator()(const Branch& b, int, int) {
+    bool chords;
+    MEMBER void operator()(const World&, const Branch& b, int, int) {
         double flow, tangent, chord;
         branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
-        const double slope = mean ? 0.5 * (tangent + chord) : tangent;
+        const double slope = chords ? chord : tangent;
         matrix[b.i * MOST_OIL_NODES + b.i] += slope;
         matrix[b.j * MOST_OIL_NODES + b.j] += slope;
         matrix[b.i * MOST_OIL_NODES + b.j] -= slope;
@@ -194,17 +194,17 @@ GPUSIM_SHARED double balance_error(const World& w, int k, const Balance& b, cons
     }
     return most;
 }
-GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, bool mean, double* matrix) {
+GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, bool chords, double* matrix) {
     double fall;
     for (int i = 0; i < b.nodes; ++i)
         for (int j = 0; j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
-    AddSlope add = {p, matrix, mean};
+    AddSlope add = {p, matrix, chords};
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
             const int at = node_place(w, w.oil_pump_node(n));
             pump_flow(w, n, p[at], &fall);
-            matrix[at * MOST_OIL_NODES + at] += fall;
+            matrix[at * MOST_OIL_NODES + at] += chords ? larger(fall, w.oil_pump_most_flow(n) / w.oil_pump_band(n)) : fall;
         }
     for (int i = 0; i < b.nodes; ++i) {
         for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
@@ -227,20 +227,19 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
         }
 }
-GPUSIM_FN double* oil_guess(const World& w, int k) { return w.oil_circuit_guess() + k * MOST_OIL_NODES; }
-GPUSIM_FN double* oil_speed(const World& w, int k) { return w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS; }
-GPUSIM_FN double* oil_reply(const World& w, int k) { return w.oil_circuit_reply() + k * MOST_OIL_NODES * MOST_OIL_CONSUMERS; }
 // p^ - M (v - v^) of node i.
 GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, const double* speed) {
-    const double* reply = oil_reply(w, k) + i * MOST_OIL_CONSUMERS;
+    const double* reply = w.oil_circuit_reply() + (k * MOST_OIL_NODES + i) * MOST_OIL_CONSUMERS;
+    const double* fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
     double sum = 0.0;
-    for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - oil_speed(w, k)[row]);
-    return oil_guess(w, k)[i] - sum;
+    for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
+    return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
 }
 // Newton's method from the pressures p at the consumers' velocities; the slopes there, and the law.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, const double* speed, const CoupledLaw& law) {
     double error[MOST_OIL_NODES], before = 1.0 / 0.0, *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
-    double *guess = oil_guess(w, k), *reply = oil_reply(w, k);
+    double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
+    double* reply = w.oil_circuit_reply() + k * MOST_OIL_NODES * MOST_OIL_CONSUMERS;
     for (int i = 0; i < b.nodes; ++i) {
         double sum = 0.0;
         for (int row = 0; row < b.rows; ++row) sum += b.area[i][row] * speed[row];
@@ -266,7 +265,7 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, con
     solve_balance(b.nodes, matrix, reply, b.rows, MOST_OIL_CONSUMERS);
     double still[MOST_OIL_CONSUMERS], kick = kick_time(w);
     for (int row = 0; row < b.rows; ++row) {
-        oil_speed(w, k)[row] = speed[row];
+        fitted[row] = speed[row];
         still[row] = 0.0;
         law.impulse[row] = 0.0;
         for (int c = 0; c < b.rows; ++c) law.slope[row * law.width + c] = 0.0;
@@ -314,10 +313,9 @@ GPUSIM_SHARED void oil_circuit_recouple(const World& w, int k, const CoupledLaw&
 
 // Flows at the new pressures, and what follows them.
 struct StoreFlow {
-    const World& w;
     const double* p;
     double supplied;
-    MEMBER void operator()(const Branch& b, int n, int part) {
+    MEMBER void operator()(const World& w, const Branch& b, int n, int part) {
         double flow, tangent, chord;
         branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
         if (part == 0 || part == 2) supplied = flow;
@@ -363,7 +361,7 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     for (int i = 0; i < b.nodes; ++i) p[i] = b.fixed[i] ? b.pressure[i] : line_pressure(w, k, b, i, speed);
     for (int n = 0; n < w.oil_node_count(); ++n)
         if (int(w.oil_node_circuit(n)) == k) w.oil_node_pressure(n) = stored(p[int(w.oil_node_place(n))]);
-    StoreFlow store = {w, p, 0.0};
+    StoreFlow store = {p, 0.0};
     visit_branches(w, k, store);
     for (int n = 0; n < w.oil_valve_count(); ++n) {
         if (int(w.oil_valve_circuit(n)) != k) continue;

@@ -38,10 +38,10 @@ from gpusim.typing import Array
 MOST_NODES, MOST_CONSUMERS = 24, 8
 MOST_ITERATIONS = 40
 # Newton ends where no pressure moves by more than this share of the greatest one.
-PRECISION = 1e-10
-# Where the error has not fallen to this share, the next slopes are means of chords and tangents: a root's tangent alone
-# sends a drop from d to -d.
-SLOW = 0.5
+PRECISION = 1e-13
+# Where the error has not fallen to this share, the next slopes are chords: with tangents alone the root of a drop goes
+# from d to -d, and a pump from full flow to none and back.
+SLOW = 0.7
 CONSUMERS = ("oil_cylinder", "oil_motor")
 
 
@@ -206,10 +206,10 @@ class CircuitSolve:
         p = np.where(self.fixed, self.pressure, start)
         going, before = np.ones(self.worlds, bool), np.full(self.worlds, np.inf)
         for _ in range(MOST_ITERATIONS):
-            error, matrix, mean = self._equations(p, load)
+            error, matrix, chords = self._equations(p, load)
             size = np.abs(error).max(axis=1)
             slow = size > SLOW * before
-            move = np.linalg.solve(np.where(slow[:, None, None], mean, matrix), error[..., None])[..., 0]
+            move = np.linalg.solve(np.where(slow[:, None, None], chords, matrix), error[..., None])[..., 0]
             p = np.where(going[:, None], p - move, p)
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             before = size
@@ -227,13 +227,13 @@ class CircuitSolve:
         self.fitted = fitted
 
     def _equations(self, p: Array, load: Array) -> tuple[Array, Array, Array]:
-        """What the balance misses, its slopes by tangents, and by means of tangents and chords."""
+        """What the balance misses, its slopes by tangents, and by chords."""
         tangent, chord = self.flows.slopes(p)
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         error = np.where(self.fixed, 0.0, error)
         own = np.where(self.fixed, 1.0, self.capacity)
         place, matrices = np.arange(p.shape[1]), []
-        for slopes in (tangent, 0.5 * (tangent + chord)):
+        for slopes in (tangent, chord):
             matrix = np.where(self.fixed[..., None], 0.0, slopes)
             matrix[:, place, place] += own
             matrices.append(matrix)

@@ -135,12 +135,12 @@ class Flows:
                 matrix[:, b.j, b.i] -= slope
         for n in self.parts.pumps:
             at = self._at("oil_pump", "node", n)
-            for matrix in both:
-                matrix[:, at, at] += self.pump(n, p)[1]
+            for matrix, slope in zip(both, self.pump(n, p)[1:], strict=True):
+                matrix[:, at, at] += slope
         return both[0], both[1]
 
-    def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Flow of a pump and how it falls with its pressure."""
+    def pump(self, n: int, p: Array) -> tuple[Array, Array, Array]:
+        """Flow of a pump, how it falls with its pressure there, and at most."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["most_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -154,7 +154,8 @@ class Flows:
             flow = np.where(less, most * share, flow)
         positive = np.where(at > 0.0, at, 1.0)
         less = (at > 0.0) & (q["power"] / positive < flow)
-        return np.where(less, q["power"] / positive, flow), np.where(less, q["power"] / (positive * positive), fall)
+        fall = np.where(less, q["power"] / (positive * positive), fall)
+        return np.where(less, q["power"] / positive, flow), fall, np.maximum(fall, most / q["band"])
 
     def load_pressure(self, work: Work, p: Array) -> Array:
         """Greatest pressure at the ports that open valves feed, Pa; 0 where none is open."""

@@ -56,8 +56,16 @@ _TABLE = (
         reads="actuator_term axis_position step_last",
         writes="law_friction velocity_lower velocity_upper",
     ),
-    Phase("couple_law", "coupled", writes="coupled_gamma coupled_impulse coupled_slope coupled_target"),
-    Phase("recouple_law", "coupled", writes="coupled_gamma coupled_impulse coupled_slope coupled_target"),
+    Phase(
+        "couple_law", "coupled",
+        reads="actuator_state axis_position rate step_last",
+        writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
+    ),
+    Phase(
+        "recouple_law", "coupled",
+        reads="actuator_state axis_position rate_next step_last",
+        writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
+    ),
     Phase("start_coupled", "coupled", reads="coupled_gamma coupled_target", writes="gamma target"),
     Phase(
         "refit_coupled", "coupled",

@@ -169,7 +169,9 @@ class Walk:
 def _work_copy(w: Work) -> Work:
     """The work arrays as they stand; stages that solve replace arrays, and write into those copied here."""
     twin = copy.copy(w)
-    twin.scratch, twin.bias, twin.element_bias = dict(w.scratch), w.bias.copy(), w.element_bias.copy()
+    twin.scratch = {name: copy.copy(value) for name, value in w.scratch.items()}
+    for name in ("bias", "element_bias", "coupled_impulse", "coupled_slope", "coupled_gamma", "coupled_target"):
+        setattr(twin, name, getattr(w, name).copy())
     if hasattr(w, "law"):
         twin.law = copy.copy(w.law)
         twin.law.terms = dict(w.law.terms)

@@ -178,6 +178,31 @@ class _Maker:
                 a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}"
             )
 
+    def circuit(self) -> None:
+        """Cylinders and a motor on one pump: every kind of valve and edge."""
+        rng, c = self.rng, self.b.add_hydraulic_circuit(label="oil")
+        pump, line = c.add_node(5e-4, 4e6, label="line"), c.add_node(2e-4, label="port")
+        control = "load_sensing" if self.seed % 8 == 2 else "pressure"
+        c.add_pump(pump, 4e-4, 8e6, power=2e3, control=control, margin=1e6, label="pump")
+        c.add_relief_valve(pump, 6e6, 1e-10)
+        cylinders = []
+        for k in range(2):
+            a, b, pin_a, pin_b, length = self.ends()
+            stroke = float(rng.uniform(0.01, 0.05))
+            cylinders.append(c.add_cylinder(
+                a, b, pin_a, pin_b, area_a=2e-4, area_b=1e-4, stroke_min=0.0, stroke_max=0.06,
+                length_offset=length - stroke, pressure=(3e5, 2e5), viscous_friction=50.0, dry_friction=3.0 * k,
+                piston_mass=0.3, cushion_stiffness=2e4 * k, cushion_length=0.02, label=f"ram{k}",
+            ))  # fmt: skip
+        c.add_valve(pump, line, cylinders[0].node_b, 2e-8, label="v0")
+        c.add_counterbalance_valve(cylinders[0].node_a, line, 3e-8, 4e5, cylinders[0].node_b, opening_range=1e6)
+        c.add_valve(pump, cylinders[1].node_a, cylinders[1].node_b, 2e-8, compensator_pressure=3e5, label="v1")
+        c.add_pipe_break_valve(cylinders[1].node_b, c.add_hose(cylinders[1].node_a, 1e-4, 2e-8), 1e-8, 1e-5)
+        c.add_check_valve(c.tank, cylinders[0].node_a, 1e-8, 1e4)
+        joint, axis = self._coordinate()
+        motor = c.add_motor(joint, 1e-6, axis, leakage=1e-13, viscous_friction=0.01, brake_torque=0.1, label="spin")
+        c.add_valve(pump, motor.node_a, motor.node_b, 1e-8, load_check=False, label="v2")
+
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""
         rng = self.rng
@@ -229,6 +254,8 @@ def random_machine(seed: int) -> ModelBuilder:
         m.light_link()
     m.lines()
     m.drives()
+    if seed % 4 == 2 and m.coordinates:
+        m.circuit()
     m.pushes()
     # A body that nothing holds, and one that follows its own path.
     m.b.add_body(1.0, (0.02, 0.03, 0.04), xform=Transform((0.0, 0.0, 3.0)), label="loose")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpusim import Simulation
+from gpusim.actuators.circuit import MOST_CONSUMERS, MOST_NODES
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model.fields import WORK_FIELDS
@@ -35,10 +36,14 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
     "solve": (
         "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
-        "clamped_impulse", "clamped_slope", "clamped_bound",
+        "clamped_impulse", "clamped_slope", "clamped_bound", "coupled_gamma", "coupled_impulse", "coupled_slope",
+        "coupled_target", "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
+        "oil_valve_scratch",
     ),
     "split_impulses": ("overflow_change",),
-    "advance_actuators": ("motor_state", "cylinder_state"),
+    "advance_actuators": (
+        "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),
+    ),
     "drift": (
         "position", "orientation", "time", "step_before", "not_converged", "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
@@ -56,6 +61,7 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
     for kind in kernels.kinds:
         for part in ("state", "scratch"):
             names |= {f"{kind.name}_{part}"} if f"actuator_{part}" in names else set()
+        names |= {f.name for f in kind.kernel_fields} if "actuator_scratch" in names else set()
     return names & set(kernels.layout.places)
 
 
@@ -100,7 +106,9 @@ class Reference:
         coupled = np.zeros(self.rows, bool)
         coupled[t.coupling.row] = True
         sides |= coupled.reshape(-1, 1, t.block, 1)
+        law = t.row_used[t.coupled_constraint]
         masks = {"jacobian": sides.reshape(-1, t.block, 1), "bias": self.row_mask}
+        masks |= {"coupled_impulse": law, "coupled_slope": law[:, :, None] & law[:, None, :]}
         return {name: (getattr(self.w, name), masks.get(name)) for name in names & NAMED}
 
     def prepare(self) -> dict[str, Made]:
@@ -172,7 +180,28 @@ class Reference:
             mask = np.ones(len(wide) * count, bool)
             mask[-3 * count :] = "cylinder.free" in s
             made["cylinder_scratch"] = (np.concatenate(wide, axis=1), mask)
-        return made
+        if "oil_valve.spool" in s:
+            columns = [*s["oil_valve.spool"], *s["oil_valve.opened"]]
+            made["oil_valve_scratch"] = (np.concatenate(columns, axis=1), None)
+        return made | self._circuits()
+
+    def _circuits(self) -> dict[str, Made]:
+        """Pressures of hydraulic circuits as lines in the velocities; the matrix is what its elimination leaves."""
+        solves = {k: x for k, x in self.w.scratch.items() if k.startswith("oil_circuit.")}
+        count = sum(group.type.name == "oil_circuit" and len(group.specs) for group in self.sim.state.groups)
+        shapes = {"guess": (MOST_NODES,), "speed": (MOST_CONSUMERS,), "reply": (MOST_NODES, MOST_CONSUMERS)}
+        arrays = {name: np.zeros((self.n, count, *shape)) for name, shape in shapes.items()}
+        masks = {name: np.zeros((count, *shape), bool) for name, shape in shapes.items()}
+        for key, solve in solves.items():
+            k = int(key.rpartition(".")[2])
+            for name, array in arrays.items():
+                value = getattr(solve.fitted, name)
+                at = (k, *map(slice, value.shape[1:]))
+                array[(slice(None), *at)] = value
+                masks[name][at] = True
+        made: dict[str, Made] = {f"oil_circuit_{name}": (array, masks[name]) for name, array in arrays.items()}
+        shape = count, MOST_NODES, MOST_NODES
+        return made | {"oil_circuit_matrix": (np.zeros((self.n, *shape)), np.zeros(shape, bool))}
 
     def actuate(self) -> dict[str, Made]:
         """The law, and its bounds."""
@@ -197,6 +226,7 @@ class Reference:
         response = np.zeros((self.n, axes), w.real)
         for batch in w.batches:
             inverse[:, batch.constraints] = batch.inverse
+            inverse[:, batch.constraints[batch.coupled.k]] = batch.coupled.inverse
             for step in batch.axes:
                 reaction[:, step.axis], response[:, step.axis] = step.impulse, step.response
                 motion[:, step.axis] = step.motion.reshape(self.n, -1, t.slots, 6)

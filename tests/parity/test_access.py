@@ -31,8 +31,9 @@ ELSEWHERE = {"set_forward", "conclude", "tell_active"}
 def _read_only(phase: Phase) -> Iterable[str]:
     """Const accessors for the arrays that a phase does not write."""
     written = set(phase.writes.split())
+    own = {f.name: "actuator_scratch" for kind in PACKAGE_KINDS for f in kind.kernel_fields}
     for f in slab_fields(PACKAGE_KINDS):
-        if f.name not in written:
+        if own.get(f.name, f.name) not in written:
             yield _const(f"{C_TYPES[f.kind]}*", f.name, "", "")
     for kind in PACKAGE_KINDS:
         parts = {"actuator_state": ("stored&", [v.name for v in kind.variables])}
@@ -62,7 +63,7 @@ def _source(phases: Iterable[Phase]) -> str:
 
 def _errors(folder: Path, direct: bool, phases: Iterable[Phase]) -> str:
     """What the compiler says, without what it was not asked."""
-    variant = make_variant("fused.cu", FLOAT64, FLOAT64, direct, shapes=2, lanes=1)
+    variant = make_variant("fused.cu", FLOAT64, FLOAT64, direct, shapes=2, lanes=1, coupled=True)
     generated = variant.generated | {MAIN: _source(phases)}
     for name, text in reachable_sources(MAIN, generated).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

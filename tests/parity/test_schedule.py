@@ -18,6 +18,7 @@ _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)
 #: Reading and writing the state between steps.
 OUTSIDE = ("observe.cuh", "writes.cuh")
 FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
+OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields}
 
 
 @cache
@@ -38,6 +39,8 @@ def functions() -> dict[str, list[str]]:
 
 def _array(name: str) -> str | None:
     """The array behind an accessor of the world."""
+    if name in OF_KINDS:
+        return "actuator_scratch"
     if name in FIELDS:
         return name
     for kind in PACKAGE_KINDS:

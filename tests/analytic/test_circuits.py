@@ -1,0 +1,205 @@
+"""Hydraulic circuits against independent stiff ODE solutions (tests/reference/circuits), and what must not change them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+
+from .circuits import CASES, LIFT, G, load, measured, reference, step
+
+# Greatest stroke (m) or angle (rad) error at 10 ms, and mean error of a pressure over its range; what is measured is
+# about two thirds. The load-sensing loop of flow_sharing rings at 25 Hz, which implicit Euler damps.
+MOST = {
+    "two_on_one_pump": (7e-4, 0.016),
+    "flow_sharing": (3e-4, 0.1),
+    "holding_valve": (1.6e-3, 0.018),
+    "motor_with_relief": (9e-3, 0.012),
+}
+
+
+@cache
+def errors(name: str, dt: float, backend: str = "auto") -> tuple[float, float]:
+    """Greatest error of the motions, and the greatest mean error of the pressures over the range of each."""
+    exact, found = reference(name), measured(name, dt, backend)
+    motion = max(np.abs(found[c] - exact[c]).max() for c in exact if c.startswith("x_"))
+    return motion, max(np.abs(found[c] - exact[c]).mean() / np.ptp(exact[c]) for c in exact if c.startswith("p_"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_of_ten_milliseconds_follow_the_reference(name: str) -> None:
+    motion, pressure = errors(name, 1e-2)
+    assert motion < MOST[name][0]
+    assert pressure < MOST[name][1]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors_fall_with_the_step(name: str) -> None:
+    """First order: implicit Euler in the pressures; from 10 to 1 ms."""
+    motion, pressure = errors(name, 1e-3)
+    assert motion < 0.3 * errors(name, 1e-2)[0]
+    assert pressure < (0.75 if name == "flow_sharing" else 0.3) * errors(name, 1e-2)[1]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", CASES)
+def test_numpy_and_kernels_agree(name: str) -> None:
+    numpy, native = (measured(name, 1e-2, backend) for backend in ("numpy", "native"))
+    for column, values in numpy.items():
+        assert native[column] == pytest.approx(values, rel=1e-8, abs=1e-8 * np.ptp(values)), column
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+def test_a_world_among_others_has_the_same_bits(solver: str) -> None:
+    alone = measured("two_on_one_pump", 1e-2, "native", joint_solver=solver)
+    many = measured("two_on_one_pump", 1e-2, "native", 3, joint_solver=solver)
+    assert all(np.array_equal(alone[c], many[c]) for c in alone)
+
+
+def test_sweeps_follow_too() -> None:
+    """The colored solver, with what its sweeps leave."""
+    exact, found = reference("two_on_one_pump"), measured("two_on_one_pump", 5e-3, joint_solver="colored")
+    assert max(np.abs(found[c] - exact[c]).max() for c in ("x_heavy", "x_light")) < 2e-3
+
+
+def lift(circuit: bool, orifice: str = "smooth") -> ModelBuilder:
+    """1000 kg on one cylinder behind an ideal supply: of the circuit, or the one-cylinder element."""
+    b = ModelBuilder()
+    body, numbers = load(b, "load", 1000.0, 0.0), LIFT | {"piston_mass": 2.0, "length_offset": 0.9}
+    if not circuit:
+        b.add_hydraulic_cylinder(
+            -1, body, (0, 0, -1), (0, 0, 0), volume_a=1e-4, volume_b=1e-4 + 1.2e-3 * 0.6, flow_gain=3e-7, label="valve",
+            **numbers,
+        )  # fmt: skip
+        return b
+    c = b.add_hydraulic_circuit(label="oil")
+    supply = c.add_node(pressure=1e7, fixed=True, label="supply")
+    cylinder = c.add_cylinder(-1, body, (0, 0, -1), (0, 0, 0), label="ram", **numbers)
+    c.add_valve(
+        supply, cylinder.node_a, cylinder.node_b, 3e-7, overlap_supply=0.0, overlap_drain=0.0, load_check=False,
+        frequency=157.0, label="valve",
+    )  # fmt: skip
+    return b
+
+
+@pytest.mark.parametrize(("dt", "apart"), [(1e-3, 1e-6), (5e-3, 2e-5)])
+def test_a_circuit_of_one_cylinder_is_the_one_cylinder_element(dt: float, apart: float) -> None:
+    """The same equations; the element takes chords once more where the circuit solves for the pressures."""
+    sims = [Simulation(lift(c).finalize(), config=SolverConfig(dt=dt)) for c in (False, True)]
+    for k in range(round(1.0 / dt)):
+        for sim in sims:
+            sim.control["valve"] = np.sin(3.0 * k * dt)
+            sim.step()
+        x = [sim.read("joint.x_load.position")[0] for sim in sims]
+        assert abs(x[0] - x[1]) < apart
+    assert sims[1].read("cylinder.ram.pressure_a")[0] == pytest.approx(sims[0].read("cylinder.valve.pressure_a")[0], rel=2e-3)
+
+
+def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:
+    """A hose that breaks: without the valve the load falls, with it a few millimetres."""
+
+    def drop(guarded: bool) -> float:
+        b = ModelBuilder()
+        body = load(b, "load", 2000.0, 0.0)
+        c = b.add_hydraulic_circuit(label="oil")
+        start = (2000.0 * G / 3e-3 + 0.5e5, 1e5)
+        ram = c.add_cylinder(
+            -1, body, (0, 0, -1), (0, 0, 0), length_offset=0.55, area_a=3e-3, area_b=1.5e-3, stroke_min=0.0,
+            stroke_max=0.6, pressure=start, label="ram",
+        )  # fmt: skip
+        line = c.add_node(3e-4, start[0], label="line")
+        if guarded:
+            c.add_pipe_break_valve(ram.node_a, line, 4e-7, flow_limit=2e-4, label="guard")
+        else:
+            c.add_orifice(ram.node_a, line, 4e-7)
+        c.add_orifice(line, c.tank, 1e-6, opening=0.0, label="break")
+        c.add_check_valve(c.tank, ram.node_b, 1e-6)
+        sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
+        sim.step(20)
+        rest = sim.read("joint.x_load.position")[0]
+        assert abs(rest) < 2e-4
+        sim.control["break"] = 1.0
+        sim.step(200)
+        return float(rest - sim.read("joint.x_load.position")[0])
+
+    assert drop(False) > 0.3
+    assert drop(True) < 0.01
+
+
+def test_a_circuit_on_a_moved_copy_is_the_same() -> None:
+    """add_builder moves nodes, valves and cylinders; two circuits in one model do not mix."""
+    part, commands = CASES["two_on_one_pump"]()
+    whole, _ = CASES["flow_sharing"]()
+    whole.add_builder(part, Transform((3.0, 1.0, 0.0)), label_prefix="b_")
+    sims = [Simulation(b.finalize(), config=SolverConfig(dt=5e-3)) for b in (part, whole)]
+    for k in range(160):
+        for sim, prefix in zip(sims, ("", "b_"), strict=True):
+            for label, command in commands.items():
+                sim.control[prefix + label] = command(5e-3 * k)
+            sim.step()
+    for name in ("x_heavy", "x_light"):
+        one, other = sims[0].read(f"joint.{name}.position")[0], sims[1].read(f"joint.b_{name}.position")[0]
+        assert other == pytest.approx(one, abs=1e-9)
+    assert abs(sims[1].read("joint.x_heavy.position")[0]) < 1e-4
+
+
+def test_signals_tell_flows_and_pressures() -> None:
+    """What the pump gives is what the ports take and the volumes store."""
+    b, commands = CASES["two_on_one_pump"]()
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=2e-3))
+    for k in range(400):
+        for label, command in commands.items():
+            sim.control[label] = command(2e-3 * k)
+        sim.step()
+    before = sim.read("node.pump.pressure")[0]
+    sim.step()
+    stored = 2e-3 / 1.5e9 * (sim.read("node.pump.pressure")[0] - before) / 2e-3
+    taken = sum(sim.read(f"valve.{v}.flow_a")[0] for v in ("v_heavy", "v_light"))
+    given = sim.read("pump.feed.flow")[0] - sim.read("edge.relief.flow")[0]
+    assert given == pytest.approx(taken + stored, rel=1e-6)
+    assert sim.read("pump.feed.outlet_power")[0] == pytest.approx(
+        sim.read("pump.feed.flow")[0] * sim.read("node.pump.pressure")[0], rel=1e-12
+    )
+    force = 2e-3 * sim.read("node.heavy_a.pressure")[0] - 1.2e-3 * sim.read("node.heavy_b.pressure")[0]
+    force -= 200.0 * sim.read("cylinder.heavy.velocity")[0]
+    assert sim.read("cylinder.heavy.force")[0] == pytest.approx(force, rel=1e-9)
+
+
+def _circuit() -> tuple[ModelBuilder, object, int]:
+    b = ModelBuilder()
+    return b, b.add_hydraulic_circuit(label="oil"), load(b, "load", 10.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda c, body: c.add_pump(99, 1e-3, 1e7), "is no node of circuit 'oil'"),
+        (lambda c, body: c.add_pump(c.tank, -1e-3, 1e7), "flow"),
+        (lambda c, body: c.add_pump(c.tank, 1e-3, 1e7, control="flow"), 'give "pressure" or "load_sensing"'),
+        (lambda c, body: c.add_orifice(c.tank, c.tank, 1e-7), "same node"),
+        (lambda c, body: c.add_orifice(c.tank, c.add_node(), 1e-7, opening=2.0), "opening = 2"),
+        (lambda c, body: c.add_node(volume=0.0), "volume"),
+        (lambda c, body: c.add_valve(c.tank, c.add_node(), c.add_node(), 1e-7, overlap_supply=1.0), "overlaps"),
+        (lambda c, body: c.add_cylinder(-1, body, area_a=1e-3, area_b=1e-3, stroke_min=1.0, stroke_max=0.5), "give a stroke"),
+        (lambda c, body: c.add_motor(7, 1e-5), "7 is unknown"),
+    ],
+)
+def test_wrong_parts_say_the_rule(call: object, words: str) -> None:
+    _, c, body = _circuit()
+    with pytest.raises(ModelError, match=words):
+        call(c, body)  # type: ignore[operator]
+
+
+def test_a_circuit_without_consumers_says_so() -> None:
+    b, c, _ = _circuit()
+    c.add_pump(c.add_node(), 1e-3, 1e7)  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match="feeds no cylinder and no motor"):
+        b.finalize()
+
+
+def test_commands_step() -> None:
+    assert step(0.2, 0.5)(0.2) == 0.5 and step(0.2, 0.5)(0.19) == 0.0

@@ -1,0 +1,224 @@
+"""Reference solutions of hydraulic circuits: a stiff ODE solver over node pressures, strokes and valves, without gpusim.
+
+    python tests/reference/circuits/generate.py     writes the CSV files beside it
+
+The equations (Merritt, Hydraulic Control Systems, 1967; Jelali and Kroll, Hydraulic Servo-systems, 2003):
+
+    C p' = sum of inflows, C = V/beta               nodes; the volumes of chambers go with the stroke
+    Q = K a d/(d^2 + p_tr^2)^(1/4)                  orifice at the drop d
+    m x'' = S_A p_A - S_B p_B - k x' - load         consumer (J, D_m and torque for a motor)
+    s'' + 2 z w s' + w^2 s = w^2 u                  spool
+    T y' = y_target - y                             poppets and the load-sensing line
+
+Solved by SciPy's Radau with a relative tolerance of 1e-9; events of signs (check valves, stops of ranges) are smooth
+enough in the unknowns for its step control. Every case stands in ``cases()`` with all of its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+HERE = Path(__file__).parent
+TANK, BETA, G, TRANSITION = 1e5, 1.5e9, 9.81, 1e4
+
+
+def root(gain: float, drop: float) -> float:
+    return gain * drop / (drop * drop + TRANSITION**2) ** 0.25
+
+
+def supply(x: float, c1: float) -> float:
+    return max(0.0, (min(max(x, -1.0), 1.0) - c1) / (1.0 - c1))
+
+
+def drain(x: float, c2: float) -> float:
+    return max(0.0, (min(max(x, -1.0), 1.0) + c2) / (1.0 + c2))
+
+
+class Case:
+    """A circuit as lists of functions; ``y`` holds pressures, then (x, v) of consumers, (s, s') of spools, lags."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[str, Callable[[np.ndarray], float], float]] = []
+        self.consumers: list[dict[str, float]] = []
+        self.spools: list[tuple[Callable[[float], float], float, float]] = []
+        self.lags: list[tuple[str, Callable, float, float]] = []
+        self.flows: list[tuple[int, int, Callable]] = []
+        self.until, self.columns = 1.0, []
+
+    def node(self, name: str, volume: float, start: float = TANK) -> int:
+        self.nodes.append((name, lambda x: volume / BETA, start))
+        return len(self.nodes) - 1
+
+    def consumer(self, name: str, mass: float, a: float, b: float, volume_a: float, volume_b: float, load: float,
+                 viscous: float = 0.0, start: tuple[float, float] = (TANK, TANK), turns: bool = False, x: float = 0.0) -> tuple[int, int]:
+        """Cylinder (chambers change with the stroke) or motor; ``load`` pulls back."""
+        k, change = len(self.consumers), 0.0 if turns else 1.0
+        self.nodes.append((f"{name}_a", lambda s: (volume_a + change * a * s[k]) / BETA, start[0]))
+        self.nodes.append((f"{name}_b", lambda s: (volume_b - change * b * s[k]) / BETA, start[1]))
+        at = len(self.nodes) - 2
+        self.consumers.append({"mass": mass, "a": a, "b": b, "at": at, "load": load, "viscous": viscous, "x": x})
+        self.columns.append(name)
+        return at, at + 1
+
+    def flow(self, i: int, j: int, law: Callable) -> None:
+        """``law(p, lags, spools, flows)`` from node i to node j; -1: the tank, or the pump's suction."""
+        self.flows.append((i, j, law))
+
+    def spool(self, command: Callable[[float], float], frequency: float = 100.0, damping: float = 0.8) -> int:
+        self.spools.append((command, frequency, damping))
+        return len(self.spools) - 1
+
+    def lag(self, name: str, target: Callable, time: float, start: float) -> int:
+        self.lags.append((name, target, time, start))
+        return len(self.lags) - 1
+
+    def valve(self, k: int, p: int, a: int, b: int, gain: float, c1: float = 0.05, c2: float = -0.05,
+              compensator: float = np.inf) -> None:
+        """Spool valve with load checks."""
+        def fed(port: int, sign: float) -> Callable:
+            def law(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
+                drop = q[p] - q[port]
+                return root(gain * supply(sign * s[k], c1), min(drop, compensator)) if drop > 0.0 else 0.0
+            return law
+
+        def drained(port: int, sign: float) -> Callable:
+            return lambda q, y, s: root(gain * drain(sign * s[k], c2), q[port] - TANK)
+
+        self.flow(p, a, fed(a, 1.0))
+        self.flow(a, -1, drained(a, -1.0))
+        self.flow(p, b, fed(b, -1.0))
+        self.flow(b, -1, drained(b, 1.0))
+
+    def solve(self, dt: float) -> tuple[list[str], np.ndarray]:
+        n, c, v = len(self.nodes), len(self.consumers), len(self.spools)
+
+        def rates(t: float, y: np.ndarray) -> np.ndarray:
+            p, x, u = y[:n], y[n : n + c], y[n + c : n + 2 * c]
+            s, sv, lags = y[n + 2 * c : n + 2 * c + v], y[n + 2 * c + v : n + 2 * c + 2 * v], y[n + 2 * c + 2 * v :]
+            inflow = np.zeros(n + 1)
+            for i, j, law in self.flows:
+                q = law(p, lags, s)
+                inflow[i] -= q
+                inflow[j] += q
+            force = np.zeros(c)
+            for k, m in enumerate(self.consumers):
+                at = int(m["at"])
+                inflow[at] -= m["a"] * u[k]
+                inflow[at + 1] += m["b"] * u[k]
+                force[k] = (m["a"] * p[at] - m["b"] * p[at + 1] - m["viscous"] * u[k] - m["load"]) / m["mass"]
+            capacity = np.array([volume(x) for _, volume, _ in self.nodes])
+            spools = [w * w * (command(t) - s[k]) - 2 * z * w * sv[k] for k, (command, w, z) in enumerate(self.spools)]
+            moved = [(target(p, lags, s) - lags[k]) / time for k, (_, target, time, _) in enumerate(self.lags)]
+            return np.concatenate([inflow[:n] / capacity, u, force, sv, spools, moved])
+
+        start = np.array([*(p for *_, p in self.nodes), *(m["x"] for m in self.consumers), *[0.0] * (c + 2 * v),
+                          *(y for *_, y in self.lags)])
+        scale = np.array([1e5] * n + [1e-2] * c + [1e-1] * c + [1.0] * v + [10.0] * v
+                         + [1e5 if lag[0] == "sense" else 1.0 for lag in self.lags])
+        times = np.arange(0.0, self.until + 1e-9, dt)
+        done = solve_ivp(rates, (0.0, times[-1]), start, "Radau", times, rtol=1e-9, atol=1e-8 * scale, max_step=2e-3)
+        assert done.success, done.message
+        names = [f"p_{name}" for name, *_ in self.nodes] + [f"x_{name}" for name in self.columns]
+        values = np.concatenate([done.y[:n], done.y[n : n + c]])
+        return ["time", *names], np.column_stack([times, values.T])
+
+
+def step(at: float, value: float) -> Callable[[float], float]:
+    return lambda t: value if t >= at else 0.0
+
+
+def cut_off(flow: float, pressure: float, band: float) -> Callable[[float], float]:
+    return lambda p: flow * min(max((pressure - p) / band, 0.0), 1.0)
+
+
+def two_on_one_pump() -> Case:
+    """1000 and 600 kg on two cylinders, one pump of 0.6 l/s with a cut-off at 18 MPa and a relief valve at 12 MPa."""
+    c = Case()
+    p = c.node("pump", 2e-3)
+    for name, mass, command in (("heavy", 1000.0, step(0.2, 0.8)), ("light", 600.0, step(0.4, 0.5))):
+        held = (mass * G + 1.2e-3 * 2e5) / 2e-3, 2e5
+        a, b = c.consumer(name, mass, 2e-3, 1.2e-3, 1e-4 + 2e-3 * 0.05, 1e-4 + 1.2e-3 * 0.55, mass * G, 200.0, held)
+        c.valve(c.spool(command), p, a, b, 3e-7)
+    pump = cut_off(6e-4, 1.8e7, 9e5)
+    c.flow(-1, p, lambda q, y, s: pump(q[p]))
+    c.flow(p, -1, lambda q, y, s: 2e-10 * max(0.0, q[p] - TANK - 1.2e7))
+    c.until = 1.5
+    return c
+
+
+def flow_sharing() -> Case:
+    """The same masses behind compensated valves on a load-sensing pump of 40 kW: flows go by commands, not loads."""
+    c = Case()
+    p = c.node("pump", 2e-3)
+    ports = []
+    for name, mass, command in (("heavy", 1000.0, step(0.2, 0.5)), ("light", 400.0, step(0.2, 0.5))):
+        held = (mass * G + 1.2e-3 * 2e5) / 2e-3, 2e5
+        a, b = c.consumer(name, mass, 2e-3, 1.2e-3, 1e-4 + 2e-3 * 0.05, 1e-4 + 1.2e-3 * 0.55, mass * G, 200.0, held)
+        c.valve(c.spool(command), p, a, b, 3e-7, compensator=6e5)
+        ports.append((a, b))
+
+    def load(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
+        seen = [q[a] for k, (a, b) in enumerate(ports) if supply(s[k], 0.05) > 0.0]
+        return max([0.0, *seen, *(q[b] for k, (a, b) in enumerate(ports) if supply(-s[k], 0.05) > 0.0)])
+
+    sense = c.lag("sense", load, 0.02, 0.0)
+
+    def pump(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
+        top = min(cut_off(8e-4, 2e7, 1e6)(q[p]), 8e-4 * min(max((y[sense] + 1.5e6 - q[p]) / 1e6, 0.0), 1.0))
+        return min(top, 4e4 / q[p])
+
+    c.flow(-1, p, pump)
+    c.until = 1.2
+    return c
+
+
+def holding_valve() -> Case:
+    """2000 kg go down on a counterbalance valve while the pump feeds the rod's side."""
+    c = Case()
+    p = c.node("pump", 2e-3, 1e7)
+    a, b = c.consumer("boom", 2000.0, 3e-3, 1.5e-3, 2e-4 + 3e-3 * 0.45, 2e-4 + 1.5e-3 * 0.15, 2000.0 * G, 500.0,
+                      (2000.0 * G / 3e-3 + 1e5 * 0.5, 1e5))
+    line = c.node("line", 3e-4)
+    pump = cut_off(5e-4, 1.5e7, 7.5e5)
+    c.flow(-1, p, lambda q, y, s: pump(q[p]))
+    c.valve(c.spool(step(0.2, -0.4)), p, line, b, 3e-7)
+    opened = c.lag("poppet", lambda q, y, s: min(max((q[a] + 4.0 * q[b] - 9e6) / 4e6, 0.0), 1.0), 0.02, 0.0)
+    c.flow(a, line, lambda q, y, s: root(2e-7 * (y[opened] if q[a] > q[line] else 1.0), q[a] - q[line]))
+    c.until = 1.5
+    return c
+
+
+def motor_with_relief() -> Case:
+    """A motor of 100 cm3 spins 8 kg m2 up against 150 N m; the valve closes at 1 s and two relief valves brake it."""
+    c = Case()
+    p, size = c.node("pump", 2e-3), 1e-4 / (2 * np.pi)
+    ratio = 20.0
+    a, b = c.consumer("swing", 800.0, ratio * size, ratio * size, 2e-4, 2e-4, 1500.0, 30.0, turns=True)
+    pump = cut_off(8e-4, 2e7, 1e6)
+    c.flow(-1, p, lambda q, y, s: pump(q[p]))
+    c.valve(c.spool(lambda t: 0.7 if 0.1 <= t < 1.0 else 0.0), p, a, b, 3e-7)
+    for i, j in ((a, b), (b, a)):
+        c.flow(i, j, lambda q, y, s, i=i, j=j: 1e-10 * max(0.0, q[i] - q[j] - 8e6))
+        c.flow(-1, i, lambda q, y, s, i=i: root(5e-7, TANK - q[i]) if q[i] < TANK else 0.0)
+    c.flow(a, b, lambda q, y, s: 2e-12 * (q[a] - q[b]))
+    c.until = 2.0
+    return c
+
+
+def cases() -> dict[str, Case]:
+    return {f.__name__: f() for f in (two_on_one_pump, flow_sharing, holding_valve, motor_with_relief)}
+
+
+def main() -> None:
+    for name, case in cases().items():
+        header, table = case.solve(0.01)
+        np.savetxt(HERE / f"{name}.csv", table, "%.10g", ",", header=",".join(header), comments="")
+        print(name, table.shape, table[-1])
+
+
+if __name__ == "__main__":
+    main()
