@@ -53,6 +53,8 @@ class Parameter:
     name: str
     unit: str
     doc: str
+    signal: bool = True
+    """False: it is no signal, as of points of a table, and stays what the builder gave."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,9 @@ class Work(Protocol):
     """Before the kick, u-; ``rate_old`` one half step earlier, ``rate_next`` after the solve, u+."""
     rate_old: Array
     rate_next: Array
+    response: Array
+    """Row velocity for a unit impulse, from the first guess on that ``contribute`` gets."""
+    law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]

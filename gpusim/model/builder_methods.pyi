@@ -223,7 +223,9 @@ class BuilderMethods:
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector = (0.0, 0.0, 0.0), point_b: Vector = (0.0, 0.0, 0.0),
-        stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
+        stiffness: float = 0.0, damping: Any = 0.0, rest_length: float | None = None, label: str | None = None, *,
+        preload: float | None = None, table: Any = None, bump: BumpStop | None = None,
+        droop: BumpStop | None = None,
     ) -> int:
         """Add a spring-damper between two points."""
 
@@ -231,8 +233,9 @@ class BuilderMethods:
         """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
 
     def add_torsion_spring(
-        self, joint: int, stiffness: float, damping: float = 0.0, rest_angle: float = 0.0, axis: int = 0,
-        label: str | None = None,
+        self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
+        axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
+        bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
         """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
 

@@ -86,6 +86,7 @@ class Work:
     rate: Array
     rate_old: Array
     rate_next: Array
+    response: Array
     delta: Array
     solved: Array
     mode: Array

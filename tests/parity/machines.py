@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
+from gpusim import BumpStop, Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
 from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
@@ -161,6 +161,19 @@ class _Maker:
             self.b.add_spring(
                 a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}"
             )
+        self._struts()
+
+    def _struts(self) -> None:
+        """A spring that begins in its bump stop, and one by tables at a corner of which it begins."""
+        a, b, pin_a, pin_b, length = self.ends()
+        self.b.add_spring(
+            a, b, pin_a, pin_b, 2e3, (5.0, 40.0), preload=30.0, label="strut",
+            bump=BumpStop(1.001 * length, 1e5, 0.01), droop=BumpStop(1.002 * length, 3e4),
+        )  # fmt: skip
+        a, b, pin_a, pin_b, length = self.ends()
+        forces = [(0.9 * length, 90.0), (length, 40.0), (1.01 * length, 0.0), (1.2 * length, -10.0)]
+        curve = [(-0.5, -40.0), (-0.05, -20.0), (0.0, 0.0), (0.1, 30.0), (1.0, 50.0)]
+        self.b.add_spring(a, b, pin_a, pin_b, damping=curve, table=forces, label="tables")
 
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""
@@ -183,6 +196,8 @@ class _Maker:
             self._servos_together(*self.coordinates[limited[0]])
         joint, axis = self._coordinate()
         self.b.add_torsion_spring(joint, 20.0, 0.3, 0.1, axis, label="torsion")
+        joint, axis = self._coordinate()
+        self.b.add_torsion_spring(joint, 10.0, (0.1, 0.5), axis=axis, preload=0.5, label="joint_strut")
 
     def _servos_together(self, joint: int, axis: int) -> None:
         """Two more servos with limits of their own on a coordinate that has one."""

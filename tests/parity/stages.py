@@ -194,17 +194,15 @@ class Reference:
         axes = t.axis_row.size
         reaction = np.zeros((self.n, axes, t.block), w.real)
         motion = np.zeros((self.n, axes, t.slots, 6), w.real)
-        response = np.zeros((self.n, axes), w.real)
         for batch in w.batches:
             inverse[:, batch.constraints] = batch.inverse
             for step in batch.axes:
-                reaction[:, step.axis], response[:, step.axis] = step.impulse, step.response
+                reaction[:, step.axis] = step.impulse
                 motion[:, step.axis] = step.motion.reshape(self.n, -1, t.slots, 6)
         # Rows that do not exist are neither written nor read.
         used = t.row_used[w.layout.axis_constraint]
         return {
             "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, None),
-            "response": (response, None),
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:

@@ -153,7 +153,7 @@ def test_the_machines_meet_every_case() -> None:
     assert stiffened >= 3 and overflow == 5
     assert kinds >= {
         "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "cylinder", "motor",
-        "servo", "spring", "torsion_spring", "force", "torque",
+        "servo", "spring", "torsion_spring", "strut", "joint_strut", "force", "torque",
     }  # fmt: skip
     assert {bool(locked_twice(seed)) for seed in SEEDS} == {True, False}
     assert all(len(machine_model(seed).couplings) == 2 for seed in SEEDS if seed % 2)
