@@ -120,10 +120,8 @@ def add_torsion_spring(
     if preload is not None:
         rest = _free_length(element, k, rest_angle, preload, "rest_angle")
     own = _law(element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None)
-    limits = self.joints[joint].params
+    lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
     for name, stop in (("bump", bump), ("droop", droop)):
-        lower, upper = (float(np.ravel(limits.get(f"limit_{end}", s * math.inf))[axis if f"limit_{end}" in limits else 0])
-                        for end, s in (("lower", -1.0), ("upper", 1.0)))
         if stop is not None and not lower <= stop.at <= upper:
             rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint, which hold first"
             raise validate.fail(element, rule, "let the stop begin within them, or move the limits")

@@ -13,6 +13,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class BuilderMethods:
     """Holds the methods that :func:`builder_method` attaches."""
 
+    def add_bushing(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
+        solver: str | None = None,
+    ) -> int:
+        """Add a bushing: forces and torques -K (travel, rotation vector) - C (their rates) on the child, in the parent's frame."""
+
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
 

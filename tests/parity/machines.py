@@ -161,10 +161,9 @@ class _Maker:
             self.b.add_spring(
                 a, b, pin_a, pin_b, 10 ** rng.uniform(1, 4), 10 ** rng.uniform(0, 2), 0.9 * length, f"s{k}"
             )
-        self._struts()
 
-    def _struts(self) -> None:
-        """A spring that begins in its bump stop, and one by tables at a corner of which it begins."""
+    def soft_parts(self) -> None:
+        """A spring that begins in its bump stop, one that begins at a corner of its table, a bushing."""
         a, b, pin_a, pin_b, length = self.ends()
         self.b.add_spring(
             a, b, pin_a, pin_b, 2e3, (5.0, 40.0), preload=30.0, label="strut",
@@ -174,6 +173,13 @@ class _Maker:
         forces = [(0.9 * length, 90.0), (length, 40.0), (1.01 * length, 0.0), (1.2 * length, -10.0)]
         curve = [(-0.5, -40.0), (-0.05, -20.0), (0.0, 0.0), (0.1, 30.0), (1.0, 50.0)]
         self.b.add_spring(a, b, pin_a, pin_b, damping=curve, table=forces, label="tables")
+        if self.coordinates:
+            joint, axis = self._coordinate()
+            self.b.add_torsion_spring(joint, 10.0, (0.1, 0.5), axis=axis, preload=0.5, label="joint_strut")
+        frame_a, frame_b = random_frame(self.rng), random_frame(self.rng)
+        child = self.body(self.poses[0] * frame_a * random_frame(self.rng) * frame_b.inverse(), 1.0)
+        stiffness = (1e3, 3e3, 2e3, 5.0, 8.0, 20.0)
+        self.b.add_bushing(0, child, frame_a, frame_b, stiffness=stiffness, damping=(5.0,) * 3 + (0.1,) * 3, label="soft")
 
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""
@@ -196,8 +202,6 @@ class _Maker:
             self._servos_together(*self.coordinates[limited[0]])
         joint, axis = self._coordinate()
         self.b.add_torsion_spring(joint, 20.0, 0.3, 0.1, axis, label="torsion")
-        joint, axis = self._coordinate()
-        self.b.add_torsion_spring(joint, 10.0, (0.1, 0.5), axis=axis, preload=0.5, label="joint_strut")
 
     def _servos_together(self, joint: int, axis: int) -> None:
         """Two more servos with limits of their own on a coordinate that has one."""
@@ -229,6 +233,7 @@ def random_machine(seed: int) -> ModelBuilder:
     m.lines()
     m.drives()
     m.pushes()
+    m.soft_parts()
     # A body that nothing holds, and one that follows its own path.
     m.b.add_body(1.0, (0.02, 0.03, 0.04), xform=Transform((0.0, 0.0, 3.0)), label="loose")
     if seed % 3 == 2:
