@@ -26,7 +26,7 @@ def two_bodies() -> ModelBuilder:
     b = ModelBuilder()
     b.add_body(1.0, I3, label="a")
     b.add_body(1.0, I3, label="b")
-    b.add_joint_revolute(-1, 0, label="hinge")
+    b.add_joint_revolute(-1, 0, limit_lower=-1.0, limit_upper=1.0, label="hinge")
     return b
 
 
@@ -103,9 +103,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
         lambda b: b.add_spring(-1, 1, bump=BumpStop(2.0, 1.0), droop=BumpStop(1.0, 1.0)), ("bump.at = 2", "above")
     ),
     "stop outside the travel": (
-        lambda b: b.add_torsion_spring(
-            b.add_joint_prismatic(-1, 1, limit_lower=-0.1, limit_upper=0.1), bump=BumpStop(-0.2, 1.0)
-        ), ("bump.at = -0.2", "limits -0.1 to 0.1"),
+        lambda b: b.add_torsion_spring(0, bump=BumpStop(-2.0, 1.0)), ("bump.at = -2", "limits -1 to 1", "hold first")
     ),
     "bushing negative": (lambda b: b.add_bushing(-1, 1, stiffness=(1, 1, 1, 1, 1, -1)), ("stiffness", "negative")),
     "bushing of five": (lambda b: b.add_bushing(-1, 1, stiffness=(1,) * 5), ("stiffness", "(5,)", "6 numbers")),
