@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.actuators.spring import line_params
-from gpusim.actuators.strut import MOST_POINTS
+from gpusim.actuators.strut import MOST_POINTS, BumpStop
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.typing import Array, Vector
-
-
-@dataclass(frozen=True)
-class BumpStop:
-    """A soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
-
-    Attributes:
-        at: length at which it begins, m; on a joint the coordinate, rad (m).
-        stiffness: where it begins, N/m (N m/rad).
-        length: depth at which it pushes twice as hard as a linear one, m (rad); infinite: linear.
-    """
-
-    at: float
-    stiffness: float
-    length: float = math.inf
 
 
 @builder_method
@@ -53,8 +37,8 @@ def add_spring(
         body_a, body_b: bodies, -1 for the world.
         point_a, point_b: attachment points in the body frames, m.
         stiffness: N/m.
-        damping: N s/m; a pair (bound, rebound), while the spring gets shorter and longer; or the damper's table, 2 to 16
-            rows (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
+        damping: N s/m; a pair (bound, rebound), while the spring gets shorter and longer; or the damper's table, 2 to
+            16 rows (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
         rest_length: length without force, m; 0 if left out.
         label: unique name; signals ``spring.<label>.length`` and ``.force``.
         preload: force that pushes the points apart in the bodies' poses in the builder, N; gives ``rest_length``.
@@ -170,7 +154,7 @@ def _law(
         forces = _table(element, "table", table)
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: a force rises with the length, where the spring would push itself away"
-            raise validate.fail(element, rule, "give forces that fall or stay; what pushes the points apart is positive")
+            raise validate.fail(element, rule, "give forces that fall or stay; a push apart is positive")
         # Energy counts from where the force is zero, or from the end next to it.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))

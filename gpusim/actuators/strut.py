@@ -1,21 +1,24 @@
 """Struts: springs as they are built, with stops, other damping in bound than in rebound, and tables.
 
-A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at, each within its own interval: the
-spring, a stop at either end, the straight parts of a table. None rises with x. The force of a kick is the mean over the
-way between the middles of the last and the coming step,
+A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at, each within its own interval:
+the spring, a stop at either end, the straight parts of a table. None rises with x. The force of a kick is the mean over
+the way between the middles of the last and the coming step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
 (a discrete gradient, Gonzalez 1996): the work f (b - a) is what the potential loses, so no spring gains energy, however
 stiff and however sharp its corners; for a straight line it is the rule of spring.py. The damper acts by its velocity at
-t_n (model/actuator_kinds.py). f bends with u+, so each better guess fits the law anew: first the row is solved alone, with
-the mobility that it has without the others, and the law becomes a line through that point. Its slope is that of the law, or
-stays as it is while that is close, so that a factor of the direct solver fits on. A tangent at the guess itself would let
-Newton's steps swing about a sharp corner. ``scheme="semi_implicit"`` takes F and the damper at the end of the step.
+t_n (model/actuator_kinds.py). f bends with u+, so each better guess fits the law anew: first the row is solved alone,
+with the mobility that it has without the others, and the law becomes a line through that point. Its slope is that of
+the law, or stays as it is while that is close, so that a factor of the direct solver fits on. A tangent at the guess
+itself would let Newton's steps swing about a sharp corner. ``scheme="semi_implicit"`` takes F and the damper at the end
+of the step.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -90,6 +93,21 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 Piece = tuple[Array | float, ...]
 """Numbers at, lower, upper, c0, c1, c3, each (1 or num_worlds, n); all of a group: (6, pieces, ...)."""
+
+
+@dataclass(frozen=True)
+class BumpStop:
+    """A soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
+
+    Attributes:
+        at: length at which it begins, m; on a joint the coordinate, rad (m).
+        stiffness: where it begins, N/m (N m/rad).
+        length: depth at which it pushes twice as hard as a linear one, m (rad); infinite: linear.
+    """
+
+    at: float
+    stiffness: float
+    length: float = math.inf
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
@@ -260,9 +278,11 @@ class Strut(ActuatorType):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """Work from the rest length to the present one, with the sign turned."""
-        x, rest = now.axis_value(group.axis), now.broadcast(group.params["rest_length"])
-        return np.asarray((rest - x) * mean(pieces(group)[0], rest, x)[0])
+        """Work of the spring from its rest length, of each stop from where it begins, of a table from its zero."""
+        x, springs = now.axis_value(group.axis), pieces(group)[0]
+        starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
+        parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
+        return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """A line through the law, first at u-, then where the row alone would go."""

@@ -1,4 +1,4 @@
-"""Bushing: a soft joint, which locks nothing; springs and dampers along and about the axes of its frame hold the child."""
+"""Bushing: a soft joint that locks nothing; springs along and about the axes of its frame hold the child."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_bushing(
     label: str | None = None,
     solver: str | None = None,
 ) -> int:
-    """Add a bushing: forces and torques -K (travel, rotation vector) - C (their rates) on the child, in the parent's frame.
+    """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child.
 
     Each motion is a spring of its own: ``spring.<label>_x.force`` to ``_rz`` tell its effort, and
     ``joint.<label>.position`` all six deflections.
@@ -79,7 +79,9 @@ def add_bushing(
     k, c = _diagonal(element, "stiffness", stiffness), _diagonal(element, "damping", damping)
     if not np.any(k > 0.0):
         raise validate.fail(element, "stiffness is zero in all motions", "give one, or leave the bodies free")
-    joint = self.add_joint("bushing", parent, child, parent_xform, child_xform, label, solver, **axis_params(element, 6))
+    joint = self.add_joint(
+        "bushing", parent, child, parent_xform, child_xform, label, solver, **axis_params(element, 6)
+    )
     for axis, motion in enumerate(MOTIONS):
         if k[axis] > 0.0 or c[axis] > 0.0:
             spring = f"{self.joints[joint].label}_{motion}"
@@ -95,7 +97,7 @@ def _diagonal(element: str, name: str, value: Any) -> Array:
         coupled = np.argwhere(array - np.diag(np.diag(array)))
         if coupled.size:
             i, j = coupled[0]
-            rule = f"{name}[{i}, {j}] = {array[i, j]:g} couples {MOTIONS[i]} with {MOTIONS[j]}, and each has its own spring"
+            rule = f"{name}[{i}, {j}] = {array[i, j]:g} couples {MOTIONS[i]} with {MOTIONS[j]}; each has a spring alone"
             raise validate.fail(element, rule, "place and turn the frames so that the matrix is diagonal there")
         array = np.diag(array)
     numbers = validate.per_axis(element, name, array, 6)

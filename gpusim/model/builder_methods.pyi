@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gpusim.actuators.strut import BumpStop
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -18,7 +19,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None,
     ) -> int:
-        """Add a bushing: forces and torques -K (travel, rotation vector) - C (their rates) on the child, in the parent's frame."""
+        """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""

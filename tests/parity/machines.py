@@ -179,7 +179,9 @@ class _Maker:
         frame_a, frame_b = random_frame(self.rng), random_frame(self.rng)
         child = self.body(self.poses[0] * frame_a * random_frame(self.rng) * frame_b.inverse(), 1.0)
         stiffness = (1e3, 3e3, 2e3, 5.0, 8.0, 20.0)
-        self.b.add_bushing(0, child, frame_a, frame_b, stiffness=stiffness, damping=(5.0,) * 3 + (0.1,) * 3, label="soft")
+        self.b.add_bushing(
+            0, child, frame_a, frame_b, stiffness=stiffness, damping=(5.0,) * 3 + (0.1,) * 3, label="soft"
+        )
 
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""

@@ -84,7 +84,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "spring preload twice": (
         lambda b: b.add_spring(-1, 1, stiffness=1, rest_length=1.0, preload=5.0), ("preload and rest_length", "one of")
     ),
-    "spring pulled beyond zero": (lambda b: b.add_spring(-1, 1, stiffness=1, preload=-5e3), ("free length", "below zero")),
+    "spring of no length": (lambda b: b.add_spring(-1, 1, stiffness=1, preload=-5e3), ("free length", "below zero")),
     "spring damping": (lambda b: b.add_spring(-1, 1, stiffness=1, damping=(1, -1)), ("damping", "negative")),
     "spring damping of three": (lambda b: b.add_spring(-1, 1, damping=(1, 2, 3)), ("damping", "2 to 16 rows")),
     "damper unsorted": (lambda b: b.add_spring(-1, 1, damping=[(1, 1), (0, 0)]), ("damping", "do not rise", "sort")),
@@ -97,8 +97,8 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "table and stiffness": (lambda b: b.add_spring(-1, 1, stiffness=1, table=[(1, 1), (2, 0)]), ("whole force",)),
     "bump stop": (lambda b: b.add_spring(-1, 1, bump=0.1), ("bump = 0.1", "gpusim.BumpStop")),
     "bump stop below zero": (lambda b: b.add_spring(-1, 1, bump=BumpStop(-0.1, 1.0)), ("bump.at", "above zero")),
-    "bump stop without stiffness": (lambda b: b.add_spring(-1, 1, bump=BumpStop(1, 0)), ("bump.stiffness", "above zero")),
-    "bump stop without length": (lambda b: b.add_spring(-1, 1, droop=BumpStop(1, 1, 0)), ("droop.length", "above zero")),
+    "bump stop too soft": (lambda b: b.add_spring(-1, 1, bump=BumpStop(1, 0)), ("bump.stiffness", "above zero")),
+    "bump stop too thin": (lambda b: b.add_spring(-1, 1, droop=BumpStop(1, 1, 0)), ("droop.length", "above zero")),
     "stops swapped": (
         lambda b: b.add_spring(-1, 1, bump=BumpStop(2.0, 1.0), droop=BumpStop(1.0, 1.0)), ("bump.at = 2", "above")
     ),

@@ -14,11 +14,11 @@ MASS, INERTIA = 2.0, np.array([0.02, 0.03, 0.04])
 K = np.array([1e4, 2e4, 3e4, 50.0, 60.0, 70.0])
 
 
-def held(solver: str, dt: float, gravity: tuple[float, ...], damping: object = 0.0, frame: Transform = Transform()) -> Simulation:
+def held(solver: str, dt: float, gravity: tuple[float, ...], damping: object) -> Simulation:
     """A body whose center of mass a bushing holds in the world, its axes those of the bushing's frame."""
     b = ModelBuilder(gravity=gravity)
-    body = b.add_body(MASS, INERTIA, xform=frame, label="x")
-    b.add_bushing(-1, body, frame, stiffness=np.diag(K), damping=damping, label="soft")
+    body = b.add_body(MASS, INERTIA, xform=PLACE, label="x")
+    b.add_bushing(-1, body, PLACE, stiffness=np.diag(K), damping=damping, label="soft")
     return simulate(b, dt=dt, joint_solver=solver)
 
 
@@ -26,7 +26,7 @@ def held(solver: str, dt: float, gravity: tuple[float, ...], damping: object = 0
 def test_deflections_at_rest(solver: str) -> None:
     """F/k along and T/k about each axis of the frame, whichever way that is turned."""
     weight = PLACE.inverse().rotate((0.0, 0.0, -MASS * G))
-    sim = held(solver, 5e-3, (0.0, 0.0, -G), 0.02 * K, PLACE)
+    sim = held(solver, 5e-3, (0.0, 0.0, -G), 0.02 * K)
     sim.step(400)
     found = sim.read("joint.soft.position")[0]
     np.testing.assert_allclose(found[:3], weight / K[:3], rtol=1e-6)
@@ -47,7 +47,7 @@ def test_six_frequencies(solver: str, motion: int) -> None:
     time = 2.2 * np.pi / w
     damping = np.zeros(6)
     damping[motion] = c
-    sim = held(solver, time / 400, NO_GRAVITY, damping, PLACE)
+    sim = held(solver, time / 400, NO_GRAVITY, damping)
     shift = np.eye(6)[motion] * start
     pose = PLACE * Transform.from_axis_angle(shift[:3], np.eye(3)[motion % 3], float(np.sum(shift[3:])))
     sim.write("body.x.position", pose.position)
@@ -71,4 +71,6 @@ def test_between_two_bodies(solver: str) -> None:
     momentum = 3.0 * sim.read("body.a.position")[0] + sim.read("body.b.position")[0]
     sim.step(100)
     np.testing.assert_allclose(sim.read("joint.soft.position")[0, :3], (-0.01, 0.0, 0.0), atol=5e-5)
-    np.testing.assert_allclose(3.0 * sim.read("body.a.position")[0] + sim.read("body.b.position")[0], momentum, atol=1e-12)
+    np.testing.assert_allclose(
+        3.0 * sim.read("body.a.position")[0] + sim.read("body.b.position")[0], momentum, atol=1e-12
+    )

@@ -68,7 +68,8 @@ def test_without_corners_it_is_the_linear_spring(solver: str, scheme: str) -> No
     def motion(**spring: Any) -> np.ndarray:
         b = ModelBuilder()
         body = ball_body(b, MASS, label="x")
-        b.add_joint_revolute(-1, body, parent_xform=Transform((0.3, 0, 0)), child_xform=Transform((0.3, 0, 0)), axis=(0, 1, 0), label="hinge")
+        pin = Transform((0.3, 0, 0))
+        b.add_joint_revolute(-1, body, pin, pin, axis=(0, 1, 0), label="hinge")
         b.add_spring(-1, body, (0.1, 0.05, 0.9), label="s", **spring)
         sim = simulate(b, dt=5e-3, joint_solver=solver, scheme=scheme)
         signals = ("joint.hinge.position", "spring.s.force", "sim.potential_energy")
