@@ -237,6 +237,20 @@ def test_stops_of_a_joint(solver: str) -> None:
         assert sim.read("joint.wheel.drive_force")[0] == pytest.approx(-torque, rel=1e-6)
 
 
+def test_copies_keep_their_laws() -> None:
+    """A strut and a joint's in a builder that is copied, moved, behind other joints."""
+    one = ModelBuilder(gravity=NO_GRAVITY)
+    joint = slider(one, MASS)
+    one.add_spring(-1, 0, (-1.0, 0, 0), label="line", stiffness=K, preload=5.0, bump=BumpStop(1.1, K))
+    one.add_torsion_spring(joint, table=[(-1.0, 30.0), (1.0, -10.0)], damping=(1.0, 2.0), label="coordinate")
+    both = ModelBuilder(gravity=NO_GRAVITY)
+    wheel(both, y=5.0)
+    both.add_builder(one, Transform.from_rpy((0.3, -0.2, 0.9), (0.4, -0.7, 1.1)), "copy_")
+    sim = simulate(both, dt=1e-3)
+    assert sim.read("spring.copy_line.force")[0] == pytest.approx(5.0 + 0.1 * K, rel=1e-9)
+    assert sim.read("spring.copy_coordinate.force")[0] == pytest.approx(10.0, rel=1e-9)
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @both_solvers
