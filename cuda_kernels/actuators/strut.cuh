@@ -101,7 +101,9 @@ GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, Actu
 }
 // A line through the point where the row alone meets the law, between the velocity that was found and what its impulse makes of it.
 GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, ActuatorTerm& own) {
-    const double guess = w.rate_next()[axis], response = w.response()[axis], given = own.impulse - own.slope * guess;
+    const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
+    // What else acts on the row takes its share of the mobility.
+    const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
     double rate = guess, impulse, slope;
     strut_kick(w, p, axis, rate, &impulse, &slope);
     const double way = response * (impulse - given);
@@ -115,7 +117,7 @@ GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, 
         if (!(rate > low && rate < high)) rate = 0.5 * (low + high);
         strut_kick(w, p, axis, rate, &impulse, &slope);
     }
-    if (magnitude(slope - own.slope) > STRUT_KEPT * slope) own.slope = slope;
+    if (magnitude(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
     own.impulse = impulse + own.slope * rate;
 }
 GPUSIM_FN void strut_contribute(const World& w, int k, ActuatorTerm& own) { strut_begin(w, strut_of(w, k), w.strut_axis()[k], own); }

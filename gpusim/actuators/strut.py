@@ -48,7 +48,7 @@ MOST_POINTS = 16
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Of the solution of a row alone: most rounds; share of the way to go that may be left; and of velocities."""
 KEPT = 0.2
-"""Share by which a slope may be off before it is taken anew; the direct solver factors again for more (STALE)."""
+"""Share of the row's slope by which one may be off before it is taken anew; the direct solver factors again then."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),
@@ -202,7 +202,7 @@ def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
     return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
 
 
-def solve_alone(group: Group, work: Work, guess: Array, given: Array) -> tuple[Array, Array, Array]:
+def solve_alone(group: Group, work: Work, guess: Array, given: Array, others: Array) -> tuple[Array, Array, Array]:
     """Velocity, impulse and slope of the law where it meets the row alone, ``u = guess + response (p - given)``.
 
     p falls with u, so the solution lies between the guess and what its own impulse makes of it: Newton's steps, halving
@@ -212,8 +212,10 @@ def solve_alone(group: Group, work: Work, guess: Array, given: Array) -> tuple[A
         group, work: whose law it is.
         guess: row velocity that the solver has found, (num_worlds, n).
         given: impulse with which it has.
+        others: slope of what else acts on the row, which takes its share of the mobility.
     """
     response = work.response[:, group.axis].astype(np.float64)
+    response = response / (1.0 + response * others)
     rate = guess
     impulse, slope = kick_law(group, work, rate)
     way = response * (impulse - given)
@@ -291,8 +293,9 @@ class Strut(ActuatorType):
             impulse, slope = kick_law(group, work, rate)
         else:
             guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
-            rate, impulse, slope = solve_alone(group, work, guess, before - drag * guess)
-            slope = np.where(np.abs(slope - drag) <= KEPT * slope, drag, slope)
+            others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
+            rate, impulse, slope = solve_alone(group, work, guess, before - drag * guess, others)
+            slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
             # A world that is done keeps its law, whatever its neighbors still do.
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)
