@@ -93,20 +93,39 @@ GPUSIM_SHARED void strut_kick(const World& w, const StrutNumbers& p, int axis, d
     *impulse = kick * (spring.force + damper.force);
     *slope = -kick * (0.5 * w.h * spring.slope + 2.0 * NEXT * damper.slope);
 }
-// The tangent of the law at u-.
-GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, ActuatorTerm& own) {
-    const double rate = w.rate()[axis];
-    strut_kick(w, p, axis, rate, &own.impulse, &own.slope);
-    own.impulse += own.slope * rate;
+// What the last guess was, what the law gave there, and the move to it.
+struct StrutGuess {
+    double &rate, &impulse, &move;
+};
+GPUSIM_FN StrutGuess strut_guessed(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
+GPUSIM_FN StrutGuess joint_strut_guessed(const World& w, int k) {
+    return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
 }
-// A line through the point where the row alone meets the law, between the velocity that was found and what its impulse makes of it.
-GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, ActuatorTerm& own) {
+// The tangent of the law at u-.
+GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
+    last.rate = w.rate()[axis];
+    last.move = 0.0;
+    strut_kick(w, p, axis, last.rate, &last.impulse, &own.slope);
+    own.impulse = last.impulse + own.slope * last.rate;
+}
+// A line through the point where the row alone meets the law, between the velocity that was found and what its impulse
+// makes of it; where guesses swing, through the last two.
+GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
     // What else acts on the row takes its share of the mobility.
     const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
     double rate = guess, impulse, slope;
     strut_kick(w, p, axis, rate, &impulse, &slope);
-    const double way = response * (impulse - given);
+    const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
+    const bool swings = move * last.move < 0.0 && magnitude(move) > larger(STRUT_SWINGING * magnitude(last.move), STRUT_LEAST_MOVE);
+    last.rate = guess;
+    last.impulse = here;
+    last.move = move;
+    if (swings) {
+        own.slope = (before - here) / move;
+        own.impulse = here + own.slope * guess;
+        return;
+    }
     const double enough = STRUT_SETTLED * magnitude(way) + STRUT_ROUNDING * (magnitude(guess) + response * magnitude(impulse));
     double low = guess + smaller(way, 0.0), high = guess + larger(way, 0.0);
     for (int round = 0; round < STRUT_ROUNDS; ++round) {
@@ -120,11 +139,15 @@ GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, 
     if (magnitude(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
     own.impulse = impulse + own.slope * rate;
 }
-GPUSIM_FN void strut_contribute(const World& w, int k, ActuatorTerm& own) { strut_begin(w, strut_of(w, k), w.strut_axis()[k], own); }
-GPUSIM_FN void strut_refresh(const World& w, int k, ActuatorTerm& own) { strut_refit(w, strut_of(w, k), w.strut_axis()[k], own); }
+GPUSIM_FN void strut_contribute(const World& w, int k, ActuatorTerm& own) {
+    strut_begin(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+}
+GPUSIM_FN void strut_refresh(const World& w, int k, ActuatorTerm& own) {
+    strut_refit(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+}
 GPUSIM_FN void joint_strut_contribute(const World& w, int k, ActuatorTerm& own) {
-    strut_begin(w, joint_strut_of(w, k), w.joint_strut_axis()[k], own);
+    strut_begin(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }
 GPUSIM_FN void joint_strut_refresh(const World& w, int k, ActuatorTerm& own) {
-    strut_refit(w, joint_strut_of(w, k), w.joint_strut_axis()[k], own);
+    strut_refit(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }

@@ -11,7 +11,8 @@ stiff and however sharp its corners; for a straight line it is the rule of sprin
 t_n (model/actuator_kinds.py). f bends with u+, so each better guess fits the law anew: first the row is solved alone,
 with the mobility that it has without the others, and the law becomes a line through that point. Its slope is that of
 the law, or stays as it is while that is close, so that a factor of the direct solver fits on. A tangent at the guess
-itself would let Newton's steps swing about a sharp corner. ``scheme="semi_implicit"`` takes F and the damper at the end
+itself would let Newton's steps swing about a sharp corner; where several rows do so together, the line goes through the
+last two guesses. ``scheme="semi_implicit"`` takes F and the damper at the end
 of the step.
 """
 
@@ -49,6 +50,8 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Of the solution of a row alone: most rounds; share of the way to go that may be left; and of velocities."""
 KEPT = 0.2
 """Share of the row's slope by which one may be off before it is taken anew; the direct solver factors again then."""
+SWINGING, LEAST_MOVE = 0.5, 1e-6
+"""Guesses swing if a move turns back by more than this share of the one before, and by more than this, m/s."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),
@@ -252,6 +255,7 @@ class Strut(ActuatorType):
     name: ClassVar[str] = "strut"
     kernel_file: ClassVar[str] = "strut.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh")
+    kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
@@ -288,17 +292,27 @@ class Strut(ActuatorType):
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """A line through the law, first at u-, then where the row alone would go."""
+        place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)
             impulse, slope = kick_law(group, work, rate)
+            kept = np.stack([rate, impulse, np.zeros_like(rate)])
         else:
             guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
             others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
             rate, impulse, slope = solve_alone(group, work, guess, before - drag * guess, others)
             slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
+            last, last_impulse, last_move = work.scratch[place]
+            move, here = guess - last, kick_law(group, work, guess)[0]
+            swings = (move * last_move < 0.0) & (np.abs(move) > np.maximum(SWINGING * np.abs(last_move), LEAST_MOVE))
+            secant = (last_impulse - here) / np.where(swings, move, 1.0)
+            rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
+            slope = np.where(swings, secant, slope)
             # A world that is done keeps its law, whatever its neighbors still do.
+            kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)
+        work.scratch[place] = kept
         work.add_law(group, impulse + slope * rate, slope)
 
 

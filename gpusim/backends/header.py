@@ -72,6 +72,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "STRUT_ROUNDS": strut.ROUNDS,
         "STRUT_KEPT": strut.KEPT,
+        "STRUT_SWINGING": strut.SWINGING,
+        "STRUT_LEAST_MOVE": strut.LEAST_MOVE,
         "STRUT_SETTLED": strut.SETTLED,
         "STRUT_ROUNDING": strut.ROUNDING,
         "PASSES": direct_solve.PASSES,

@@ -34,7 +34,8 @@ OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
     "solve": (
-        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
+        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "strut_scratch",
+        "joint_strut_scratch", "overflow_change", "law_impulse", "law_slope",
         "clamped_impulse", "clamped_slope", "clamped_bound",
     ),
     "split_impulses": ("overflow_change",),
@@ -156,7 +157,7 @@ class Reference:
         return np.concatenate([np.zeros((self.n, 0, 8)), *columns], axis=1), mask
 
     def _scratch(self) -> dict[str, Made]:
-        """Numbers that motors and cylinders keep within the substep, in the order of ``kernel_scratch``."""
+        """Numbers that motors, cylinders and struts keep within the substep, in the order of ``kernel_scratch``."""
         s, made = self.w.scratch, {}
         if "motor.law" in s:
             made["motor_scratch"] = (np.concatenate(list(s["motor.law"][:3]), axis=1), None)
@@ -172,6 +173,9 @@ class Reference:
             mask = np.ones(len(wide) * count, bool)
             mask[-3 * count :] = "cylinder.free" in s
             made["cylinder_scratch"] = (np.concatenate(wide, axis=1), mask)
+        for kind in ("strut", "joint_strut"):
+            if f"{kind}.guess" in s:
+                made[f"{kind}_scratch"] = (np.concatenate(list(s[f"{kind}.guess"]), axis=1), None)
         return made
 
     def actuate(self) -> dict[str, Made]:

@@ -2,7 +2,7 @@
 
 What is compared, and how it is scaled. For each array and world the greatest difference must stay below TOLERANCE times
 the greatest number of that array in that world. An array that holds what is left when larger numbers cancel is scaled
-by those numbers: the curvature bias, row rates and residuals by the greatest velocity that the solve starts from
+by those numbers: the curvature bias, row rates, residuals and struts' guesses by the greatest velocity that the solve starts from
 (they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the step, the
 last change of a sweep by the greatest impulse.
 
@@ -52,7 +52,9 @@ SLACK = 30.0
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
 UNCOMPARED = ("inverse", "lower", "scale")
-_BY_VELOCITY = ("bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual")
+_BY_VELOCITY = (
+    "bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual", "strut_scratch", "joint_strut_scratch",
+)  # fmt: skip
 
 
 def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
