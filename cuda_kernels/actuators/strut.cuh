@@ -117,7 +117,8 @@ GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, 
     double rate = guess, impulse, slope;
     strut_kick(w, p, axis, rate, &impulse, &slope);
     const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
-    const bool swings = move * last.move < 0.0 && magnitude(move) > larger(STRUT_SWINGING * magnitude(last.move), STRUT_LEAST_MOVE);
+    const double least = larger(STRUT_SWINGING * magnitude(last.move), STRUT_LEAST_SHARE * magnitude(guess));
+    const bool swings = move * last.move < 0.0 && magnitude(move) > least;
     last.rate = guess;
     last.impulse = here;
     last.move = move;

@@ -50,8 +50,8 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Of the solution of a row alone: most rounds; share of the way to go that may be left; and of velocities."""
 KEPT = 0.2
 """Share of the row's slope by which one may be off before it is taken anew; the direct solver factors again then."""
-SWINGING, LEAST_MOVE = 0.5, 1e-6
-"""Guesses swing if a move turns back by more than this share of the one before, and by more than this, m/s."""
+SWINGING, LEAST_SHARE = 0.5, 0.05
+"""Guesses swing if a move turns back by more than the one share of the move before, and the other of the velocity."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),
@@ -304,7 +304,8 @@ class Strut(ActuatorType):
             slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
             last, last_impulse, last_move = work.scratch[place]
             move, here = guess - last, kick_law(group, work, guess)[0]
-            swings = (move * last_move < 0.0) & (np.abs(move) > np.maximum(SWINGING * np.abs(last_move), LEAST_MOVE))
+            least = np.maximum(SWINGING * np.abs(last_move), LEAST_SHARE * np.abs(guess))
+            swings = (move * last_move < 0.0) & (np.abs(move) > least)
             secant = (last_impulse - here) / np.where(swings, move, 1.0)
             rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
             slope = np.where(swings, secant, slope)

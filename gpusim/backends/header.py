@@ -73,7 +73,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "STRUT_ROUNDS": strut.ROUNDS,
         "STRUT_KEPT": strut.KEPT,
         "STRUT_SWINGING": strut.SWINGING,
-        "STRUT_LEAST_MOVE": strut.LEAST_MOVE,
+        "STRUT_LEAST_SHARE": strut.LEAST_SHARE,
         "STRUT_SETTLED": strut.SETTLED,
         "STRUT_ROUNDING": strut.ROUNDING,
         "PASSES": direct_solve.PASSES,
