@@ -2,7 +2,7 @@
 // declared in gpusim/reference/quantities.py and by the actuators, with these functions; the switch over all of it and
 // the view ``Kept`` are generated (gpusim/backends/observe_header.py).
 #pragma once
-#include "actuate.cuh"
+#include "actuators/strut.cuh"
 #include "kept.cuh"
 #include "rotations.cuh"
 

@@ -4,6 +4,7 @@ import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilde
 import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
+from gpusim.actuators.strut import BumpStop
 from gpusim.contact import ContactLaw, Material
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AssemblyReport",
+    "BumpStop",
     "ContactLaw",
     "Contacts",
     "GpusimError",

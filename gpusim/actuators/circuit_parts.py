@@ -33,7 +33,7 @@ from gpusim.typing import Array
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
 """Kinds of edges; their numbers are the places here."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
-CIRCUIT = Parameter("circuit", "-", "number of the circuit", index=True)
+CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
@@ -70,7 +70,7 @@ class OilNode(ActuatorType):
     references: ClassVar = {"circuit": ACTUATOR, "place": AS_IS}
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("place", "-", "number among the nodes of its circuit", index=True),
+        Parameter("place", "-", "number among the nodes of its circuit", signal=False),
         Parameter("volume", "m3", "volume of oil, hoses included; chambers change theirs by the stroke"),
         Parameter("bulk_modulus", "Pa", "of oil and walls together"),
         Parameter("initial_pressure", "Pa", "pressure at the start"),
@@ -98,7 +98,7 @@ class OilValve(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        *(Parameter(f"node_{port}", "-", f"node at port {port.upper()}", index=True) for port in "ptab"),
+        *(Parameter(f"node_{port}", "-", f"node at port {port.upper()}", signal=False) for port in "ptab"),
         Parameter("flow_gain", "m3/s/sqrt(Pa)", "K of a fully open edge"),
         Parameter("drain_gain", "m3/s/sqrt(Pa)", "K of the edges to the tank"),
         Parameter("transition_pressure", "Pa", "drop below which an edge is laminar"),
@@ -145,10 +145,10 @@ class OilEdge(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("opening",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("kind", "-", "which kind of edge", index=True),
-        Parameter("node_a", "-", "from", index=True),
-        Parameter("node_b", "-", "to", index=True),
-        Parameter("node_pilot", "-", "node that opens a counterbalance valve", index=True),
+        Parameter("kind", "-", "which kind of edge", signal=False),
+        Parameter("node_a", "-", "from", signal=False),
+        Parameter("node_b", "-", "to", signal=False),
+        Parameter("node_pilot", "-", "node that opens a counterbalance valve", signal=False),
         Parameter("gain", "m3/s/sqrt(Pa)", "K of the open edge (m3/s/Pa of a relief valve and a leak)"),
         Parameter("set_pressure", "Pa", "drop from which it opens; of a counterbalance valve the pressure at A"),
         Parameter("pilot_ratio", "-", "weight of the pilot's pressure against that at A"),
@@ -201,7 +201,7 @@ class OilPump(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("displacement",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("node", "-", "that it feeds", index=True),
+        Parameter("node", "-", "that it feeds", signal=False),
         Parameter("most_flow", "m3/s", "at full displacement"),
         Parameter("pressure", "Pa", "at which the cut-off leaves no flow"),
         Parameter("power", "W", "greatest hydraulic power; inf: no limit"),
@@ -242,9 +242,9 @@ class OilPump(ActuatorType):
 
 _CONSUMER = (
     CIRCUIT,
-    Parameter("row", "-", "number among the consumers of its circuit", index=True),
-    Parameter("node_a", "-", "chamber A", index=True),
-    Parameter("node_b", "-", "chamber B", index=True),
+    Parameter("row", "-", "number among the consumers of its circuit", signal=False),
+    Parameter("node_a", "-", "chamber A", signal=False),
+    Parameter("node_b", "-", "chamber B", signal=False),
     Parameter("area_a", "m2", "piston area of chamber A, which extends (m3/rad of a motor)"),
     Parameter("area_b", "m2", "piston area of chamber B (m3/rad of a motor)"),
     Parameter("viscous_friction", "N s/m", "of the piston (N m s/rad)"),

@@ -32,7 +32,7 @@ from gpusim.model.actuator_kinds import (
     register,
 )
 from gpusim.model.anchors import end_point
-from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.builder import ModelBuilder
 from gpusim.model.specs import ActuatorSpec
 from gpusim.typing import Array, Vector
 
@@ -145,78 +145,6 @@ class TorsionSpring(Spring):
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
-
-
-@builder_method
-def add_spring(
-    self: ModelBuilder,
-    body_a: int,
-    body_b: int,
-    point_a: Vector | None = None,
-    point_b: Vector | None = None,
-    stiffness: float = 0.0,
-    damping: float = 0.0,
-    rest_length: float = 0.0,
-    label: str | None = None,
-    at_a: Vector | None = None,
-    at_b: Vector | None = None,
-) -> int:
-    """Add a spring-damper between two points.
-
-    Args:
-        body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: attachment points in the body frames, m; their origins if left out.
-        stiffness: N/m.
-        damping: N s/m.
-        rest_length: length without force, m.
-        label: unique name; signals ``spring.<label>.length`` and ``.force``.
-        at_a, at_b: in place of point_a, point_b: the points in the world, as the bodies stand now, m.
-
-    Returns:
-        The actuator's index.
-    """
-    element = self.element("actuator", label, "spring")
-    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b, at_a, at_b)
-    params.update(
-        stiffness=validate.not_negative(element, "stiffness", stiffness),
-        damping=validate.not_negative(element, "damping", damping),
-        rest_length=validate.not_negative(element, "rest_length", rest_length),
-    )
-    return self.add_actuator("spring", label, params)
-
-
-@builder_method
-def add_torsion_spring(
-    self: ModelBuilder,
-    joint: int,
-    stiffness: float,
-    damping: float = 0.0,
-    rest_angle: float = 0.0,
-    axis: int = 0,
-    label: str | None = None,
-) -> int:
-    """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel).
-
-    Args:
-        joint: joint index.
-        stiffness: N m/rad (N/m on a travel).
-        damping: N m s/rad (N s/m).
-        rest_angle: coordinate without torque, rad (m).
-        axis: which coordinate of the joint.
-        label: unique name.
-
-    Returns:
-        The actuator's index.
-    """
-    element = self.element("actuator", label, "torsion_spring")
-    params = {
-        "joint": self.check_joint(element, "joint", joint, axis),
-        "axis": axis,
-        "stiffness": validate.not_negative(element, "stiffness", stiffness),
-        "damping": validate.not_negative(element, "damping", damping),
-        "rest_length": validate.number(element, "rest_angle", rest_angle),
-    }
-    return self.add_actuator("torsion_spring", label, params)
 
 
 def line_params(

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim.actuators import circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers
+from gpusim.actuators import circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers, strut
 from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES
@@ -73,6 +73,12 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "OIL_ITERATIONS": circuit.MOST_ITERATIONS,
         "OIL_PRECISION": circuit.PRECISION,
         "OIL_SLOW": circuit.SLOW,
+        "STRUT_ROUNDS": strut.ROUNDS,
+        "STRUT_KEPT": strut.KEPT,
+        "STRUT_SWINGING": strut.SWINGING,
+        "STRUT_LEAST_SHARE": strut.LEAST_SHARE,
+        "STRUT_SETTLED": strut.SETTLED,
+        "STRUT_ROUNDING": strut.ROUNDING,
         "PASSES": direct_solve.PASSES,
         "RELAX_PASSES": direct_solve.RELAX_PASSES,
         "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
@@ -134,6 +140,7 @@ def codes() -> dict[str, int]:
         "FACTORED": FACTORED,
         **{kind.upper(): number for kind, number in KINDS.items()},
         **shape_codes(),
+        **strut.NUMBERS,
         "FORWARD": FORWARD,
         "POSE": POSE,
     }

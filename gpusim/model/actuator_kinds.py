@@ -56,14 +56,14 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 class Parameter:
     """A number that an actuator has; may differ per world.
 
-    ``index``: it tells another element, and is no signal. One of an actuator, by the kind's ``references``, becomes its
-    number among those of its own kind.
+    The index of another actuator, by the kind's ``references``, becomes its number among those of its own kind.
     """
 
     name: str
     unit: str
     doc: str
-    index: bool = False
+    signal: bool = True
+    """False: it is no signal, as of points of a table and indices, and stays what the builder gave."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,9 @@ class Work(Protocol):
     """Before the kick, u-; ``rate_old`` one half step earlier, ``rate_next`` after the solve, u+."""
     rate_old: Array
     rate_next: Array
+    response: Array
+    """Row velocity for a unit impulse, from the first guess on that ``contribute`` gets."""
+    law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
+from gpusim.actuators.strut import BumpStop
 from gpusim.joints.differential import Differential
 from gpusim.model.anchors import Anchor
 from gpusim.model.material import Material
@@ -26,6 +27,13 @@ class BuilderMethods:
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
     ) -> int:
         """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1."""
+
+    def add_bushing(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
+        solver: str | None = None,
+    ) -> int:
+        """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
@@ -269,8 +277,9 @@ class BuilderMethods:
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
-        stiffness: float = 0.0, damping: float = 0.0, rest_length: float = 0.0, label: str | None = None,
-        at_a: Vector | None = None, at_b: Vector | None = None,
+        stiffness: float = 0.0, damping: Any = 0.0, rest_length: float | None = None, label: str | None = None, *,
+        preload: float | None = None, table: Any = None, bump: BumpStop | None = None,
+        droop: BumpStop | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
         """Add a spring-damper between two points."""
 
@@ -285,8 +294,9 @@ class BuilderMethods:
         """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
 
     def add_torsion_spring(
-        self, joint: int, stiffness: float, damping: float = 0.0, rest_angle: float = 0.0, axis: int = 0,
-        label: str | None = None,
+        self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
+        axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
+        bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
         """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
 

@@ -50,7 +50,7 @@ def coordinates(model: Model) -> Coordinates:
         ]
         frames = spec.parent_xform.rotation, spec.child_xform.rotation
         own = [
-            (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), k), c.axis)
+            (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), c.component), c.axis)
             for k, c in enumerate(model.coordinates[joint])
             if c.kind != SUM
         ]

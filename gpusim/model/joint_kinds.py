@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,7 +68,7 @@ class Coordinate:
     angle: about ``axis``, which is fixed in the child if ``axis_on_child``; from ref_a (parent's axes)
         to ref_b (child's axes), counted over full turns.
     distance: from point_a to point_b.
-    rotation: component of the rotation vector along ``axis`` (parent's axes); ``frame_a``, ``frame_b``
+    rotation: ``component`` of the rotation vector along ``axis`` (parent's axes); ``frame_a``, ``frame_b``
         are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: of ``terms``, coordinates of other joints with their factors.
@@ -84,6 +84,7 @@ class Coordinate:
     frame_a: Array | None = None
     frame_b: Array | None = None
     terms: tuple[Term, ...] = ()
+    component: int = -1
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,11 @@ class JointFrames:
 
     def rotation(self, k: int) -> Coordinate:
         """Component k of the rotation vector of the child's axes in the parent's."""
-        return self._coordinate(ROTATION, self.axes_a[:, k])
+        return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
         """Angle of the whole relative rotation."""
-        return self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2])
+        return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def _coordinate(self, kind: str, axis: Array, ref_a: Array | None = None, ref_b: Array | None = None) -> Coordinate:
         none = np.zeros(3)

@@ -14,7 +14,6 @@ from gpusim.model.joint_kinds import (
     ANGLE,
     DISTANCE,
     SUM,
-    TOTAL_ROTATION,
     TRANSLATION,
     Coordinate,
     DotRow,
@@ -199,7 +198,7 @@ class RowCollector:
                 owner=joint.child if c.axis_on_child else joint.parent,
                 u=c.axis,
                 angle=self.angle_of[key] if tracked else -1,
-                component=-1 if tracked else (3 if c.kind == TOTAL_ROTATION else key[1]),
+                component=c.component,
                 frame_a=_quaternion(c.frame_a),
                 frame_b=_quaternion(c.frame_b),
             )

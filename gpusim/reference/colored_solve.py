@@ -100,6 +100,7 @@ def solve(w: Work) -> None:
     """Fill ``solved``, ``twist``, ``rate_next``; bias from the kicked velocities, before warm starting."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
+    w.response = np.zeros_like(w.rate)
     warm_start(w)
     contact_push.start_contacts(w, follow)
     w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
@@ -115,6 +116,8 @@ def solve(w: Work) -> None:
 def warm_start(w: Work) -> None:
     """Batches of the swept constraints, and the last kick's impulses in them, scaled to this kick."""
     w.batches = _batches(w)
+    for step in (step for batch in w.batches for step in batch.axes):
+        w.response[:, step.axis] = step.response
     state = w.state.arrays
     before = state["kick_before"][:, None]
     ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)

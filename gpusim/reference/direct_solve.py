@@ -237,6 +237,7 @@ def solve(w: Work) -> None:
     own = diagonal(t, blocks)
     mode = w.state.arrays["axis_mode"].copy()
     rows = Rows(w, own)
+    w.response = rows.response.copy()
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
     w.factor, w.mode = Factor(t, _softened(w, blocks), rows.gamma, own), mode

@@ -90,6 +90,7 @@ class Work:
     coupled_slope: Array
     coupled_gamma: Array
     coupled_target: Array
+    response: Array
     delta: Array
     solved: Array
     mode: Array

@@ -28,7 +28,7 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
             for quantity in readings(kind):
                 table.observe(prefix + quantity.name, quantity, (k,), _writer(sim, group, quantity.name, k))
             for p in kind.parameters:
-                if prefix + p.name not in table.by_name and not p.index:
+                if p.signal and prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), p.unit, f"{p.doc}; may differ per world",
                         _parameter_reader(sim, group, p.name, k), _parameter_writer(sim, group, p.name, k),

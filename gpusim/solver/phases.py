@@ -87,7 +87,7 @@ _TABLE = (
     Phase("next_rate", "axes", reads="bias jacobian twist", writes="rate_next"),
     Phase(
         "refresh", "actuator_terms",
-        reads="actuator_state rate rate_next step_last",
+        reads="actuator_state axis_position law_slope rate rate_next rate_old response step_last",
         writes="actuator_scratch actuator_term",
     ),
     Phase(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
+from gpusim import BumpStop, Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
 from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
@@ -203,6 +203,27 @@ class _Maker:
         motor = c.add_motor(joint, 1e-6, axis, leakage=1e-13, viscous_friction=0.01, brake_torque=0.1, label="spin")
         c.add_valve(pump, motor.node_a, motor.node_b, 1e-8, load_check=False, label="v2")
 
+    def soft_parts(self) -> None:
+        """A spring that begins in its bump stop, one that begins at a corner of its table, a bushing."""
+        a, b, pin_a, pin_b, length = self.ends()
+        self.b.add_spring(
+            a, b, pin_a, pin_b, 2e3, (5.0, 40.0), preload=30.0, label="strut",
+            bump=BumpStop(1.001 * length, 1e5, 0.01), droop=BumpStop(1.002 * length, 3e4),
+        )  # fmt: skip
+        a, b, pin_a, pin_b, length = self.ends()
+        forces = [(0.9 * length, 90.0), (length, 40.0), (1.01 * length, 0.0), (1.2 * length, -10.0)]
+        curve = [(-0.5, -40.0), (-0.05, -20.0), (0.0, 0.0), (0.1, 30.0), (1.0, 50.0)]
+        self.b.add_spring(a, b, pin_a, pin_b, damping=curve, table=forces, label="tables")
+        if self.coordinates:
+            joint, axis = self._coordinate()
+            self.b.add_torsion_spring(joint, 10.0, (0.1, 0.5), axis=axis, preload=0.5, label="joint_strut")
+        frame_a, frame_b = random_frame(self.rng), random_frame(self.rng)
+        child = self.body(self.poses[0] * frame_a * random_frame(self.rng) * frame_b.inverse(), 1.0)
+        stiffness = (1e3, 3e3, 2e3, 5.0, 8.0, 20.0)
+        self.b.add_bushing(
+            0, child, frame_a, frame_b, stiffness=stiffness, damping=(5.0,) * 3 + (0.1,) * 3, label="soft"
+        )
+
     def drives(self) -> None:
         """Motors, servos and torsion springs on joint coordinates, some of them on the same one."""
         rng = self.rng
@@ -257,6 +278,7 @@ def random_machine(seed: int) -> ModelBuilder:
     if seed % 4 == 2 and m.coordinates:
         m.circuit()
     m.pushes()
+    m.soft_parts()
     # A body that nothing holds, and one that follows its own path.
     m.b.add_body(1.0, (0.02, 0.03, 0.04), xform=Transform((0.0, 0.0, 3.0)), label="loose")
     if seed % 3 == 2:

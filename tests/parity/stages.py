@@ -35,10 +35,10 @@ OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
     "solve": (
-        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "overflow_change", "law_impulse", "law_slope",
-        "clamped_impulse", "clamped_slope", "clamped_bound", "coupled_gamma", "coupled_impulse", "coupled_slope",
-        "coupled_target", "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
-        "oil_valve_scratch",
+        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
+        "overflow_change", "law_impulse", "law_slope", "clamped_impulse", "clamped_slope", "clamped_bound",
+        "coupled_gamma", "coupled_impulse", "coupled_slope", "coupled_target", "oil_circuit_guess",
+        "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed", "oil_valve_scratch",
     ),
     "split_impulses": ("overflow_change",),
     "advance_actuators": (
@@ -164,7 +164,7 @@ class Reference:
         return np.concatenate([np.zeros((self.n, 0, 8)), *columns], axis=1), mask
 
     def _scratch(self) -> dict[str, Made]:
-        """Numbers that motors and cylinders keep within the substep, in the order of ``kernel_scratch``."""
+        """Numbers that motors, cylinders and struts keep within the substep, in the order of ``kernel_scratch``."""
         s, made = self.w.scratch, {}
         if "motor.law" in s:
             made["motor_scratch"] = (np.concatenate(list(s["motor.law"][:3]), axis=1), None)
@@ -180,6 +180,9 @@ class Reference:
             mask = np.ones(len(wide) * count, bool)
             mask[-3 * count :] = "cylinder.free" in s
             made["cylinder_scratch"] = (np.concatenate(wide, axis=1), mask)
+        for kind in ("strut", "joint_strut"):
+            if f"{kind}.guess" in s:
+                made[f"{kind}_scratch"] = (np.concatenate(list(s[f"{kind}.guess"]), axis=1), None)
         if "oil_valve.spool" in s:
             columns = [*s["oil_valve.spool"], *s["oil_valve.opened"]]
             made["oil_valve_scratch"] = (np.concatenate(columns, axis=1), None)
@@ -223,18 +226,16 @@ class Reference:
         axes = t.axis_row.size
         reaction = np.zeros((self.n, axes, t.block), w.real)
         motion = np.zeros((self.n, axes, t.slots, 6), w.real)
-        response = np.zeros((self.n, axes), w.real)
         for batch in w.batches:
             inverse[:, batch.constraints] = batch.inverse
             inverse[:, batch.constraints[batch.coupled.k]] = batch.coupled.inverse
             for step in batch.axes:
-                reaction[:, step.axis], response[:, step.axis] = step.impulse, step.response
+                reaction[:, step.axis] = step.impulse
                 motion[:, step.axis] = step.motion.reshape(self.n, -1, t.slots, 6)
         # Rows that do not exist are neither written nor read.
         used = t.row_used[w.layout.axis_constraint]
         return {
             "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, None),
-            "response": (response, None),
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:

@@ -2,9 +2,9 @@
 
 What is compared, and how it is scaled. For each array and world the greatest difference must stay below TOLERANCE times
 the greatest number of that array in that world. An array that holds what is left when larger numbers cancel is scaled
-by those numbers: the curvature bias, row rates and residuals by the greatest velocity that the solve starts from
-(they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the step, the
-last change of a sweep by the greatest impulse.
+by those numbers: the curvature bias, row rates, residuals and struts' guesses by the greatest velocity that the solve
+starts from (they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the
+step, curved laws' P by D times the greatest velocity, the last change of a sweep by the greatest impulse.
 
 Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (7, 10),
 the rows leave some impulses nearly free: regularized by 1e-12, the reference itself moves by up to its whole size when
@@ -52,7 +52,9 @@ SLACK = 30.0
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
 UNCOMPARED = ("inverse", "lower", "scale")
-_BY_VELOCITY = ("bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual")
+_BY_VELOCITY = (
+    "bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual", "strut_scratch", "joint_strut_scratch",
+)  # fmt: skip
 
 
 def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
@@ -70,6 +72,8 @@ def scale(outcome: Outcome) -> Array:
     own, inputs = greatest(outcome.expected), outcome.inputs
     if outcome.name in _BY_VELOCITY and "twist_kicked" in inputs:
         return np.maximum(own, greatest(inputs["twist_kicked"][0]))
+    if outcome.stage == "solve" and outcome.name in ("law_impulse", "actuator_term"):
+        return np.maximum(own, greatest(inputs["law_slope"][0]) * greatest(inputs["twist_kicked"][0]))
     if outcome.name == "coupling_value":
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):
@@ -152,8 +156,8 @@ def test_the_machines_meet_every_case() -> None:
     assert modes == {0, 1, 2, 3, 4, 5, 8, 16, 8 << 2, 16 << 2, 8 << 4, 16 << 4}
     assert stiffened >= 3 and overflow == 5
     assert kinds >= {
-        "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "cylinder", "motor",
-        "servo", "spring", "torsion_spring", "force", "torque",
+        "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "bushing",
+        "cylinder", "motor", "servo", "spring", "torsion_spring", "strut", "joint_strut", "force", "torque",
     }  # fmt: skip
     assert {bool(locked_twice(seed)) for seed in SEEDS} == {True, False}
     assert all(len(machine_model(seed).couplings) == 4 for seed in SEEDS if seed % 2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, ModelError, Simulation, Transform
+from gpusim import BumpStop, ModelBuilder, ModelError, Simulation, Transform
 
 from .helpers import FRAME_A, PLACE, ball_body, simulate
 
@@ -26,7 +26,7 @@ def two_bodies() -> ModelBuilder:
     b = ModelBuilder()
     b.add_body(1.0, I3, label="a")
     b.add_body(1.0, I3, label="b")
-    b.add_joint_revolute(-1, 0, label="hinge")
+    b.add_joint_revolute(-1, 0, limit_lower=-1.0, limit_upper=1.0, label="hinge")
     return b
 
 
@@ -80,6 +80,38 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "spring ends": (lambda b: b.add_spring(1, 1, stiffness=1), ("same body",)),
     "spring stiffness": (lambda b: b.add_spring(-1, 1, stiffness=-1), ("stiffness", "negative")),
     "spring point": (lambda b: b.add_spring(-1, 1, point_a=(0, 0), stiffness=1), ("point_a",)),
+    "spring preload": (lambda b: b.add_spring(-1, 1, preload=5.0), ("preload", "needs a stiffness")),
+    "spring preload twice": (
+        lambda b: b.add_spring(-1, 1, stiffness=1, rest_length=1.0, preload=5.0), ("preload and rest_length", "one of")
+    ),
+    "spring of no length": (lambda b: b.add_spring(-1, 1, stiffness=1, preload=-5e3), ("free length", "below zero")),
+    "spring damping": (lambda b: b.add_spring(-1, 1, stiffness=1, damping=(1, -1)), ("damping", "negative")),
+    "spring damping of three": (lambda b: b.add_spring(-1, 1, damping=(1, 2, 3)), ("damping", "2 to 16 rows")),
+    "damper unsorted": (lambda b: b.add_spring(-1, 1, damping=[(1, 1), (0, 0)]), ("damping", "do not rise", "sort")),
+    "damper falls": (lambda b: b.add_spring(-1, 1, damping=[(0, 0), (1, 5), (2, 4)]), ("falls with the velocity",)),
+    "damper drives": (lambda b: b.add_spring(-1, 1, damping=[(-1, 1), (1, 2)]), ("(0, 0)", "add the row")),
+    "table unsorted": (lambda b: b.add_spring(-1, 1, table=[(2, 1), (1, 5)]), ("table", "do not rise", "sort")),
+    "table rises": (lambda b: b.add_spring(-1, 1, table=[(1, 1), (2, 5)]), ("table", "push itself away")),
+    "table of one": (lambda b: b.add_spring(-1, 1, table=[(1, 1)]), ("table", "2 to 16 rows")),
+    "table infinite": (lambda b: b.add_spring(-1, 1, table=[(1, INF), (2, 0)]), ("table", "finite")),
+    "table and stiffness": (lambda b: b.add_spring(-1, 1, stiffness=1, table=[(1, 1), (2, 0)]), ("whole force",)),
+    "bump stop": (lambda b: b.add_spring(-1, 1, bump=0.1), ("bump = 0.1", "gpusim.BumpStop")),
+    "bump stop below zero": (lambda b: b.add_spring(-1, 1, bump=BumpStop(-0.1, 1.0)), ("bump.at", "above zero")),
+    "bump stop too soft": (lambda b: b.add_spring(-1, 1, bump=BumpStop(1, 0)), ("bump.stiffness", "above zero")),
+    "bump stop too thin": (lambda b: b.add_spring(-1, 1, droop=BumpStop(1, 1, 0)), ("droop.length", "above zero")),
+    "stops swapped": (
+        lambda b: b.add_spring(-1, 1, bump=BumpStop(2.0, 1.0), droop=BumpStop(1.0, 1.0)), ("bump.at = 2", "above")
+    ),
+    "stop outside the travel": (
+        lambda b: b.add_torsion_spring(0, bump=BumpStop(-2.0, 1.0)), ("bump.at = -2", "limits -1 to 1", "hold first")
+    ),
+    "bushing negative": (lambda b: b.add_bushing(-1, 1, stiffness=(1, 1, 1, 1, 1, -1)), ("stiffness", "negative")),
+    "bushing of five": (lambda b: b.add_bushing(-1, 1, stiffness=(1,) * 5), ("stiffness", "(5,)", "6 numbers")),
+    "bushing of nothing": (lambda b: b.add_bushing(-1, 1, stiffness=0.0, damping=1.0), ("zero in all motions",)),
+    "bushing coupled": (
+        lambda b: b.add_bushing(-1, 1, stiffness=np.eye(6) + np.eye(6, k=4) + np.eye(6, k=-4), label="soft"),
+        ("bushing 'soft'", "stiffness[0, 4]", "x with ry", "diagonal"),
+    ),
     "motor torque": (lambda b: b.add_dc_motor(0, **{**MOTOR, "stall_torque": 0}), ("stall_torque", "above zero")),
     "motor gear": (lambda b: b.add_dc_motor(0, gear_ratio=0, **MOTOR), ("gear_ratio = 0", "within 1e-09")),
     "force on the world": (lambda b: b.add_force(-1, (0, 0, 1)), ("world",)),

@@ -64,7 +64,7 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
     turns = min(max(round(length / (0.55 * radius) / 2.2), 4), 14)
     owner = b if b != WORLD else a
     pieces: list[Part | Span] = [Span(coil(length / radius, turns), a, b, point_a, point_b, radius, SPRING, owner)]
-    if actuator.params.get("damping", 0.0) > 0.0:
+    if any(actuator.params.get(name, 0.0) > 0.0 for name in ("damping", "bound_damping", "damper_points")):
         tube, stem = 0.42 * radius, 0.22 * radius
         pieces.append(Span(ROD, a, b, point_a, point_b, tube, BARREL, owner, end=(0.0, 0.55)))
         pieces.append(Span(ROD, a, b, point_a, point_b, stem, CHROME, owner, start=(0.0, 0.5)))

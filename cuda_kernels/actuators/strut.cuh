@@ -1,0 +1,154 @@
+// Springs with stops, tables, and other damping in bound than in rebound (gpusim/actuators/strut.py).
+#pragma once
+#include "../actuate.cuh"
+
+// Parameters of one strut.
+struct StrutNumbers {
+    const double* first;
+    int stride;
+    MEMBER double operator[](int at) const { return first[at * stride]; }
+};
+GPUSIM_FN StrutNumbers strut_of(const World& w, int k) {
+    return {w.a->strut_parameters + w.id * w.a->stride_strut + k, w.strut_count()};
+}
+GPUSIM_FN StrutNumbers joint_strut_of(const World& w, int k) {
+    return {w.a->joint_strut_parameters + w.id * w.a->stride_joint_strut + k, w.joint_strut_count()};
+}
+// A force c0 + c1 y + c3 y^3, y = x - at, within its interval.
+struct StrutPiece {
+    double at, lower, upper, c0, c1, c3;
+};
+// Sums of the pieces' mean forces over the way from a to b, and of their changes with b.
+struct StrutMean {
+    double a, b, force, slope;
+};
+GPUSIM_SHARED void add_piece(const StrutPiece& p, StrutMean& m) {
+    const double way = m.b - m.a;
+    double start = m.a, end = m.b, first = 0.0, share = 1.0;
+    if (way != 0.0) {
+        start = clamped(m.a, p.lower, p.upper);
+        end = clamped(m.b, p.lower, p.upper);
+        first = (start - m.a) / way;
+        share = (end - start) / way;
+    } else if (!(m.a >= p.lower && m.a < p.upper)) {
+        return;
+    }
+    // Simpson's rule is exact for cubics.
+    const double last = first + share, x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, 0.5 * (first + last), last};
+    double force = 0.0, slope = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        const double y = x[k] - p.at, weight = k == 1 ? 4.0 : 1.0;
+        force += weight * (p.c0 + y * (p.c1 + p.c3 * y * y));
+        slope += weight * s[k] * (p.c1 + 3.0 * p.c3 * y * y);
+    }
+    m.force += share * force / 6.0;
+    m.slope += share * slope / 6.0;
+}
+GPUSIM_FN void add_stop(const StrutNumbers& p, int at, int stiffness, int length, bool below, StrutMean& m) {
+    const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
+    add_piece({p[at], below ? -infinite : p[at], below ? p[at] : infinite, 0.0, -k, -k / (d * d)}, m);
+}
+// Straight parts between the points of a table; the first and the last go on beyond their ends.
+GPUSIM_SHARED void add_table(const StrutNumbers& p, int points, int abscissa, int force, double sign, StrutMean& m) {
+    const int count = int(p[points]);
+    for (int k = 0; k + 1 < count; ++k) {
+        const double x = p[abscissa + k], next = p[abscissa + k + 1], f = sign * p[force + k];
+        const double slope = (sign * p[force + k + 1] - f) / (next - x);
+        add_piece({x, k ? x : -1.0 / 0.0, k + 2 < count ? next : 1.0 / 0.0, f, slope, 0.0}, m);
+    }
+}
+// Spring and stops over the way from a to b, m.
+GPUSIM_SHARED StrutMean strut_spring(const StrutNumbers& p, double a, double b) {
+    StrutMean m = {a, b, 0.0, 0.0};
+    add_piece({p[STRUT_REST_LENGTH], -1.0 / 0.0, 1.0 / 0.0, 0.0, -p[STRUT_STIFFNESS], 0.0}, m);
+    add_stop(p, STRUT_BUMP_AT, STRUT_BUMP_STIFFNESS, STRUT_BUMP_LENGTH, true, m);
+    add_stop(p, STRUT_DROOP_AT, STRUT_DROOP_STIFFNESS, STRUT_DROOP_LENGTH, false, m);
+    add_table(p, STRUT_TABLE_POINTS, STRUT_TABLE_LENGTH_0, STRUT_TABLE_FORCE_0, 1.0, m);
+    return m;
+}
+// Damper at a velocity, m/s; half the slope.
+GPUSIM_SHARED StrutMean strut_damper(const StrutNumbers& p, double velocity) {
+    StrutMean m = {velocity, velocity, 0.0, 0.0};
+    add_piece({0.0, -1.0 / 0.0, 0.0, 0.0, -p[STRUT_BOUND_DAMPING], 0.0}, m);
+    add_piece({0.0, 0.0, 1.0 / 0.0, 0.0, -p[STRUT_DAMPING], 0.0}, m);
+    add_table(p, STRUT_DAMPER_POINTS, STRUT_DAMPER_VELOCITY_0, STRUT_DAMPER_FORCE_0, -1.0, m);
+    return m;
+}
+GPUSIM_FN double strut_effort(const StrutNumbers& p, double x, double velocity) {
+    return strut_spring(p, x, x).force + strut_damper(p, velocity).force;
+}
+// Impulse of the kick for the row velocity ``rate`` after it, and its slope -dp/du.
+GPUSIM_SHARED void strut_kick(const World& w, const StrutNumbers& p, int axis, double rate, double* impulse, double* slope) {
+    const double kick = kick_time(w), x = w.axis_position()[axis];
+    if (w.semi_implicit()) {
+        const double end = x + w.h * rate;
+        const StrutMean spring = strut_spring(p, end, end), damper = strut_damper(p, rate);
+        *impulse = kick * (spring.force + damper.force);
+        *slope = -kick * (2.0 * w.h * spring.slope + 2.0 * damper.slope);
+        return;
+    }
+    const double before = w.rate()[axis], before_last = w.rate_old()[axis];
+    const StrutMean spring = strut_spring(p, x - 0.5 * double(h_prev(w)) * before, x + 0.5 * w.h * rate);
+    const StrutMean damper = strut_damper(p, NEXT * rate + (LAST * before + BEFORE_LAST * before_last));
+    *impulse = kick * (spring.force + damper.force);
+    *slope = -kick * (0.5 * w.h * spring.slope + 2.0 * NEXT * damper.slope);
+}
+// What the last guess was, what the law gave there, and the move to it.
+struct StrutGuess {
+    double &rate, &impulse, &move;
+};
+GPUSIM_FN StrutGuess strut_guessed(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
+GPUSIM_FN StrutGuess joint_strut_guessed(const World& w, int k) {
+    return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
+}
+// The tangent of the law at u-.
+GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
+    last.rate = w.rate()[axis];
+    last.move = 0.0;
+    strut_kick(w, p, axis, last.rate, &last.impulse, &own.slope);
+    own.impulse = last.impulse + own.slope * last.rate;
+}
+// A line through the point where the row alone meets the law, between the velocity that was found and what its impulse
+// makes of it; where guesses swing, through the last two.
+GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
+    const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
+    // What else acts on the row takes its share of the mobility.
+    const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
+    double rate = guess, impulse, slope;
+    strut_kick(w, p, axis, rate, &impulse, &slope);
+    const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
+    const double least = larger(STRUT_SWINGING * magnitude(last.move), STRUT_LEAST_SHARE * magnitude(guess));
+    const bool swings = move * last.move < 0.0 && magnitude(move) > least;
+    last.rate = guess;
+    last.impulse = here;
+    last.move = move;
+    if (swings) {
+        own.slope = (before - here) / move;
+        own.impulse = here + own.slope * guess;
+        return;
+    }
+    const double enough = STRUT_SETTLED * magnitude(way) + STRUT_ROUNDING * (magnitude(guess) + response * magnitude(impulse));
+    double low = guess + smaller(way, 0.0), high = guess + larger(way, 0.0);
+    for (int round = 0; round < STRUT_ROUNDS; ++round) {
+        const double error = rate - guess - response * (impulse - given);
+        if (!(magnitude(error) > enough)) break;
+        (error > 0.0 ? high : low) = rate;
+        rate -= error / (1.0 + response * slope);
+        if (!(rate > low && rate < high)) rate = 0.5 * (low + high);
+        strut_kick(w, p, axis, rate, &impulse, &slope);
+    }
+    if (magnitude(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
+    own.impulse = impulse + own.slope * rate;
+}
+GPUSIM_FN void strut_contribute(const World& w, int k, ActuatorTerm& own) {
+    strut_begin(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+}
+GPUSIM_FN void strut_refresh(const World& w, int k, ActuatorTerm& own) {
+    strut_refit(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+}
+GPUSIM_FN void joint_strut_contribute(const World& w, int k, ActuatorTerm& own) {
+    strut_begin(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+}
+GPUSIM_FN void joint_strut_refresh(const World& w, int k, ActuatorTerm& own) {
+    strut_refit(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+}

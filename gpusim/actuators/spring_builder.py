@@ -1,0 +1,214 @@
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: which kind a spring needs, and the checks of its numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.spring import line_params
+from gpusim.actuators.strut import MOST_POINTS, BumpStop
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.typing import Array, Vector
+
+
+@builder_method
+def add_spring(
+    self: ModelBuilder,
+    body_a: int,
+    body_b: int,
+    point_a: Vector | None = None,
+    point_b: Vector | None = None,
+    stiffness: float = 0.0,
+    damping: Any = 0.0,
+    rest_length: float | None = None,
+    label: str | None = None,
+    *,
+    preload: float | None = None,
+    table: Any = None,
+    bump: BumpStop | None = None,
+    droop: BumpStop | None = None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
+) -> int:
+    """Add a spring-damper between two points.
+
+    Args:
+        body_a, body_b: bodies, -1 for the world.
+        point_a, point_b: attachment points in the body frames, m; their origins if left out.
+        stiffness: N/m.
+        damping: N s/m; a pair (bound, rebound), while the spring gets shorter and longer; or the damper's table, 2 to
+            16 rows (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
+        rest_length: length without force, m; 0 if left out.
+        label: unique name; signals ``spring.<label>.length`` and ``.force``.
+        preload: force that pushes the points apart in the bodies' poses in the builder, N; gives ``rest_length``.
+        table: in place of the stiffness 2 to 16 rows (length in m, rising; force that pushes the points apart in N,
+            not rising); straight between them, and beyond the ends as at the end.
+        bump: stop that pushes where the spring is short.
+        droop: stop that pulls where it is long.
+        at_a, at_b: in place of point_a, point_b: the points in the world, as the bodies stand now, m.
+
+    Returns:
+        The actuator's index.
+    """
+    element = self.element("actuator", label, "spring")
+    params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b, at_a, at_b)
+    k = validate.not_negative(element, "stiffness", stiffness)
+    rest = 0.0 if rest_length is None else validate.not_negative(element, "rest_length", rest_length)
+    if preload is not None:
+        rest = _free_length(element, k, rest_length, preload, "rest_length") + _built_length(self, params)
+        if rest < 0.0:
+            rule = f"preload = {preload:g} N gives the free length {rest:.4g} m, which is below zero"
+            raise validate.fail(element, rule, "give a smaller pull, or more stiffness")
+    for name, stop in (("bump", bump), ("droop", droop)):
+        if isinstance(stop, BumpStop):
+            validate.positive(element, f"{name}.at", stop.at)
+    own = _law(element, k, damping, rest, table, bump, droop, given=rest_length is not None or preload is not None)
+    return self.add_actuator("strut" if "bump_at" in own else "spring", label, params | own)
+
+
+@builder_method
+def add_torsion_spring(
+    self: ModelBuilder,
+    joint: int,
+    stiffness: float = 0.0,
+    damping: Any = 0.0,
+    rest_angle: float | None = None,
+    axis: int = 0,
+    label: str | None = None,
+    *,
+    preload: float | None = None,
+    table: Any = None,
+    bump: BumpStop | None = None,
+    droop: BumpStop | None = None,
+) -> int:
+    """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel).
+
+    Args:
+        joint: joint index.
+        stiffness: N m/rad (N/m on a travel).
+        damping: N m s/rad (N s/m), a pair or a table, as of ``add_spring``; bound is while the coordinate falls.
+        rest_angle: coordinate without torque, rad (m); 0 if left out.
+        axis: which coordinate of the joint.
+        label: unique name.
+        preload: torque along the coordinate where that is zero, N m (N); gives ``rest_angle``.
+        table: rows (coordinate, torque along it), as of ``add_spring``.
+        bump, droop: stops at the lower and the upper end of the coordinate.
+
+    Returns:
+        The actuator's index.
+    """
+    element = self.element("actuator", label, "torsion_spring")
+    params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
+    k = validate.not_negative(element, "stiffness", stiffness)
+    rest = 0.0 if rest_angle is None else validate.number(element, "rest_angle", rest_angle)
+    if preload is not None:
+        rest = _free_length(element, k, rest_angle, preload, "rest_angle")
+    own = _law(element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None)
+    lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
+    for name, stop in (("bump", bump), ("droop", droop)):
+        if stop is not None and not lower <= stop.at <= upper:
+            rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint, which hold first"
+            raise validate.fail(element, rule, "let the stop begin within them, or move the limits")
+    return self.add_actuator("joint_strut" if "bump_at" in own else "torsion_spring", label, params | own)
+
+
+def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
+    """Distance of the ends in the builder's poses, m."""
+    a, b = (
+        point if body < 0 else builder.bodies[body].xform.apply(point)
+        for body, point in ((params["body_a"], params["point_a"]), (params["body_b"], params["point_b"]))
+    )
+    return float(np.linalg.norm(np.subtract(b, a)))
+
+
+def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
+    """How far the spring is pressed together by its preload, m or rad."""
+    force = validate.number(element, "preload", preload)
+    if rest is not None:
+        raise validate.fail(element, f"preload and {name} both say where the force is zero", "give one of them")
+    if stiffness == 0.0:
+        raise validate.fail(element, "preload needs a stiffness", "give one, or a table of forces")
+    return force / stiffness
+
+
+def _law(
+    element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
+) -> dict[str, float]:
+    """Parameters of the linear kinds, or of the struts where they do not suffice; ``given``: the rest length is."""
+    plain = np.ndim(np.array(damping, dtype=object)) == 0
+    if plain and table is bump is droop is None:
+        damping = validate.not_negative(element, "damping", damping)
+        return {"stiffness": stiffness, "damping": damping, "rest_length": rest}
+    bound, rebound, curve = _damping(element, damping, plain)
+    own = {"stiffness": stiffness, "rest_length": rest, "bound_damping": bound, "damping": rebound}
+    for name, stop in (("bump", bump), ("droop", droop)):
+        own.update(_stop(element, name, stop))
+    if bump is not None and droop is not None and bump.at > droop.at:
+        rule = f"bump.at = {bump.at:g} is above droop.at = {droop.at:g}"
+        raise validate.fail(element, rule, "let the bump stop begin below the droop stop")
+    forces = np.zeros((0, 2))
+    if table is not None:
+        if stiffness > 0.0 or given:
+            rule = "a table gives the whole force, and there is a stiffness, a rest length or a preload beside it"
+            raise validate.fail(element, rule, "leave them out, or put them into the table")
+        forces = _table(element, "table", table)
+        if np.any(np.diff(forces[:, 1]) > 0.0):
+            rule = "table: a force rises with the length, where the spring would push itself away"
+            raise validate.fail(element, rule, "give forces that fall or stay; a push apart is positive")
+        # Energy counts from where the force is zero, or from the end next to it.
+        own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
+    own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
+    return own
+
+
+def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
+    """Damping in bound and in rebound, N s/m, and the rows of a table."""
+    rows = validate.array(element, damping)
+    if plain or rows.shape == (2,):
+        pair = validate.per_axis(element, "damping", damping, 2)
+        bound, rebound = (validate.not_negative(element, "damping", value) for value in pair)
+        return bound, rebound, np.zeros((0, 2))
+    rows = _table(element, "damping", damping)
+    if np.any(np.diff(rows[:, 1]) < 0.0):
+        raise validate.fail(element, "damping: a force falls with the velocity", "give forces that rise or stay")
+    if not np.any(np.all(rows == 0.0, axis=1)):
+        raise validate.fail(element, "damping: the table does not pass through (0, 0)", "add the row (0, 0)")
+    return 0.0, 0.0, rows
+
+
+def _table(element: str, name: str, value: Any) -> Array:
+    """Rows of two numbers, the first ones rising."""
+    rows = validate.array(element, value)
+    if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
+        rule = f"{name} has the shape {rows.shape}"
+        raise validate.fail(element, rule, f"give 2 to {MOST_POINTS} rows of two numbers")
+    if not np.all(np.isfinite(rows)):
+        raise validate.fail(element, f"{name} has a number that is not finite", "give finite numbers")
+    if np.any(np.diff(rows[:, 0]) <= 0.0):
+        raise validate.fail(element, f"{name}: the first numbers of its rows do not rise", "sort the rows by them")
+    return rows
+
+
+def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
+    if stop is None:
+        return {f"{name}_at": 0.0, f"{name}_stiffness": 0.0, f"{name}_length": math.inf}
+    if not isinstance(stop, BumpStop):
+        raise validate.fail(element, f"{name} = {stop!r} is no stop", "give gpusim.BumpStop(at, stiffness)")
+    return {
+        f"{name}_at": validate.number(element, f"{name}.at", stop.at),
+        f"{name}_stiffness": validate.positive(element, f"{name}.stiffness", stop.stiffness),
+        f"{name}_length": validate.positive(element, f"{name}.length", stop.length, infinite=True),
+    }
+
+
+def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
+    """A table as parameters; places beyond its end are zero."""
+    points = np.zeros((MOST_POINTS, 2))
+    points[: len(rows)] = rows
+    columns = {f"{table}_points": float(len(rows))}
+    for k, (x, force) in enumerate(points.tolist()):
+        columns |= {f"{table}_{abscissa}_{k}": x, f"{table}_force_{k}": force}
+    return columns

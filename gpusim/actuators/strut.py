@@ -1,0 +1,334 @@
+"""Struts: springs as they are built, with stops, other damping in bound than in rebound, and tables.
+
+A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at, each within its own interval:
+the spring, a stop at either end, the straight parts of a table. None rises with x. The force of a kick is the mean over
+the way between the middles of the last and the coming step,
+
+    f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
+
+(a discrete gradient, Gonzalez 1996): the work f (b - a) is what the potential loses, so no spring gains energy, however
+stiff and however sharp its corners; for a straight line it is the rule of spring.py. The damper acts by its velocity at
+t_n (model/actuator_kinds.py). f bends with u+, so each better guess fits the law anew: first the row is solved alone,
+with the mobility that it has without the others, and the law becomes a line through that point. Its slope is that of
+the law, or stays as it is while that is close, so that a factor of the direct solver fits on. A tangent at the guess
+itself would let Newton's steps swing about a sharp corner; where several rows do so together, the line goes through the
+last two guesses. ``scheme="semi_implicit"`` takes F and the damper at the end
+of the step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.actuators.spring import read_length
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
+    BEFORE_LAST,
+    JOINT_REFERENCES,
+    LAST,
+    LINE_REFERENCES,
+    NEXT,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Now,
+    Parameter,
+    Reading,
+    Work,
+    register,
+)
+from gpusim.model.specs import ActuatorSpec
+from gpusim.typing import Array
+
+MOST_POINTS = 16
+"""Of a table."""
+ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
+"""Of the solution of a row alone: most rounds; share of the way to go that may be left; and of velocities."""
+KEPT = 0.2
+"""Share of the row's slope by which one may be off before it is taken anew; the direct solver factors again then."""
+SWINGING, LEAST_SHARE = 0.5, 0.05
+"""Guesses swing if a move turns back by more than the one share of the move before, and the other of the velocity."""
+_OWN = (
+    ("stiffness", "N/m", "spring constant"),
+    ("rest_length", "m", "length without the spring's force"),
+    ("bound_damping", "N s/m", "viscous damping while the length falls"),
+    ("damping", "N s/m", "viscous damping while the length rises"),
+    ("bump_at", "m", "length below which the bump stop pushes"),
+    ("bump_stiffness", "N/m", "of the bump stop where it begins"),
+    ("bump_length", "m", "depth at which the bump stop pushes twice as hard as a linear one"),
+    ("droop_at", "m", "length above which the droop stop pulls"),
+    ("droop_stiffness", "N/m", "of the droop stop where it begins"),
+    ("droop_length", "m", "depth at which the droop stop pulls twice as hard as a linear one"),
+)
+_TABLES = (
+    ("table_points", "-", "number of points of the table of forces, 0 for none"),
+    ("damper_points", "-", "number of points of the damper's table, 0 for none"),
+    *(
+        (f"{name}_{k}", unit, f"of point {k} of the {table}")
+        for table, name, unit in (
+            ("table of forces", "table_length", "m"),
+            ("table of forces", "table_force", "N"),
+            ("damper's table", "damper_velocity", "m/s"),
+            ("damper's table", "damper_force", "N"),
+        )
+        for k in range(MOST_POINTS)
+    ),
+)
+NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN, *_TABLES))}
+"""Places of the parameters, for the kernels; the points of a column stand together."""
+
+
+_OF_TURNS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
+
+
+def _parameters(turn: bool) -> tuple[Parameter, ...]:
+    """Of struts on lines, or on joint coordinates."""
+    return tuple(
+        Parameter(name, _OF_TURNS[unit] if turn else unit, doc.replace("length", "angle") if turn else doc, signal)
+        for numbers, signal in ((_OWN, True), (_TABLES, False))
+        for name, unit, doc in numbers
+    )
+
+
+Piece = tuple[Array | float, ...]
+"""Numbers at, lower, upper, c0, c1, c3, each (1 or num_worlds, n); all of a group: (6, pieces, ...)."""
+
+
+@dataclass(frozen=True)
+class BumpStop:
+    """A soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
+
+    Attributes:
+        at: length at which it begins, m; on a joint the coordinate, rad (m).
+        stiffness: where it begins, N/m (N m/rad).
+        length: depth at which it pushes twice as hard as a linear one, m (rad); infinite: linear.
+    """
+
+    at: float
+    stiffness: float
+    length: float = math.inf
+
+
+def pieces(group: Group) -> tuple[Array, Array]:
+    """Pieces of the springs and of the dampers of a group; kept until a parameter is written."""
+    if "springs" not in group.derived:
+        p = group.params
+        springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
+        for stop, lower, upper in (("bump", -np.inf, p["bump_at"]), ("droop", p["droop_at"], np.inf)):
+            stiffness, length = p[f"{stop}_stiffness"], p[f"{stop}_length"]
+            springs.append((p[f"{stop}_at"], lower, upper, 0.0, -stiffness, -stiffness / length**2))
+        dampers: list[Piece] = [
+            (0.0, -np.inf, 0.0, 0.0, -p["bound_damping"], 0.0),
+            (0.0, 0.0, np.inf, 0.0, -p["damping"], 0.0),
+        ]
+        springs += _segments(p, "table", "length", 1.0)
+        dampers += _segments(p, "damper", "velocity", -1.0)
+        group.derived["springs"], group.derived["dampers"] = _stack(springs), _stack(dampers)
+    return group.derived["springs"], group.derived["dampers"]
+
+
+def _stack(rows: list[Piece]) -> Array:
+    shape = np.broadcast_shapes(*(np.shape(number) for row in rows for number in row))
+    return np.stack([np.stack([np.broadcast_to(row[k], shape) for row in rows]) for k in range(6)])
+
+
+def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
+    """Straight parts between the points of a table; the first and the last go on beyond their ends."""
+    count = p[f"{table}_points"]
+    found: list[Piece] = []
+    for k in range(int(count.max(initial=0.0)) - 1):
+        x, next_x = p[f"{table}_{abscissa}_{k}"], p[f"{table}_{abscissa}_{k + 1}"]
+        f, next_f = sign * p[f"{table}_force_{k}"], sign * p[f"{table}_force_{k + 1}"]
+        used, last = k + 1 < count, k + 2 >= count
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slope = np.where(used, (next_f - f) / (next_x - x), 0.0)
+        lower = x if k else np.full_like(x, -np.inf)
+        found.append((x, lower, np.where(last, np.inf, next_x), np.where(used, f, 0.0), slope, 0.0))
+    return found
+
+
+def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """Mean force over the way from a to b, and how it changes with b; at a = b the force and half its slope.
+
+    Args:
+        rows: pieces.
+        a, b: (num_worlds, n).
+    """
+    at, lower, upper, c0, c1, c3 = rows
+    way = b - a
+    moves = way != 0.0
+    start, end = np.clip(a, lower, upper), np.clip(b, lower, upper)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        within = (a >= lower) & (a < upper)
+        share = np.where(moves, (end - start) / way, within)
+        first = np.where(moves, (start - a) / way, 0.0)
+    last = first + share
+    start, end = np.where(moves | within, start, at), np.where(moves | within, end, at)
+    # Simpson's rule is exact for cubics.
+    weights = ((1.0, start, first), (4.0, 0.5 * (start + end), 0.5 * (first + last)), (1.0, end, last))
+    force, slope = np.zeros_like(share), np.zeros_like(share)
+    for weight, x, s in weights:
+        y = x - at
+        force = force + weight * (c0 + y * (c1 + c3 * y * y))
+        slope = slope + weight * s * (c1 + 3.0 * c3 * y * y)
+    return np.sum(share * force / 6.0, axis=0), np.sum(share * slope / 6.0, axis=0)
+
+
+def effort(group: Group, x: Array, rate: Array) -> Array:
+    """Force of spring, stops and damper at a length x, m, and a rate, m/s."""
+    springs, dampers = pieces(group)
+    return np.asarray(mean(springs, x, x)[0] + mean(dampers, rate, rate)[0])
+
+
+def read_force(group: Group, now: Now) -> Array:
+    """Force along the coordinate at t, N or N m."""
+    return effort(group, now.axis_value(group.axis), now.axis_rate(group.axis))
+
+
+def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
+    """Impulse of the kick for a guess of u+, and its slope -dp/du+; (num_worlds, n)."""
+    springs, dampers = pieces(group)
+    x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
+    if work.scheme == "semi_implicit":
+        a = b = x + work.h * rate
+        spring_share, damper_share, velocity = 2.0 * work.h, 2.0, rate
+    else:
+        before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
+        a, b = x - 0.5 * work.h_prev.astype(np.float64) * before, x + 0.5 * work.h * rate
+        spring_share, damper_share = 0.5 * work.h, 2.0 * NEXT
+        velocity = NEXT * rate + (LAST * before + BEFORE_LAST * before_last)
+    spring, damper = mean(springs, a, b), mean(dampers, velocity, velocity)
+    return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
+
+
+def solve_alone(group: Group, work: Work, guess: Array, given: Array, others: Array) -> tuple[Array, Array, Array]:
+    """Velocity, impulse and slope of the law where it meets the row alone, ``u = guess + response (p - given)``.
+
+    p falls with u, so the solution lies between the guess and what its own impulse makes of it: Newton's steps, halving
+    where they leave what is known.
+
+    Args:
+        group, work: whose law it is.
+        guess: row velocity that the solver has found, (num_worlds, n).
+        given: impulse with which it has.
+        others: slope of what else acts on the row, which takes its share of the mobility.
+    """
+    response = work.response[:, group.axis].astype(np.float64)
+    response = response / (1.0 + response * others)
+    rate = guess
+    impulse, slope = kick_law(group, work, rate)
+    way = response * (impulse - given)
+    low, high = guess + np.minimum(way, 0.0), guess + np.maximum(way, 0.0)
+    enough = SETTLED * np.abs(way) + ROUNDING * (np.abs(guess) + response * np.abs(impulse))
+    for _ in range(ROUNDS):
+        error = rate - guess - response * (impulse - given)
+        open_ = np.abs(error) > enough
+        if not open_.any():
+            break
+        low, high = np.where(error > 0.0, low, rate), np.where(error > 0.0, rate, high)
+        step = rate - error / (1.0 + response * slope)
+        step = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        rate = np.where(open_, step, rate)
+        impulse, slope = kick_law(group, work, rate)
+    return rate, impulse, slope
+
+
+def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
+    axis = f"w.{kind}_axis()[i]"
+    return (
+        Reading("length", unit, length, read_length, f"*out = axis_value(w, {axis});"),
+        Reading(
+            "force", "N" if unit == "m" else "N m", force, read_force,
+            f"*out = strut_effort({kind}_of(w, i), axis_value(w, {axis}), axis_rate(w, {axis}));",
+        ),
+    )  # fmt: skip
+
+
+@register
+class Strut(ActuatorType):
+    """Spring, damper and stops between two points."""
+
+    name: ClassVar[str] = "strut"
+    kernel_file: ClassVar[str] = "strut.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh")
+    kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
+    prefix: ClassVar[str] = "spring"
+    references = LINE_REFERENCES
+    picture: ClassVar[str | None] = "coil"
+    curved: ClassVar[bool] = True
+    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=False)
+    readings: ClassVar[tuple[Reading, ...]] = _readings(
+        "strut", "m", "distance of the two points", "force that pushes the points apart"
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The line between the points."""
+        p = spec.params
+        return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
+
+    def check(self, group: Group) -> None:
+        """No constant is negative, stops have their order, and tables theirs: what rises would not be stable."""
+        p, element = group.params, group.specs[0].element
+        for name in ("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"):
+            if np.any(p[name] < 0.0):
+                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
+        for name in ("bump_length", "droop_length"):
+            if np.any(p[name] <= 0.0):
+                raise validate.fail(element, f"{name} must be above zero", f"write {name} > 0")
+        both = (p["bump_stiffness"] > 0.0) & (p["droop_stiffness"] > 0.0)
+        if np.any(both & (p["bump_at"] > p["droop_at"])):
+            raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
+
+    def potential(self, group: Group, now: Now) -> Array | None:
+        """Work of the spring from its rest length, of each stop from where it begins, of a table from its zero."""
+        x, springs = now.axis_value(group.axis), pieces(group)[0]
+        starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
+        parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
+        return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """A line through the law, first at u-, then where the row alone would go."""
+        place = f"{self.name}.guess"
+        if velocity is None:
+            rate = work.rate[:, group.axis].astype(np.float64)
+            impulse, slope = kick_law(group, work, rate)
+            kept = np.stack([rate, impulse, np.zeros_like(rate)])
+        else:
+            guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
+            others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
+            rate, impulse, slope = solve_alone(group, work, guess, before - drag * guess, others)
+            slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
+            last, last_impulse, last_move = work.scratch[place]
+            move, here = guess - last, kick_law(group, work, guess)[0]
+            least = np.maximum(SWINGING * np.abs(last_move), LEAST_SHARE * np.abs(guess))
+            swings = (move * last_move < 0.0) & (np.abs(move) > least)
+            secant = (last_impulse - here) / np.where(swings, move, 1.0)
+            rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
+            slope = np.where(swings, secant, slope)
+            # A world that is done keeps its law, whatever its neighbors still do.
+            kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
+            impulse = np.where(work.active, impulse, before - drag * rate)
+            slope = np.where(work.active, slope, drag)
+        work.scratch[place] = kept
+        work.add_law(group, impulse + slope * rate, slope)
+
+
+@register
+class JointStrut(Strut):
+    """Spring, damper and stops on a joint coordinate."""
+
+    name: ClassVar[str] = "joint_strut"
+    references = JOINT_REFERENCES
+    picture: ClassVar[str | None] = "torsion_coil"
+    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=True)
+    readings: ClassVar[tuple[Reading, ...]] = _readings(
+        "joint_strut", "rad", "joint coordinate", "torque along the coordinate"
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
