@@ -2,8 +2,8 @@
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
-Flows go through orifices, ``Q = K a d/(d^2 + p_tr^2)^(1/4)`` at the drop d, and through parts that open at a pressure. At
-guessed velocities v^ of the consumers Newton's method finds p^; around it
+Flows go through orifices, ``Q = K a d/(d^2 + p_tr^2)^(1/4)`` at the drop d, and through parts that open at a pressure.
+At guessed velocities v^ of the consumers Newton's method finds p^; around it
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
@@ -12,8 +12,8 @@ solver takes as compliant rows (coupled, model/actuator_kinds.py). Cylinders on 
 A better guess of v fits it anew.
 
 After the solve the pressures follow from the rows' velocities, with the volumes pulled to the geometry as in
-hydraulic_cylinder.py, of which this is the general case. Valve spools are stepped exactly; poppets of counterbalance and
-pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
+hydraulic_cylinder.py, of which this is the general case. Valve spools are stepped exactly; poppets of counterbalance
+and pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
 """
 
 from __future__ import annotations
@@ -105,8 +105,10 @@ class OilCircuit(ActuatorType):
             start = solve.pressure if velocity is None else solve.fitted.pressures(guess)
             solve.fit(start, guess, work.active if velocity is not None else None)
             fitted, kick = solve.fitted, work.kick_time
-            force = np.matmul(fitted.pressures(np.zeros_like(guess))[:, None], solve.area)[:, 0]
-            work.add_coupled_law(group, k, kick * force, kick[..., None] * np.matmul(solve.area.swapaxes(-1, -2), fitted.reply))
+            rest = fitted.pressures(np.zeros_like(guess))
+            impulse = kick * np.matmul(rest[:, None], solve.area)[:, 0]
+            slope = kick[..., None] * np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
+            work.add_coupled_law(group, k, impulse, slope)
 
     def advance(self, group: Group, work: Work) -> None:
         """Pressures from the row velocities of the last solve; strokes of the oil, poppets, load-sensing lines."""
@@ -116,15 +118,15 @@ class OilCircuit(ActuatorType):
 
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Parts of circuit k."""
-    if k not in group.derived:
+    if (key := f"parts {k}") not in group.derived:
         own: dict[str, list[int]] = {}
         for kind in ("oil_node", "oil_valve", "oil_edge", "oil_pump", *CONSUMERS):
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
             own[kind] = np.flatnonzero(found == k).tolist()
         by_row = {int(groups[kind].params["row"][0, n]): (kind, n) for kind in CONSUMERS for n in own[kind]}
         consumers = [by_row[row] for row in range(len(by_row))]
-        group.derived[k] = Parts(own["oil_node"], own["oil_valve"], own["oil_edge"], own["oil_pump"], consumers)
-    parts: Parts = group.derived[k]
+        group.derived[key] = Parts(own["oil_node"], own["oil_valve"], own["oil_edge"], own["oil_pump"], consumers)
+    parts: Parts = group.derived[key]
     return parts
 
 
@@ -134,8 +136,9 @@ def move_spools(work: Work) -> None:
     if group is None:
         return
     p, s = group.params, group.state
+    command, one = work.command_now(group, "command"), np.ones(1)
     position, rate, mean = hydraulics.second_order_valve(
-        s["spool"], s["spool_rate"], work.command_now(group, "command"), 1.0, p["frequency"], p["damping"], work.h
+        s["spool"], s["spool_rate"], command, one, p["frequency"], p["damping"], work.h
     )
     work.scratch["oil_valve.spool"] = np.stack(np.broadcast_arrays(position, rate))
     openings = hydraulics.edge_openings(mean, p["overlap_supply"], p["overlap_drain"])
@@ -174,7 +177,9 @@ class CircuitSolve:
         self.place = np.zeros(len(nodes.specs), np.int64)
         self.place[parts.nodes] = np.arange(len(parts.nodes))
         self.pressure = nodes.state["pressure"][:, parts.nodes].astype(np.float64)
-        value = {name: work.broadcast(nodes.params[name])[:, parts.nodes] for name in ("volume", "bulk_modulus", "fixed")}
+        value = {
+            name: work.broadcast(nodes.params[name])[:, parts.nodes] for name in ("volume", "bulk_modulus", "fixed")
+        }
         self.fixed = value["fixed"] > 0.5
         volume = value["volume"].copy()
         self.area = np.zeros((self.worlds, len(parts.nodes), len(parts.consumers)))

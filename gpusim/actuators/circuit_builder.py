@@ -22,8 +22,9 @@ _NO_EDGE = {
 class HydraulicCircuit:
     """A circuit of a builder: each method adds one part and returns its index; nodes are known by theirs.
 
-    Pressures are absolute, Pa. Every part has a label of its own, and signals ``node.<label>...``, ``valve.<label>...``,
-    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``, ``hydraulic_motor.<label>...``.
+    Pressures are absolute, Pa. Every part has a label of its own, and signals ``node.<label>...``,
+    ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``,
+    ``hydraulic_motor.<label>...``.
 
     Attributes:
         index: of the circuit among the actuators.
@@ -178,9 +179,7 @@ class HydraulicCircuit:
             "senses": float(senses),
         })  # fmt: skip
 
-    def _edge(
-        self, kind: int, a: int, b: int, gain: float, transition: float, label: str | None, **values: Any
-    ) -> int:
+    def _edge(self, kind: int, a: int, b: int, gain: float, transition: float, label: str | None, **values: Any) -> int:
         element = self._builder.element("actuator", label, "oil_edge")
         ends = self._node(element, "node_a", a), self._node(element, "node_b", b)
         if ends[0] == ends[1]:
@@ -211,9 +210,7 @@ class HydraulicCircuit:
         """
         return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
 
-    def add_hose(
-        self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None
-    ) -> int:
+    def add_hose(self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None) -> int:
         """Add a hose that begins at node ``a``; returns the node at its other end, with its volume and softness.
 
         Args:
@@ -338,7 +335,9 @@ class HydraulicCircuit:
         b = self._builder
         element = b.element("actuator", label, "oil_cylinder")
         params: dict[str, Any] = line_params(b, element, body_a, body_b, point_a, point_b, at_a, at_b)
-        low, high = (validate.number(element, n, v) for n, v in (("stroke_min", stroke_min), ("stroke_max", stroke_max)))
+        low, high = (
+            validate.number(element, n, v) for n, v in (("stroke_min", stroke_min), ("stroke_max", stroke_max))
+        )
         if not low < high:
             raise validate.fail(element, f"stroke_min = {low:g} is not below stroke_max = {high:g}", "give a stroke")
         areas = [validate.positive(element, n, v) for n, v in (("area_a", area_a), ("area_b", area_b))]
@@ -418,7 +417,13 @@ class HydraulicCircuit:
         for port, volume, start in zip("ab", volumes, starts, strict=True):
             nodes.append(self.add_node(1.0, start, label=f"{name}_{port}"))
             b.actuators[nodes[-1]].params["volume"] = volume
-        params |= {"row": len(consumers), "node_a": nodes[0], "node_b": nodes[1], "area_a": areas[0], "area_b": areas[1]}
+        params |= {
+            "row": len(consumers),
+            "node_a": nodes[0],
+            "node_b": nodes[1],
+            "area_a": areas[0],
+            "area_b": areas[1],
+        }
         index = self._add(kind, name, params)
         consumers.append(index)
         return Consumer(index, *nodes)

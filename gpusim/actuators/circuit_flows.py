@@ -1,7 +1,7 @@
 """Flows of a hydraulic circuit and their slopes: what circuit.py sums up at the nodes.
 
-A *branch* is one way of the oil between two nodes; a valve is four of them, an edge one. With the drop d = p_i - p_j its
-flow is
+A *branch* is one way of the oil between two nodes; a valve is four of them, an edge one. With the drop d = p_i - p_j
+its flow is
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4); behind a compensator that of the drop min(d, p_comp)
     check valve       that of d - p_set where it is above zero
@@ -52,8 +52,10 @@ class Branch:
         square = kept * kept + self.transition * self.transition
         root = np.sqrt(np.sqrt(square))
         chord = gain / root
-        tangent = np.where(d > self.most_drop, 0.0, chord * (0.5 * kept * kept + self.transition * self.transition) / square)
-        return chord * kept, tangent, chord * np.where(d > self.most_drop, kept / np.where(d > 0.0, d, 1.0), 1.0)
+        over = d > self.most_drop
+        tangent = chord * (0.5 * kept * kept + self.transition * self.transition) / square
+        less = np.where(over, kept / np.where(d > 0.0, d, 1.0), 1.0)
+        return chord * kept, np.where(over, 0.0, tangent), chord * less
 
 
 class Flows:

@@ -1,7 +1,7 @@
 """Parts of a hydraulic circuit: nodes, valves, edges, pumps, and the cylinders and motors that they feed.
 
-Each part belongs to one circuit (circuit.py), which works out the flows; here stand their numbers and signals. Pressures
-are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``; volumes m3.
+Each part belongs to one circuit (circuit.py), which works out the flows; here stand their numbers and signals.
+Pressures are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``; volumes m3.
 """
 
 from __future__ import annotations
@@ -92,7 +92,14 @@ class OilValve(ActuatorType):
 
     name: ClassVar[str] = "oil_valve"
     kernel_file: ClassVar[str] = "circuit.cuh"
-    kernel_scratch: ClassVar[tuple[str, ...]] = ("next_spool", "next_rate", "opened_p_a", "opened_a_t", "opened_p_b", "opened_b_t")
+    kernel_scratch: ClassVar[tuple[str, ...]] = (
+        "next_spool",
+        "next_rate",
+        "opened_p_a",
+        "opened_a_t",
+        "opened_p_b",
+        "opened_b_t",
+    )
     prefix: ClassVar[str] = "valve"
     references: ClassVar = dict.fromkeys(("circuit", "node_p", "node_t", "node_a", "node_b"), ACTUATOR)
     commands: ClassVar[tuple[str, ...]] = ("command",)
@@ -281,9 +288,10 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
     pressures = [f"w.oil_node_pressure(int(w.{kind}_node_{port}(i)))" for port in "ab"]
     drag = f"w.{kind}_viscous_friction(i) * axis_rate(w, w.{kind}_axis()[i])"
     effort = f"*out = w.{kind}_area_a(i) * {pressures[0]} - w.{kind}_area_b(i) * {pressures[1]} - {drag};"
+    position = f"*out = axis_value(w, w.{kind}_axis()[i]){offset};"
     return (
         _command(kind, "brake", "of its brake, 0 to 1", 0.0),
-        Reading("position", unit, "stroke or angle", read_position, f"*out = axis_value(w, w.{kind}_axis()[i]){offset};"),
+        Reading("position", unit, "stroke or angle", read_position, position),
         Reading(
             "velocity", f"{unit}/s", "its rate", lambda g, now: now.axis_rate(g.axis),
             f"*out = axis_rate(w, w.{kind}_axis()[i]);",
@@ -295,7 +303,7 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
 
 
 class Consumer(ActuatorType):
-    """What a cylinder and a motor share: friction, brake and moving mass on their own axis; the circuit adds the oil."""
+    """What cylinders and motors share: friction, brake and moving mass on their axis; the circuit adds the oil."""
 
     kernel_file: ClassVar[str] = "circuit.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
@@ -322,7 +330,9 @@ class Consumer(ActuatorType):
         brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
         work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
         impulse, slope = self.end_stops(group, work)
-        work.add_law(group, impulse + mass * work.rate[:, group.axis], slope + mass + work.kick_time * p["viscous_friction"])
+        work.add_law(
+            group, impulse + mass * work.rate[:, group.axis], slope + mass + work.kick_time * p["viscous_friction"]
+        )
 
     def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
         """Add the stops; P and D of what is in front of them."""
@@ -393,4 +403,3 @@ class OilMotor(Consumer):
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
-

@@ -293,7 +293,8 @@ def actuators_header(kinds: Kinds) -> str:
     out += ['#include "actuate.cuh"', '#include "coupled_laws.cuh"', '#include "health.cuh"']
     out += [f'#include "actuators/{name}"' for name in files]
     out += [f'#include "{own_file(kind)}"' for kind in own]
-    out += _term_phases(kinds) + _coupled_phases(kinds) + _advance_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
+    out += _term_phases(kinds) + _coupled_phases(kinds)
+    out += _advance_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
     return "\n".join(out) + "\n"
 
 

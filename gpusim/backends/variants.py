@@ -60,8 +60,7 @@ def model_variant(
     if not specialize:
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        special = {"swept": swept, "coupled": coupled}
-        return make_variant(main, real, stored, direct, *room, shapes=shapes, lanes=lanes, kinds=kinds, **special)
+        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, kinds, swept, coupled)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}

@@ -121,6 +121,8 @@ class Work(Protocol):
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
     """Whatever a kind keeps within the substep."""
+    groups: dict[str, Group]
+    """All actuators by kind, for those that work together."""
     circuit: Any
 
     @property
@@ -179,6 +181,9 @@ class Now(Protocol):
 
     def command_before(self, group: Group, name: str) -> Array:
         """Command over the last step, (num_worlds, n)."""
+
+    def group(self, kind: str) -> Group:
+        """All actuators of a kind."""
 
 
 class AxisMaker(Protocol):
@@ -253,8 +258,8 @@ class ActuatorType:
     """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``; in kernels
     ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
-    """True if the kind acts on several axes at once, those of ``axes``: ``Work.add_coupled_law``; in kernels the function
-    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple`` that fits it to better velocities."""
+    """True if the kind acts on several axes at once, those of ``axes``: ``Work.add_coupled_law``; in kernels the
+    function ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple`` that fits it anew."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.reference import accuracy, actuate, contact_push, contact_solve, coupled_laws
+from gpusim.reference import accuracy, actuate, contact_push, contact_solve
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse

@@ -180,7 +180,8 @@ _TABLE = (
     Phase(
         "sweep_overflow", "overflow_constraints",
         reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target "
-        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response twist velocity_lower velocity_upper",
+        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response twist "
+        "velocity_lower velocity_upper",
         writes="largest_change mode overflow_change solved",
     ),
     Phase("add_overflow", "bodies", reads="overflow_change", writes="twist"),

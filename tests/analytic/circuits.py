@@ -102,7 +102,9 @@ def reference(name: str) -> dict[str, np.ndarray]:
     return dict(zip(header, np.loadtxt(path, delimiter=",", skiprows=1).T, strict=True))
 
 
-def measured(name: str, dt: float, backend: str = "auto", num_worlds: int = 1, **config: object) -> dict[str, np.ndarray]:
+def measured(
+    name: str, dt: float, backend: str = "auto", num_worlds: int = 1, **config: object
+) -> dict[str, np.ndarray]:
     """The same columns of a simulation with steps of ``dt``, which divides 10 ms."""
     b, commands = CASES[name]()
     config_ = SolverConfig(dt=dt, **config)  # type: ignore[arg-type]

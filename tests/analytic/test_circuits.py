@@ -1,4 +1,4 @@
-"""Hydraulic circuits against independent stiff ODE solutions (tests/reference/circuits), and what must not change them."""
+"""Hydraulic circuits against independent stiff ODE solutions (tests/reference/circuits), and their builder."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def test_a_circuit_of_one_cylinder_is_the_one_cylinder_element(dt: float, apart:
             sim.step()
         x = [sim.read("joint.x_load.position")[0] for sim in sims]
         assert abs(x[0] - x[1]) < apart
-    assert sims[1].read("cylinder.ram.pressure_a")[0] == pytest.approx(sims[0].read("cylinder.valve.pressure_a")[0], rel=2e-3)
+    assert sims[1].read("cylinder.ram.pressure_a")[0] == pytest.approx(
+        sims[0].read("cylinder.valve.pressure_a")[0], rel=2e-3
+    )
 
 
 def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:
@@ -184,7 +186,10 @@ def _circuit() -> tuple[ModelBuilder, object, int]:
         (lambda c, body: c.add_orifice(c.tank, c.add_node(), 1e-7, opening=2.0), "opening = 2"),
         (lambda c, body: c.add_node(volume=0.0), "volume"),
         (lambda c, body: c.add_valve(c.tank, c.add_node(), c.add_node(), 1e-7, overlap_supply=1.0), "overlaps"),
-        (lambda c, body: c.add_cylinder(-1, body, area_a=1e-3, area_b=1e-3, stroke_min=1.0, stroke_max=0.5), "give a stroke"),
+        (
+            lambda c, body: c.add_cylinder(-1, body, area_a=1e-3, area_b=1e-3, stroke_min=1.0, stroke_max=0.5),
+            "give a stroke",
+        ),
         (lambda c, body: c.add_motor(7, 1e-5), "7 is unknown"),
     ],
 )

@@ -4,7 +4,8 @@ What is compared, and how it is scaled. For each array and world the greatest di
 the greatest number of that array in that world. An array that holds what is left when larger numbers cancel is scaled
 by those numbers: the curvature bias, row rates, residuals and struts' guesses by the greatest velocity that the solve
 starts from (they are added to velocities), couplings' errors by 1 rad, velocity bounds by the axis position over the
-step, curved laws' P by D times the greatest velocity, the last change of a sweep by the greatest impulse.
+step, curved laws' P by D times the greatest velocity, what a solve refits of circuits by ten times its numbers (their
+slopes bend with the velocities), the last change of a sweep by the greatest impulse.
 
 Where a loop locks motions twice (seeds 3, 8, 13, 18), or a rod holds a body that its joints hold already (7, 10),
 the rows leave some impulses nearly free: regularized by 1e-12, the reference itself moves by up to its whole size when
@@ -54,6 +55,7 @@ DT = 1.5e-3  # not the step before: a kick covers half of each
 UNCOMPARED = ("inverse", "lower", "scale")
 _BY_VELOCITY = (
     "bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual", "strut_scratch", "joint_strut_scratch",
+    "oil_circuit_speed",
 )  # fmt: skip
 
 
@@ -74,6 +76,8 @@ def scale(outcome: Outcome) -> Array:
         return np.maximum(own, greatest(inputs["twist_kicked"][0]))
     if outcome.stage == "solve" and outcome.name in ("law_impulse", "actuator_term"):
         return np.maximum(own, greatest(inputs["law_slope"][0]) * greatest(inputs["twist_kicked"][0]))
+    if outcome.stage == "solve" and outcome.name.startswith(("oil_circuit_", "coupled_")):
+        return 10.0 * own
     if outcome.name == "coupling_value":
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):

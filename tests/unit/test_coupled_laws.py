@@ -29,7 +29,8 @@ GPUSIM_FN void web_couple(const World& w, int k, const CoupledLaw& law) {
         law.impulse[r] = 0.0;
         for (int c = 0; c < law.count; ++c) {
             double impulse, slope;
-            spring_law(w, law.axis[c], stiffness[3 * r + c], damping[3 * r + c], w.axis_position()[law.axis[c]], &impulse, &slope);
+            const int axis = law.axis[c], entry = 3 * r + c;
+            spring_law(w, axis, stiffness[entry], damping[entry], w.axis_position()[axis], &impulse, &slope);
             law.impulse[r] += impulse;
             law.slope[r * law.width + c] = slope;
         }
@@ -95,7 +96,13 @@ def exact(start: np.ndarray, time: float) -> np.ndarray:
 
 
 def run(
-    webs: int, solver: str, dt: float, backend: str = "auto", num_worlds: int = 1, launch: str = "auto", **config: object
+    webs: int,
+    solver: str,
+    dt: float,
+    backend: str = "auto",
+    num_worlds: int = 1,
+    launch: str = "auto",
+    **config: object,
 ) -> Simulation:
     config_ = SolverConfig(dt=dt, joint_solver=solver, iterations=40, **config)  # type: ignore[arg-type]
     sim = Simulation(build(webs).finalize(), num_worlds, backend, config=config_, launch=launch)

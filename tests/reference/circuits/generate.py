@@ -1,4 +1,4 @@
-"""Reference solutions of hydraulic circuits: a stiff ODE solver over node pressures, strokes and valves, without gpusim.
+"""Reference solutions of hydraulic circuits: a stiff ODE solver over pressures, strokes and valves, without gpusim.
 
     python tests/reference/circuits/generate.py     writes the CSV files beside it
 
@@ -53,8 +53,20 @@ class Case:
         self.nodes.append((name, lambda x: volume / BETA, start))
         return len(self.nodes) - 1
 
-    def consumer(self, name: str, mass: float, a: float, b: float, volume_a: float, volume_b: float, load: float,
-                 viscous: float = 0.0, start: tuple[float, float] = (TANK, TANK), turns: bool = False, x: float = 0.0) -> tuple[int, int]:
+    def consumer(
+        self,
+        name: str,
+        mass: float,
+        a: float,
+        b: float,
+        volume_a: float,
+        volume_b: float,
+        load: float,
+        viscous: float = 0.0,
+        start: tuple[float, float] = (TANK, TANK),
+        turns: bool = False,
+        x: float = 0.0,
+    ) -> tuple[int, int]:
         """Cylinder (chambers change with the stroke) or motor; ``load`` pulls back."""
         k, change = len(self.consumers), 0.0 if turns else 1.0
         self.nodes.append((f"{name}_a", lambda s: (volume_a + change * a * s[k]) / BETA, start[0]))
@@ -76,13 +88,24 @@ class Case:
         self.lags.append((name, target, time, start))
         return len(self.lags) - 1
 
-    def valve(self, k: int, p: int, a: int, b: int, gain: float, c1: float = 0.05, c2: float = -0.05,
-              compensator: float = np.inf) -> None:
+    def valve(
+        self,
+        k: int,
+        p: int,
+        a: int,
+        b: int,
+        gain: float,
+        c1: float = 0.05,
+        c2: float = -0.05,
+        compensator: float = np.inf,
+    ) -> None:
         """Spool valve with load checks."""
+
         def fed(port: int, sign: float) -> Callable:
             def law(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
                 drop = q[p] - q[port]
                 return root(gain * supply(sign * s[k], c1), min(drop, compensator)) if drop > 0.0 else 0.0
+
             return law
 
         def drained(port: int, sign: float) -> Callable:
@@ -115,10 +138,22 @@ class Case:
             moved = [(target(p, lags, s) - lags[k]) / time for k, (_, target, time, _) in enumerate(self.lags)]
             return np.concatenate([inflow[:n] / capacity, u, force, sv, spools, moved])
 
-        start = np.array([*(p for *_, p in self.nodes), *(m["x"] for m in self.consumers), *[0.0] * (c + 2 * v),
-                          *(y for *_, y in self.lags)])
-        scale = np.array([1e5] * n + [1e-2] * c + [1e-1] * c + [1.0] * v + [10.0] * v
-                         + [1e5 if lag[0] == "sense" else 1.0 for lag in self.lags])
+        start = np.array(
+            [
+                *(p for *_, p in self.nodes),
+                *(m["x"] for m in self.consumers),
+                *[0.0] * (c + 2 * v),
+                *(y for *_, y in self.lags),
+            ]
+        )
+        scale = np.array(
+            [1e5] * n
+            + [1e-2] * c
+            + [1e-1] * c
+            + [1.0] * v
+            + [10.0] * v
+            + [1e5 if lag[0] == "sense" else 1.0 for lag in self.lags]
+        )
         times = np.arange(0.0, self.until + 1e-9, dt)
         done = solve_ivp(rates, (0.0, times[-1]), start, "Radau", times, rtol=1e-9, atol=1e-8 * scale, max_step=2e-3)
         assert done.success, done.message
@@ -180,8 +215,17 @@ def holding_valve() -> Case:
     """2000 kg go down on a counterbalance valve while the pump feeds the rod's side."""
     c = Case()
     p = c.node("pump", 2e-3, 1e7)
-    a, b = c.consumer("boom", 2000.0, 3e-3, 1.5e-3, 2e-4 + 3e-3 * 0.45, 2e-4 + 1.5e-3 * 0.15, 2000.0 * G, 500.0,
-                      (2000.0 * G / 3e-3 + 1e5 * 0.5, 1e5))
+    a, b = c.consumer(
+        "boom",
+        2000.0,
+        3e-3,
+        1.5e-3,
+        2e-4 + 3e-3 * 0.45,
+        2e-4 + 1.5e-3 * 0.15,
+        2000.0 * G,
+        500.0,
+        (2000.0 * G / 3e-3 + 1e5 * 0.5, 1e5),
+    )
     line = c.node("line", 3e-4)
     pump = cut_off(5e-4, 1.5e7, 7.5e5)
     c.flow(-1, p, lambda q, y, s: pump(q[p]))
