@@ -14,7 +14,7 @@ GPUSIM_FN const double* given_material(const World& w, int m) {
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + 8 * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws() + LAW_SIZE * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -27,6 +27,11 @@ GPUSIM_FN double pair_modulus(const World& w, int m) {
 }
 // Elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
+    if (int(law[0]) == LAW_SPRING) {
+        *force = law[4] * depth;
+        *slope = law[4];
+        return;
+    }
     const double radius = relative_radius(w, m);
     if (int(law[0]) == LAW_HERTZ) {
         const double stiffness = law[4] > 0.0 ? law[4] : 4.0 / 3.0 * pair_modulus(w, m) * square_root(radius);

@@ -4,7 +4,7 @@ import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilde
 import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
-from gpusim.contact import ContactLaw, Material
+from gpusim.contact import ContactLaw, Material, Tire
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
@@ -32,6 +32,7 @@ __all__ = [
     "SimulationError",
     "SolverConfig",
     "State",
+    "Tire",
     "Transform",
     "UnknownNameError",
     "orifice_gain",

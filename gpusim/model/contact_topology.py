@@ -49,7 +49,7 @@ class ContactTopology:
     law: Array
     """(shapes,) number of the contact law; 0: rigid with Coulomb friction."""
     laws: Array
-    """(laws, 8) as ContactLaw.numbers."""
+    """(laws, numbers) as ContactLaw.numbers."""
     modulus: Array
     """(shapes,) E/(1 - nu^2), Pa."""
     curvature: Array

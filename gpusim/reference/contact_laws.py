@@ -1,7 +1,7 @@
 """Laws of contacts by their sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
 
 Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
-Arrays are over manifolds or points, (n,); numbers of a law are those of ``ContactLaw.numbers``, (n, 8).
+Arrays are over manifolds or points, (n,); numbers of a law are those of ``ContactLaw.numbers``.
 
 Soft normal forces (``soften``) are rows as those of springs (actuators/spring.py): with the elastic force F(d), its
 slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean force over the kick gives
@@ -33,7 +33,7 @@ from gpusim.contact.patch import PATCH_NODES
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-HERTZ, LINEAR, HUNT_CROSSLEY = CODES["LAW_HERTZ"], CODES["LAW_LINEAR"], CODES["LAW_HUNT_CROSSLEY"]
+SPRING, HERTZ, LINEAR, HUNT_CROSSLEY = (CODES[f"LAW_{name}"] for name in ("SPRING", "HERTZ", "LINEAR", "HUNT_CROSSLEY"))
 COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"], CODES["LAW_CONTENSOU"]
 # Where the numbers of a law stand.
 NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
@@ -50,13 +50,14 @@ def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Elastic force and its slope at depths above zero, N and N/m; F = k d^(3/2) or k pi d^2 (R - d/3)."""
+    """Elastic force and its slope at depths above zero, N and N/m; F = k d^(3/2), k pi d^2 (R - d/3) or k d."""
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
     force = np.where(hertz, stiffness * depth * root, given * (np.pi * depth * depth) * (radius - depth / 3.0))
     slope = np.where(hertz, 1.5 * stiffness * root, given * np.pi * depth * (2.0 * radius - depth))
-    return force, slope
+    spring = law[:, NORMAL_AT] == SPRING
+    return np.where(spring, given * depth, force), np.where(spring, given, slope)
 
 
 def soften(
