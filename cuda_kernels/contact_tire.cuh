@@ -7,8 +7,9 @@ GPUSIM_FN bool is_tire(const double* law) { return int(law[LAW_AT_FRICTION]) == 
 // Side of the pair that is the wheel.
 GPUSIM_FN int wheel_side(const World& w, int m) { return w.shape_kind()[w.pair_shapes()[2 * m + 1]] == SHAPE_WHEEL; }
 GPUSIM_FN void wheel_axle(const World& w, int m, double* axle) {
-    const double* turn = w.shape_rotation() + 9 * w.pair_shapes()[2 * m + wheel_side(w, m)];
-    for (int k = 0; k < 3; ++k) axle[k] = turn[3 * k + 2];
+    const int shape = w.pair_shapes()[2 * m + wheel_side(w, m)];
+    const double *turn = w.shape_turn() + 9 * shape, own[3] = {turn[2], turn[5], turn[8]};
+    turn3(w.rotation() + 9 * w.shape_body()[shape], own, axle);
 }
 // Tangents of a tire in place of those of its normal.
 GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
@@ -87,7 +88,7 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
     // (1 + G M) e = e_free; sizes are those of the impulse without sliding over the ellipse.
     const N m11 = slope1 * k11 * q1, m12 = slope1 * k12 * q2, m21 = slope2 * k12 * q1, m22 = slope2 * k22 * q2;
     const N s1 = q1 * r[AT_TIRE_SHARES], s2 = q2 * r[AT_TIRE_SHARES + 1];
-    const N bound = larger(N(real(3) * most), small), free = square_root(N((s1 * e1) * (s1 * e1) + (s2 * e2) * (s2 * e2)));
+    const N bound = larger(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
     N g = one, d1 = none, d2 = none, size = none;
     for (int step = 0;; ++step) {
         const N a = one + g * m11, b = g * m12, c = g * m21, d = one + g * m22, det = a * d - b * c;
@@ -96,10 +97,11 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
         const N x = s1 * d1, y = s2 * d2;
         size = square_root(N(x * x + y * y));
         if (step == TIRE_PASSES) break;
-        // |x + g t| = free, with t = S M d: beta = (free/size - 1)/g without a difference.
-        const N t1 = s1 * (m11 * d1 + m12 * d2), t2 = s2 * (m21 * d1 + m22 * d2), both = larger(N((free + size) * size), small);
-        const N beta = (real(2) * (x * t1 + y * t2) + g * (t1 * t1 + t2 * t2)) / both;
-        g = brush_share(N(free / bound), N(real(1.0 / 3.0) * beta));
+        // size falls by ``falls`` of itself for more G.
+        const N w1 = m11 * d1 + m12 * d2, w2 = m21 * d1 + m22 * d2, t1 = (d * w1 - b * w2) / det, t2 = (a * w2 - c * w1) / det;
+        const N falls = larger(N((x * s1 * t1 + y * s2 * t2) / larger(N(x * x + y * y), small)), none);
+        const N free = larger(N(one - g * falls), least);
+        g = brush_share(N(size / (free * bound)), N(real(1.0 / 3.0) * falls / free));
     }
     // What the passes have left never leaves the ellipse.
     g = g * smaller(one, N(most / larger(N(g * size), small)));

@@ -56,7 +56,7 @@ CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
     "PUSH_WEIGHTS", "POINT_FLOOR", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK", "NO_FORCE",
     "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY", "TIRE_DAMPING", "TIRE_FADE",
-    "TIRE_PASSES", "TIRE_STEPS", "TIRE_FLAT",
+    "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
 )  # fmt: skip
 # An accessor's name, and what stands behind a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)

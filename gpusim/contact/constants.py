@@ -53,8 +53,9 @@ PATCH_STICK = 1e-5
 # A tire that stands gives way like a spring with this time constant, s, so that what stands on it does not swing for
 # long; as it rolls that fades, by so many times what it would change of the force that follows a slip.
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
-# Passes for a tire's share of sliding, and Newton steps for the cubic of each.
-TIRE_PASSES, TIRE_STEPS = 3, 8
+# Newton steps for a tire's share of sliding, those for the cubic of each, and the least part of a deflection that they
+# look for without any force.
+TIRE_PASSES, TIRE_STEPS, TIRE_LEAST = 3, 6, 1e-3
 # A wheel that lies flatter than by this sine has no direction to roll in.
 TIRE_FLAT = 1e-3
 # A bias that no velocity overcomes: the point gives no force.

@@ -21,9 +21,9 @@ of second order where nothing is damped, exact in steady rolling, and stable for
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
 So a point has F = -G C e/l with one unknown share G, which the sweep finds for the velocity that it leaves: with e_G
-from the linear equations for a given G, the size of e_G falls nearly as 1/(1 + beta G) does, for which G is the root of
-a cubic: z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. The way of More and Sorensen (contact_laws.py); exact at
-once for the same stiffness, response and friction along and across.
+from the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G) does, for which G follows from the
+root of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. Newton's method on 1/theta, as More and
+Sorensen's (contact_laws.py); exact at once for the same stiffness, response and friction along and across.
 What slides does not wind up: after the drift, s is at most where theta = 1 (``deflect``).
 
 *Torques* (``sweep_torques``). Rolling resistance is dry friction about e2, f R N at most. Of a tread of width b, springs
@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_PASSES, TIRE_STEPS
+from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_LEAST, TIRE_PASSES, TIRE_STEPS
 from gpusim.model.shape_kinds import shape_type
 from gpusim.reference.contact_laws import larger, least_number
 from gpusim.reference.manifolds import Manifolds
@@ -137,7 +137,6 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
     small = real(least_number(most.dtype))
     bound = larger(real(3) * most, small)
-    free = np.sqrt((s1 * e1) * (s1 * e1) + (s2 * e2) * (s2 * e2))
     g = np.ones_like(most)
     for step in range(TIRE_PASSES + 1):
         a, b, c, d = one + g * m11, g * m12, g * m21, one + g * m22
@@ -147,11 +146,12 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         size = np.sqrt(x * x + y * y)
         if step == TIRE_PASSES:
             break
-        # |x + g t| = free, with t = S M d: beta = (free/size - 1)/g without a difference.
-        t1, t2 = s1 * (m11 * d1 + m12 * d2), s2 * (m21 * d1 + m22 * d2)
-        both = larger((free + size) * size, small)
-        beta = (real(2) * (x * t1 + y * t2) + g * (t1 * t1 + t2 * t2)) / both
-        g = _share(free / bound, third * beta)
+        # size falls by ``falls`` of itself for more G.
+        t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
+        t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
+        falls = larger((x * s1 * t1 + y * s2 * t2) / larger(x * x + y * y, small), real(0))
+        free = larger(one - g * falls, real(TIRE_LEAST))
+        g = _share(size / (free * bound), third * falls / free)
     # What the passes have left never leaves the ellipse.
     g = g * np.minimum(one, most / larger(g * size, small))
     return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))

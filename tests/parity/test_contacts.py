@@ -38,12 +38,13 @@ RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
     "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
     "hunt_crossley": 20, "volumetric": 20, "disk_hertz": 20, "disk_torques": 10, "rolling_ball": 20,
-    "rolling_stones": 7, "limit_direct": 20, "limit_colored": 20,
+    "rolling_stones": 7, "tires": 10, "tires_substeps": 3, "tires_papers": 10, "cart_direct": 8, "cart_colored": 8,
+    "limit_direct": 20, "limit_colored": 20,
 }  # fmt: skip
 #: Worked out in float32, which the direct solver is not.
 SINGLE = (
     "ball_half", "slope_sticks", "slope_papers", "heap", "pendulum_colored", "leg_colored", "hunt_crossley",
-    "volumetric", "disk_uniform", "disk_torques", "own_material",
+    "volumetric", "disk_uniform", "disk_torques", "own_material", "tires",
 )  # fmt: skip
 
 
