@@ -59,8 +59,14 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     double damping = 0.0;
     if (int(law[1]) == LAW_LINEAR) damping = law[5];
     if (int(law[1]) == LAW_HUNT_CROSSLEY) damping = law[5] * force;
-    const double impulse = kick * (force + 0.25 * double(h_prev(w)) * slope * before - 0.5 * damping * before);
-    const double drop = larger(kick * (0.25 * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
+    double part = 0.25;
+    if (int(law[0]) == LAW_SPRING) {
+        const double swing = w.h * w.h * slope * double(p[AT_MASS]);
+        damping += SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing));
+        if (swing > 4.0) part = 0.5 - 1.0 / swing;
+    }
+    const double impulse = kick * (force + part * double(h_prev(w)) * slope * before - 0.5 * damping * before);
+    const double drop = larger(kick * (part * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }

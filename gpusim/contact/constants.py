@@ -50,6 +50,8 @@ FRICTION_PASSES = 2
 REST_SPEED = 1e-6
 # Below this speed a patch that slides and spins comes to rest, m/s.
 PATCH_STICK = 1e-5
+# Share of the damping h k that a spring of stiffness k gets where it swings in few steps.
+SPRING_DAMPING = 0.25
 # A tire that stands gives way like a spring with this time constant, s, so that what stands on it does not swing for
 # long; as it rolls that fades, by so many times what it would change of the force that follows a slip.
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0

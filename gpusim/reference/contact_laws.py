@@ -9,7 +9,9 @@ slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 which a sweep solves as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D; p >= 0 keeps it from pulling. c is a number
-for linear damping and c F for Hunt and Crossley.
+for linear damping and c F for Hunt and Crossley. A spring that swings in few steps, kappa = h^2 k f large (f: the
+point's response), is met one step deep, with more energy than what comes in has; it stays stable, and gains none, with
+1/2 - 1/kappa in the place of 1/4 where that is more, and the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``; which makes eq. 19 of the papers exact): the speed at t_n is
 u_s = u- + a h_prev/2 with the row's acceleration a from the kick, so the gap closes with
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE
+from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE, SPRING_DAMPING
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -61,7 +63,7 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 
 
 def soften(
-    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array
+    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
     """Compliance gamma and bias b of points with a soft normal force; ``speed`` before the kick."""
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
@@ -70,8 +72,11 @@ def soften(
     force, slope = elastic_force(law, radius, modulus, np.where(pressed, depth, 0.0))
     coefficient, kind = law[:, COEFFICIENT_AT], law[:, DAMPING_AT]
     damping = np.where(kind == LINEAR, coefficient, np.where(kind == HUNT_CROSSLEY, coefficient * force, 0.0))
-    impulse = kick * (force + 0.25 * h_prev * slope * before - 0.5 * damping * before)
-    drop = larger(kick * (0.25 * w.h * slope + 0.5 * damping), least_number(w.real))
+    swing = np.where(law[:, NORMAL_AT] == SPRING, w.h * w.h * slope * response.astype(np.float64), 0.0)
+    damping = damping + SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing))
+    part = np.where(swing > 4.0, 0.5 - 1.0 / np.where(swing > 4.0, swing, 1.0), 0.25)
+    impulse = kick * (force + part * h_prev * slope * before - 0.5 * damping * before)
+    drop = larger(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
     gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
     return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
 
