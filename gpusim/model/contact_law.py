@@ -257,6 +257,12 @@ class Tire(ContactLaw):
         rolling_resistance: float = 0.0,
         width: float = 0.0,
     ) -> None:
+        if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
+            raise validate.fail(
+                "Tire",
+                "radial_damping and width act on its springs, and a rigid wheel has none",
+                "give radial_stiffness in N/m, or leave both out",
+            )
         super().__init__(
             normal="rigid" if radial_stiffness is None else "spring",
             damping="none" if radial_damping == 0.0 else "linear",
