@@ -342,9 +342,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
     law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
     for k in range(int(m.points[soft].max())):
         speed = dot(normal, velocity_at(before, m.offset[soft, k]))
-        gamma, bias = contact_laws.soften(
-            w, world, law, radius, modulus, m.gap[soft, k], speed, m.mass[soft, k, 0]
-        )
+        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, m.gap[soft, k], speed, m.mass[soft, k, 0])
         has = k < m.points[soft]
         m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
         m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])

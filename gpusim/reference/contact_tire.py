@@ -1,8 +1,8 @@
 """Tires: friction of a wheel as that of a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
-Tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``; vectors of two
-numbers are along these. The slip velocity v is that of B against A, as for all friction; V = \\|spin\\| (R - depth/2) is
-the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the normal force.
+Tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``; vectors of
+two numbers are along these. The slip velocity v is that of B against A, as for all friction; V = spin (R - depth/2),
+above zero, is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the normal force.
 
 *Bristles* (``prepare``). Their deflection s, which the point keeps in the wheel's frame, rolls out of the patch and is
 filled by slip, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is
@@ -23,12 +23,13 @@ of second order where nothing is damped, exact in steady rolling, and stable for
 So a point has F = -G C e/l with one unknown share G, which the sweep finds for the velocity that it leaves: with e_G
 from the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G) does, for which G follows from the
 root of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. Newton's method on 1/theta, as More and
-Sorensen's (contact_laws.py); exact at once for the same stiffness, response and friction along and across.
+Sorensen's (contact_laws.py); exact at once for one stiffness, response and friction along and across.
 What slides does not wind up: after the drift, s is at most where theta = 1 (``deflect``).
 
-*Torques* (``sweep_torques``). Rolling resistance is dry friction about e2, f R N at most. Of a tread of width b, springs
-side by side with the radial stiffness k together, a lean by gamma makes the torque k b^2 gamma/12 about e1 up to
-N b/6, where one edge lifts, and then N b (1/2 - sqrt(N b/(6 M))/3) with M that of the springs, always below N b/2.
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, f R N at most. Of a tread
+of width b, springs side by side with the radial stiffness k together, a lean whose sine is gamma makes the torque
+k b^2 gamma/12 about e1 up to N b/6, where one edge lifts, and then N b (1/2 - sqrt(N b/(6 M))/3) with M that of the
+springs, always below N b/2.
 """
 
 from __future__ import annotations

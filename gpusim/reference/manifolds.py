@@ -144,11 +144,11 @@ SOLVED = ("impulse", "delta", "torque", "shear")
 """What sweeps find of a manifold."""
 _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
-    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,), "tire_slope": (2,),
-    "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,), "camber": (3,),
-    "offset": (4, 3), "mass": (4, 6), "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,),
-    "push_yield": (4,), "pushed": (4,), "carried": (4,), "direction": (4, 3), "delta": (4, 3),
-    "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
+    "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,),
+    "camber": (3,), "offset": (4, 3), "mass": (4, 6), "bias": (4, 3), "gamma": (4,), "impulse": (4, 3),
+    "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,), "carried": (4,),
+    "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
 """Arrays of a substep, in its number type, by their shapes for one manifold."""
 

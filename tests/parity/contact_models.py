@@ -201,12 +201,13 @@ def cart(**config: Any) -> Case:
     law = Tire((6e3, 4e3), 0.1, 5e4, 200.0, rolling_resistance=0.01, width=0.06)
     for x in (-0.4, 0.4):
         for y in (-0.3, 0.3):
+            steer = _turn(2, 0.1 * (x > 0.0))
             wheel = b.add_body(
-                mass=3.0, inertia=(0.03, 0.06, 0.03), xform=Transform((x, y, 0.195 - 0.05 * x)),
+                mass=3.0, inertia=(0.03, 0.06, 0.03), xform=Transform((x, y, 0.195 - 0.05 * x), steer),
                 linear_velocity=(2.0, 0.1, 0), angular_velocity=(0, 10.0, 0),
             )  # fmt: skip
             b.add_joint_revolute(
-                frame, wheel, Transform((x, y, -0.005 - 0.05 * x), _turn(2, 0.1 * (x > 0.0))),
+                frame, wheel, Transform((x, y, -0.005 - 0.05 * x), steer),
                 axis=(0, 1, 0), friction=3.0 * (x < y), damping=0.01,
             )  # fmt: skip
             turn = Transform((0, 0, 0), _turn(0, 0.5 * math.pi))

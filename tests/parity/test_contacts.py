@@ -139,7 +139,7 @@ def test_whole_run(name: str, steps: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1)],
+    [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
 )
 def test_worlds_keep_their_bits(name: str, steps: int) -> None:
     """A world gives the same bits alone and among others, of which one touches nothing and one converges sooner."""

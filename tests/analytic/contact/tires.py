@@ -1,4 +1,4 @@
-"""Wheels with tires: on a rig that carries one, rolling freely, and four under a vehicle; the closed forms beside them."""
+"""Wheels with tires: on a rig that carries one, rolling freely, and four under a vehicle; the brush's closed form."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ class Car:
         turn = Transform.from_axis_angle((0, 0, 0), (0, 0, 1), steer).rotation
         wheel = b.add_body(
             mass=WHEEL_MASS, inertia=(0.5, 0.9, 0.5), xform=ground * Transform(place, turn),
-            linear_velocity=tuple(ground.rotate(own)), angular_velocity=tuple(ground.rotate(spin * axle + (0, 0, rate))),
+            linear_velocity=tuple(ground.rotate(own)),
+            angular_velocity=tuple(ground.rotate(spin * axle + (0, 0, rate))),
         )  # fmt: skip
         hub = (place[0], place[1], -self.height)
         if brake == "weld":

@@ -13,6 +13,7 @@ from gpusim.model.contact_topology import pair_material
 from gpusim.model.material import combine, contact_modulus
 from gpusim.model.specs import PairSpec
 
+TIRE: dict[str, Any] = {"friction": "tire", "slip_stiffness": 1e4, "relaxation_length": 0.1}
 HERTZ = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.3)
 
 
@@ -110,9 +111,9 @@ def test_sockets_are_numbered_from_zero_and_told() -> None:
         ({"friction": "contensou"}, ("patch", "no depth", "patch_radius")),
         ({"friction": "tire", "slip_stiffness": 1e4}, ("'tire' needs relaxation_length", "wheel")),
         ({"slip_stiffness": 1e4}, ("slip_stiffness", "friction='tire'")),
-        ({"friction": "tire", "slip_stiffness": (1e4, 0.0), "relaxation_length": 0.1}, ("slip_stiffness", "above zero")),
-        ({"friction": "tire", "slip_stiffness": (1, 2, 3), "relaxation_length": 0.1}, ("3 numbers", "along and across")),
-        ({"friction": "tire", "slip_stiffness": 1e4, "relaxation_length": 0.1, "width": 0.1}, ("width", "'spring'")),
+        (TIRE | {"slip_stiffness": (1e4, 0.0)}, ("slip_stiffness", "above zero")),
+        (TIRE | {"slip_stiffness": (1, 2, 3)}, ("3 numbers", "along and across")),
+        (TIRE | {"width": 0.1}, ("width", "'spring'")),
     ],
 )
 def test_bad_laws(values: dict[str, Any], words: tuple[str, ...]) -> None:
