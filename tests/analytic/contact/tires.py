@@ -26,10 +26,11 @@ def brush(slip: tuple[float, float], load: float, friction: tuple[float, float])
     return -share * wanted[0], -share * wanted[1]
 
 
-def rig(tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, friction: float = 1.0) -> ModelBuilder:
+def rig(tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, ground_last: bool = False) -> ModelBuilder:
     """A wheel under LOAD on a carriage that goes along x at a speed (m/s), free to rise; its spin hardly changes."""
-    b = ModelBuilder(gravity=(0.0, 0.0, -G))
-    b.add_shape_plane(-1, material=Material(friction=friction))
+    b, material = ModelBuilder(gravity=(0.0, 0.0, -G)), Material(friction=1.0, law=tire)
+    if not ground_last:
+        b.add_shape_plane(-1, material=material)
     height = (0.0, 0.0, RADIUS - LOAD / RADIAL)
     given: dict[str, Any] = {"xform": Transform(height), "linear_velocity": (speed, 0.0, 0.0)}
     carriage = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), kinematic=True, label="carriage", **given)
@@ -40,7 +41,9 @@ def rig(tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, frict
     given["xform"] = Transform(height, turn.rotation)
     wheel = b.add_body(mass=WHEEL_MASS, inertia=(1e7, 1e7, 1e7), label="wheel", **given)
     b.add_joint_revolute(post, wheel, Transform((0, 0, 0), turn.rotation), axis=(0, 1, 0))
-    b.add_shape_wheel(wheel, RADIUS, 0.05, AXLE_ACROSS, Material(friction=friction, law=tire), "tire")
+    b.add_shape_wheel(wheel, RADIUS, 0.05, AXLE_ACROSS, material)
+    if ground_last:
+        b.add_shape_plane(-1, material=material)
     return b
 
 
