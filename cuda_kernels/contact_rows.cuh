@@ -360,7 +360,8 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     take(r + AT_FRAME, 9, n);
     velocity_at(twist, place, u);
     // Other laws of friction never hold a point where it was.
-    const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p), tire = r[AT_LAW] == real(LAW_TIRE);
+    const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
+    const auto tire = r[AT_LAW] == real(LAW_TIRE);
     N bristles[2] = {none, none};
     if (any(tire)) deflect(r, p, dot3(n + 3, u) + p[AT_BIAS + 1], dot3(n + 6, u) + p[AT_BIAS + 2], bristles);
     for (int j = 1; j < 3; ++j) {

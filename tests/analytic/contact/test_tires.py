@@ -47,6 +47,18 @@ def test_forces_of_steady_slip_are_those_of_a_brush(case: tuple[float, float, fl
     assert touch.mode_names()[-1] == "sliding" and touch.mode_names()[1] == "sticking"
 
 
+@pytest.mark.parametrize(("backend", "dt"), [(FASTEST, 1e-3), (FASTEST, 1e-2), ("numpy", 1e-2)])
+def test_a_light_wheel_that_rolls_freely_has_the_whole_side_force(backend: str, dt: float) -> None:
+    """What joints hold, and how easily it spins, make the tire no softer."""
+    steer, speed = 0.04, 5.0
+    sim = simulation(rig(TIRE, speed, steer, turning=0.9), backend, dt)
+    axle = np.array([-math.sin(steer), math.cos(steer), 0.0])
+    sim.write("body.wheel.angular_velocity", speed / ROLLING_RADIUS * axle)
+    sim.step(round(12.0 * LENGTH / (speed * dt)))
+    expected = brush((0.0, -math.tan(steer)), LOAD, (1.0, 0.8))
+    assert np.linalg.norm(sim.contacts().force[0, :2]) == pytest.approx(abs(expected[1]), rel=1e-3)
+
+
 @pytest.mark.parametrize(("case", "backend"), on_backends(itertools.product((1e-3, 1e-2), (0.5, 5.0, 20.0))))
 def test_force_follows_a_step_of_side_slip_over_the_relaxation_length(case: tuple[float, float], backend: str) -> None:
     dt, speed = case

@@ -26,7 +26,9 @@ def brush(slip: tuple[float, float], load: float, friction: tuple[float, float])
     return -share * wanted[0], -share * wanted[1]
 
 
-def rig(tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, ground_last: bool = False) -> ModelBuilder:
+def rig(
+    tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, turning: float = 1e7, ground_last: bool = False
+) -> ModelBuilder:
     """A wheel under LOAD on a carriage that goes along x at a speed (m/s), free to rise; its spin hardly changes."""
     b, material = ModelBuilder(gravity=(0.0, 0.0, -G)), Material(friction=1.0, law=tire)
     if not ground_last:
@@ -39,7 +41,7 @@ def rig(tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, groun
     turn = Transform.from_axis_angle((0, 0, 0), (0, 0, 1), steer)
     turn = turn * Transform.from_axis_angle((0, 0, 0), (1, 0, 0), camber)
     given["xform"] = Transform(height, turn.rotation)
-    wheel = b.add_body(mass=WHEEL_MASS, inertia=(1e7, 1e7, 1e7), label="wheel", **given)
+    wheel = b.add_body(mass=WHEEL_MASS, inertia=(turning,) * 3, label="wheel", **given)
     b.add_joint_revolute(post, wheel, Transform((0, 0, 0), turn.rotation), axis=(0, 1, 0))
     b.add_shape_wheel(wheel, RADIUS, 0.05, AXLE_ACROSS, material)
     if ground_last:
