@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Tire, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Tire, Transform
 
 from ..backends import FASTEST, on_backends
 from . import tires
@@ -86,6 +86,26 @@ def test_radial_spring(dt: float, error: float) -> None:
     ups = k + away[k] / (away[k] - away[k + 1])
     frequency = 1.0 / (dt * np.diff(ups).mean())
     assert frequency == pytest.approx(math.sqrt(RADIAL / (LOAD / tires.G)) / (2.0 * math.pi), rel=error)
+
+
+@pytest.mark.parametrize(
+    ("swing", "backend"), on_backends([0.1, 1.0, 2.0, 2.5, 10.0, 100.0], numpy=[2.5])
+)  # fmt: skip
+def test_a_spring_that_swings_in_a_step_bounces_no_higher(swing: float, backend: str) -> None:
+    """Undamped, from many heights: h^2 k/m is 0.1 to 100; a swing of 0.1 is 20 steps long."""
+    dt, mass, radius, lifts = 1e-2, 1.0, 0.1, np.linspace(0.02, 0.2, 10)
+    law = ContactLaw(normal="spring", stiffness=swing * mass / dt**2)
+    b, material = ModelBuilder(gravity=(0.0, 0.0, -tires.G)), Material(friction=0.0, law=law)
+    b.add_shape_plane(-1, material=material)
+    ball = b.add_body(mass=mass, inertia=(0.01, 0.01, 0.01), label="ball")
+    b.add_shape_sphere(ball, radius, material=material)
+    sim = Simulation(b.finalize(), lifts.size, backend, config=SolverConfig(dt=dt))
+    sim.write("body.ball.position", np.outer(radius + lifts, (0.0, 0.0, 1.0)))
+    highest = np.zeros_like(lifts)
+    for _ in range(1000 if backend == FASTEST else 100):
+        sim.step()
+        highest = np.maximum(highest, sim.read("body.ball.position")[:, 2] - radius)
+    assert (highest / lifts).max() < 1.05
 
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
