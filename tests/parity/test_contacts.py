@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -161,6 +161,28 @@ def test_worlds_keep_their_bits(name: str, steps: int) -> None:
         alone.step(steps)
         for array, value in alone.state.variables().items():
             assert np.array_equal(value[0], together.state.variables()[array][k], equal_nan=True), (k, array)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["tires", "tires_substeps", "cart_direct", "cart_colored"])
+def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
+    """Fused or staged, on one thread or two, in company or alone."""
+    model, config = built(name)
+    gravity = np.array([[0.0, 0.0, -9.81], [0.3, -0.2, -9.7], [0.0, 0.5, -9.0]])
+
+    def state(launch: Literal["fused", "staged"], threads: int, worlds: list[int]) -> dict[str, Array]:
+        options = {"launch": launch, "threads": threads}
+        sim = Simulation(model, len(worlds), "native", dtype, SolverConfig(**config), **options)  # type: ignore[arg-type]
+        sim.write("sim.gravity", gravity[worlds])
+        sim.step(200)
+        assert sim.health().all()
+        return dict(sim.state.variables())
+
+    fused, staged, alone = state("fused", 1, [0, 1, 2]), state("staged", 2, [0, 1, 2]), state("fused", 1, [2])
+    for key, array in fused.items():
+        assert np.array_equal(array, staged[key]), key
+        assert np.array_equal(array[2:], alone[key]), key
 
 
 def run(name: str, steps: int, **more: Any) -> Simulation:
