@@ -162,10 +162,12 @@ GPUSIM_FN real least_tangent(Lane mass) {
 // A point that joints lock has next to no response, and what is divided by it would be rounding: it gets a true
 // compliance, so that its response is at least a small share of the free bodies'.
 // Tangents give way a little in any case: friction that several points bear redundantly would wind up to the cone.
-GPUSIM_FN void add_floor(Lane p, real free, real* floor) {
+// Tires give way themselves.
+GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
-    floor[0] = larger(real(POINT_FLOOR) * free - smaller(real(mass[0]), least_tangent(mass)), real(0));
-    floor[1] = larger(floor[0], real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    const real stiffest = tire ? real(mass[0]) : smaller(real(mass[0]), least_tangent(mass));
+    floor[0] = larger(real(POINT_FLOOR) * free - stiffest, real(0));
+    floor[1] = tire ? real(0) : larger(floor[0], real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
     mass[0] += floor[0];
     mass[3] += floor[1];
     mass[5] += floor[1];
@@ -209,7 +211,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
-        add_floor(point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
+        add_floor(r[AT_LAW] == real(LAW_TIRE), point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
         invert_point(r, point_record(r, k));
     }
 }

@@ -20,15 +20,13 @@ GPUSIM_FN void turn_numbers(const real* before, const real* frame, Lane numbers)
     turn_frame(before, frame, part);
     put(part, 3, numbers);
 }
-GPUSIM_FN void turn_record(Lane r, const double* normal, int points) {
+GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) {
     real before[9], frame[9], shear[3] = {real(0), r[AT_SHEAR], r[AT_SHEAR + 1]};
     take(r + AT_FRAME, 9, before);
-    for (int j = 0; j < 3; ++j) frame[j] = real(normal[j]);
-    tangents(frame, frame + 3, frame + 6);
-    put(frame, 9, r + AT_FRAME);
-    for (int k = 0; k < points; ++k) {
+    set_frame(w, m, r, normal, frame);
+    for (int k = 0; k < w.pair_points()[m]; ++k) {
         turn_numbers(before, frame, point_record(r, k) + AT_IMPULSE);
-        turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
+        if (!(r[AT_LAW] == real(LAW_TIRE))) turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
     }
     turn_numbers(before, frame, r + AT_TORQUE);
     turn_frame(before, frame, shear);
@@ -54,7 +52,7 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);
         kept[LANES * (24 + j)] = found.normal[j];
     }
-    turn_record(r, found.normal, w.pair_points()[m]);
+    turn_record(w, m, r, found.normal);
     for (int k = 0; k < w.pair_points()[m]; ++k)
         for (int n = 0; n < count; ++n) {
             if (found.feature[n] != w.contact_feature()[4 * m + k]) continue;

@@ -14,7 +14,7 @@ GPUSIM_FN const double* given_material(const World& w, int m) {
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + 8 * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws() + LAW_SIZE * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -27,6 +27,11 @@ GPUSIM_FN double pair_modulus(const World& w, int m) {
 }
 // Elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {
+    if (int(law[0]) == LAW_SPRING) {
+        *force = law[4] * depth;
+        *slope = law[4];
+        return;
+    }
     const double radius = relative_radius(w, m);
     if (int(law[0]) == LAW_HERTZ) {
         const double stiffness = law[4] > 0.0 ? law[4] : 4.0 / 3.0 * pair_modulus(w, m) * square_root(radius);
@@ -54,8 +59,14 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     double damping = 0.0;
     if (int(law[1]) == LAW_LINEAR) damping = law[5];
     if (int(law[1]) == LAW_HUNT_CROSSLEY) damping = law[5] * force;
-    const double impulse = kick * (force + 0.25 * double(h_prev(w)) * slope * before - 0.5 * damping * before);
-    const double drop = larger(kick * (0.25 * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
+    double part = 0.25;
+    if (int(law[0]) == LAW_SPRING) {
+        const double swing = w.h * w.h * slope * double(p[AT_MASS]);
+        damping += SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing));
+        if (swing > 4.0) part = 0.5 - 1.0 / swing;
+    }
+    const double impulse = kick * (force + part * double(h_prev(w)) * slope * before - 0.5 * damping * before);
+    const double drop = larger(kick * (part * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }

@@ -3,7 +3,7 @@
 // state once a step; impulses, slips and arms live in them from substep to substep until the state takes them back.
 #pragma once
 #include "contact_coloring.cuh"
-#include "contact_laws.cuh"
+#include "contact_tire.cuh"
 #include "lanes.cuh"
 #include "rows.cuh"
 
@@ -89,6 +89,13 @@ GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     r[AT_SPINNING] = real(square_root(w.shape_spinning_friction()[a] * w.shape_spinning_friction()[b]));
     r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
 }
+// Rows normal and tangents of a record, from its normal.
+GPUSIM_FN void set_frame(const World& w, int m, Lane r, const double* normal, real* frame) {
+    for (int j = 0; j < 3; ++j) frame[j] = real(normal[j]);
+    tangents(frame, frame + 3, frame + 6);
+    if (r[AT_LAW] == real(LAW_TIRE)) tire_tangents(w, m, frame);
+    put(frame, 9, r + AT_FRAME);
+}
 GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) {
     const int at = 4 * m + k;
     Lane p = point_record(r, k);
@@ -96,7 +103,9 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     to_frame(r, w.contact_impulse() + 3 * at, part);
     for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = part[j];
     to_frame(r, w.contact_slip() + 3 * at, part);
-    for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = part[j];
+    // Bristles of a tire stay in the wheel's frame.
+    const bool tire = r[AT_LAW] == real(LAW_TIRE);
+    for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
     for (int j = 0; j < 6; ++j) {
         p[AT_ARM_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
         anchor[LANES * (6 * k + j)] = w.contact_anchor()[6 * at + j];
@@ -122,12 +131,10 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     r[AT_SOFT] = law[0] > 0.0 ? real(1) : real(0);
     real frame[9], part[3];
     for (int j = 0; j < 3; ++j) {
-        frame[j] = real(normal[j]);
         anchor[LANES * (24 + j)] = normal[j];
         r[AT_BEND + j] = w.pair_bend()[3 * m + j];
     }
-    tangents(frame, frame + 3, frame + 6);
-    put(frame, 9, r + AT_FRAME);
+    set_frame(w, m, r, normal, frame);
     pair_material(w, m, r);
     to_frame(r, w.pair_torque() + 3 * m, part);
     for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = part[j];
@@ -151,8 +158,15 @@ template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0))
 // What friction goes by: a rigid point that gives way still rubs with all of its load, and with what pushes it out.
 template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
-    const NUMBER(R) rub = square_root(p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2]);
-    const NUMBER(R) load = rubbing_load(p);
+    typedef NUMBER(R) N;
+    N first = p[AT_IMPULSE + 1], second = p[AT_IMPULSE + 2];
+    const auto tire = r[AT_LAW] == real(LAW_TIRE);
+    if (any(tire)) {
+        first = choose(tire, N(r[AT_TIRE_SHARES] * first), first);
+        second = choose(tire, N(r[AT_TIRE_SHARES + 1] * second), second);
+    }
+    const N rub = square_root(N(first * first + second * second));
+    const N load = rubbing_load(p);
     return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
 }
 GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
@@ -163,6 +177,7 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     from_frame(r, gone ? none : p[AT_IMPULSE], gone ? none : p[AT_IMPULSE + 1], gone ? none : p[AT_IMPULSE + 2],
                w.contact_impulse() + 3 * at);
     from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
+    for (int j = 0; r[AT_LAW] == real(LAW_TIRE) && j < 3; ++j) w.contact_slip()[3 * at + j] = stored(p[AT_SLIP + j]);
     for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_ARM_BEFORE + j]);
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;

@@ -277,7 +277,11 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
     p[AT_PUSHED] = none;
     p[AT_BIAS] = closes - p[AT_CARRIED] + dot3(n, bend) + turn;
-    for (int j = 1; j < 3; ++j) p[AT_BIAS + j] = dot3(n + 3 * j, bend) + p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
+    const auto tire = r[AT_LAW] == real(LAW_TIRE);
+    for (int j = 1; j < 3; ++j) {
+        const N slip = p[AT_SLIP + j] * (real(SLIP_SHARE) / h);
+        p[AT_BIAS + j] = dot3(n + 3 * j, bend) + choose(tire, none, slip);
+    }
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p);
 }
@@ -287,11 +291,13 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
     const int m = w.color_member()[place];
     if (m < 0 || (!(r[AT_SOFT] > real(0)) && r[AT_LAW] == real(LAW_COULOMB))) return;
     set_law_bias(w, m, r);
-    if (!(r[AT_SOFT] > real(0))) return;
+    const bool soft = r[AT_SOFT] > real(0), tire = r[AT_LAW] == real(LAW_TIRE);
+    if (!soft && !tire) return;
     real before[6], u[3], arm[3], n[3];
     relative_twist(r, w.twist_before(), before);
+    if (tire) set_tire(w, m, r, before);
     take(r + AT_FRAME, 3, n);
-    for (int k = 0; k < w.pair_points()[m]; ++k) {
+    for (int k = 0; soft && k < w.pair_points()[m]; ++k) {
         Lane p = point_record(r, k);
         take(p + AT_OFFSET, 3, arm);
         velocity_at(before, arm, u);
@@ -334,6 +340,17 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
         if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
 
+// Bristles of a tire after the drift, by the slip in it; what slides does not wind up.
+template <class R, class N> GPUSIM_FN void deflect(R r, R p, N slip1, N slip2, N* out) {
+    const N first = r[AT_TIRE_KEPT] * p[AT_SLIP + 1] + r[AT_TIRE_GAIN] * slip1;
+    const N second = r[AT_TIRE_KEPT + 1] * p[AT_SLIP + 2] + r[AT_TIRE_GAIN + 1] * slip2;
+    const N x = r[AT_TIRE_STIFFNESS] * first * r[AT_TIRE_SHARES], y = r[AT_TIRE_STIFFNESS + 1] * second * r[AT_TIRE_SHARES + 1];
+    const N size = square_root(N(x * x + y * y)), bound = real(3) * (r[AT_FRICTION] * rubbing_load(p)), one = Every<N>::of(real(1));
+    const auto beyond = size > bound;
+    const N fit = choose(beyond, N(bound / choose(beyond, size, one)), one);
+    out[0] = fit * first;
+    out[1] = fit * second;
+}
 // How far a sticking point slips in the drift; its arms, for the next substep.
 template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, const N* twist) {
     const real h = real(w.h);
@@ -344,10 +361,13 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     velocity_at(twist, place, u);
     // Other laws of friction never hold a point where it was.
     const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
+    const auto tire = r[AT_LAW] == real(LAW_TIRE);
+    N bristles[2] = {none, none};
+    if (any(tire)) deflect(r, p, dot3(n + 3, u) + p[AT_BIAS + 1], dot3(n + 6, u) + p[AT_BIAS + 2], bristles);
     for (int j = 1; j < 3; ++j) {
         // The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
         const N slip = p[AT_SLIP + j], turning = p[AT_BIAS + j] - slip * (real(SLIP_SHARE) / h);
-        p[AT_SLIP + j] = choose(holds, N(slip + h * (dot3(n + 3 * j, u) + turning)), none);
+        p[AT_SLIP + j] = choose(holds, N(slip + h * (dot3(n + 3 * j, u) + turning)), choose(tire, bristles[j - 1], none));
     }
     p[AT_SLIP] = none;
     for (int j = 0; j < 6; ++j) p[AT_ARM_BEFORE + j] = r[AT_ARM + j] + place[j % 3];

@@ -58,6 +58,12 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
         regularized(most, N(r[AT_SPEED]), mass, u1, u2, slowed);
         for (int d = 0; d < 2; ++d) rub[d] = choose(by_speed, slowed[d], rub[d]);
     }
+    const auto by_tire = r[AT_LAW] == real(LAW_TIRE);
+    if (any(by_tire)) {
+        N held[2] = {rub[0], rub[1]};
+        brush(r, most, mass, u1, u2, held);
+        for (int d = 0; d < 2; ++d) rub[d] = choose(by_tire, held[d], rub[d]);
+    }
     const N after[3] = {now, rub[0], rub[1]};
     N change[3];
     for (int d = 0; d < 3; ++d) {
@@ -97,18 +103,35 @@ template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N cha
     apply(r, wrench, s);
     note_change(s, change);
 }
+// Dry friction against turning about one axis of the frame, with an arm of the load.
+GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) {
+    if (!(arm > real(0))) return;
+    const real most = arm * load;
+    real about[3];
+    take(r + (AT_FRAME + 3 * axis), 3, about);
+    const real old = r[AT_TORQUE + axis], now = clamped(old - dot3(about, s.twist + 3) / turn_response(r, about), -most, most);
+    r[AT_TORQUE + axis] = now;
+    push_torque(r, about, now - old, s);
+}
+// Spinning friction about the normal, what holds a tread upright, and rolling resistance about the axle.
+GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
+    const real load = total_normal(r);
+    hold_turn(r, 0, r[AT_SPINNING], load, s);
+    if (r[AT_CAMBER + 1] > real(0)) {
+        real ahead[3];
+        take(r + AT_FRAME + 3, 3, ahead);
+        const real old = r[AT_TORQUE + 1], now = camber_torque(r, load, dot3(ahead, s.twist + 3), turn_response(r, ahead), old);
+        r[AT_TORQUE + 1] = now;
+        push_torque(r, ahead, now - old, s);
+    }
+    hold_turn(r, 2, r[AT_ROLLING], load, s);
+}
 // Spinning friction about the normal, rolling friction about the tangents within a circle.
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
     take(r + AT_FRAME, 9, frame);
-    if (r[AT_SPINNING] > real(0)) {
-        const real most = r[AT_SPINNING] * load;
-        const real now = clamped(r[AT_TORQUE] - dot3(frame, s.twist + 3) / turn_response(r, frame), -most, most);
-        const real change = now - r[AT_TORQUE];
-        r[AT_TORQUE] = now;
-        push_torque(r, frame, change, s);
-    }
+    hold_turn(r, 0, r[AT_SPINNING], load, s);
     if (!(r[AT_ROLLING] > real(0))) return;
     real now[2], size = real(0);
     const real most = r[AT_ROLLING] * load;
@@ -158,10 +181,11 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
 // What acts on the patch of one lane as a whole.
 GPUSIM_FN void sweep_whole(const World& w, int m, Lane r, Sweep<real>& s) {
     if (r[AT_LAW] == real(LAW_CONTENSOU)) sweep_patch(w, m, r, s);
+    else if (r[AT_LAW] == real(LAW_TIRE)) sweep_tire(r, s);
     else if (r[AT_SPINNING] > real(0) || r[AT_ROLLING] > real(0)) sweep_torques(r, s);
 }
 template <class R> GPUSIM_FN auto has_whole(R r) {
-    return (r[AT_LAW] == real(LAW_CONTENSOU)) | (r[AT_SPINNING] > real(0)) | (r[AT_ROLLING] > real(0));
+    return (r[AT_LAW] == real(LAW_CONTENSOU)) | (r[AT_SPINNING] > real(0)) | (r[AT_ROLLING] > real(0)) | (r[AT_CAMBER + 1] > real(0));
 }
 GPUSIM_FN void sweep_wholes(const World& w, int place, Lane r, Sweep<real>& s) { sweep_whole(w, w.color_member()[place], r, s); }
 #if ITEM_LANES > 1

@@ -1,7 +1,7 @@
 // Stage narrow_phase: the points where close pairs touch, matched with those of the step before by their features
 // (gpusim/reference/narrow_phase.py).
 #pragma once
-#include "broad_phase.cuh"
+#include "contact_tire.cuh"
 #if GPUSIM_SHAPES
 #include "collide/collide.cuh"
 #endif
@@ -46,6 +46,9 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int old) {
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;
     }
+    // Bristles of a tire go on over the seams of a surface.
+    if (old >= 0 && w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
+        copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
 GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) {
     const bool met = old >= 0 && w.before_pair_points()[old] > 0;

@@ -5,7 +5,7 @@ import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBui
 import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
 from gpusim.actuators.hydraulics import orifice_gain
 from gpusim.actuators.strut import BumpStop
-from gpusim.contact import ContactLaw, Material
+from gpusim.contact import ContactLaw, Material, Tire
 from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
 from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
@@ -34,6 +34,7 @@ __all__ = [
     "SimulationError",
     "SolverConfig",
     "State",
+    "Tire",
     "Transform",
     "UnknownNameError",
     "orifice_gain",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.contact_law import DAMPING, FRICTION, NORMAL
+from gpusim.model.contact_law import DAMPING, FRICTION, NORMAL, NUMBERS
 
 FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point; a sticking one rolls where surfaces are round."""
@@ -50,6 +50,16 @@ FRICTION_PASSES = 2
 REST_SPEED = 1e-6
 # Below this speed a patch that slides and spins comes to rest, m/s.
 PATCH_STICK = 1e-5
+# Share of the damping h k that a spring of stiffness k gets where it swings in few steps.
+SPRING_DAMPING = 0.25
+# A tire that stands gives way like a spring with this time constant, s, so that what stands on it does not swing for
+# long; as it rolls that fades, by so many times what it would change of the force that follows a slip.
+TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
+# Newton steps for a tire's share of sliding, those for the cubic of each, and the least part of a deflection that they
+# look for without any force.
+TIRE_PASSES, TIRE_STEPS, TIRE_LEAST = 3, 6, 1e-3
+# A wheel that lies flatter than by this sine has no direction to roll in.
+TIRE_FLAT = 1e-3
 # A bias that no velocity overcomes: the point gives no force.
 NO_FORCE = 1e30
 CODES = {
@@ -59,5 +69,7 @@ CODES = {
     "OVERFLOW": OVERFLOW,
     "NO_CONTACT": NO_CONTACT,
     "ARTICULATED": ARTICULATED,
+    "LAW_SIZE": len(NUMBERS),
+    **{f"LAW_AT_{name.upper()}": place for place, name in enumerate(NUMBERS)},
     **{f"LAW_{c.name.upper()}": c.number for socket in (NORMAL, DAMPING, FRICTION) for c in socket.values()},
 }

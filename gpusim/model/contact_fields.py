@@ -25,7 +25,7 @@ KEPT_FIELDS: tuple[Field, ...] = (
     Field("pair_force", ("worlds", "pairs", 3), "stored", "N s", "friction impulse of a patch"),
     Field("pair_torque", ("worlds", "pairs", 3), "stored", "N m s", "rolling and spinning friction"),
     Field("contact_impulse", ("worlds", "pairs", 4, 3), "stored", "N s", "impulse of the last kick"),
-    Field("contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "how far a sticking point has slipped"),
+    Field("contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "slip of a sticking point; a tire's bristles"),
     Field("contact_arm", ("worlds", "pairs", 4, 6), "stored", "m", "point from both centers of mass, one substep ago"),
     Field("contact_age", ("worlds", "pairs", 4), "int", "-", "substeps for which a point has existed"),
 )

@@ -3,7 +3,7 @@
 After Kosenko et al. 2015 a contact law has four sockets: geometry, normal force, damping and friction. The geometry
 follows from the shapes; the other three are chosen here by name. Each socket is a small registry, and a new law is one
 entry here and one branch in the kernels, which know it by its number. Penetration depth d (m), its rate d' (m/s),
-R: radius of relative curvature (m).
+R: radius of relative curvature (m). A tire (:class:`Tire`) is such a law too, whose friction is in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -52,6 +52,15 @@ NORMAL = _socket(
         uses=("stiffness",),
         needs=("stiffness",),
     ),
+    Choice(
+        "spring",
+        3,
+        "linear, as of a tire along its radius; stiffness in N/m",
+        "F = k d",
+        "Hooke 1678",
+        uses=("stiffness",),
+        needs=("stiffness",),
+    ),
 )
 DAMPING = _socket(
     Choice("none", 0, "elastic", "F = F_n", ""),
@@ -93,14 +102,27 @@ FRICTION = _socket(
         "Contensou 1963; Zhuravlev 1998",
         uses=("patch_radius", "pressure"),
     ),
+    Choice(
+        "tire",
+        3,
+        "brush of bristles in the wheel's frame that deflect, roll on and slide; for shapes of kind wheel",
+        "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
+        "Pacejka 2012, sections 3.2 and 7.2",
+        uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
+        needs=("slip_stiffness", "relaxation_length"),
+    ),
 )
 PRESSURE = _socket(
     Choice("uniform", 0, "the same all over the patch", "p = F/(pi a^2)", ""),
     Choice("hertz", 1, "of two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
 )
 SOCKETS = {"normal": NORMAL, "damping": DAMPING, "friction": FRICTION, "pressure": PRESSURE}
-FLOATS = ("stiffness", "damping_coefficient", "regularization_speed", "patch_radius")
-NUMBERS = (*SOCKETS, *FLOATS)
+FLOATS = (
+    "stiffness", "damping_coefficient", "regularization_speed", "patch_radius", "rolling_resistance", "width",
+)  # fmt: skip
+PAIRS = ("slip_stiffness", "relaxation_length", "friction_ellipse")
+"""Parameters of two numbers, along and across a wheel."""
+NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in ("along", "across")))
 """Names of what :meth:`ContactLaw.numbers` returns, in order."""
 
 
@@ -109,18 +131,20 @@ class ContactLaw:
     """How a contact's forces follow from its depth and its velocities.
 
     Args:
-        normal: "rigid", "hertz" or "volumetric".
+        normal: "rigid", "hertz", "volumetric" or "spring".
         damping: "none", "linear" or "hunt_crossley"; the last two for the soft normal laws (a rigid contact loses
             energy by its restitution).
-        friction: "coulomb", "regularized" or "contensou".
+        friction: "coulomb", "regularized", "contensou" or "tire".
         stiffness: N/m^1.5 for "hertz" (left out: 4/3 E* sqrt(R) from the materials and the shapes, of which one must
             be round: between flat ones R is unknown, and such a contact has no force), N/m^3 for "volumetric" (which
-            needs a round shape too).
+            needs a round shape too), N/m for "spring".
         damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
         regularization_speed: sliding speed from which regularized friction is full, m/s.
         patch_radius: radius of the contact patch for "contensou", m; left out: sqrt(R d) from the depth d of a soft
             normal law.
         pressure: over that patch, "uniform" (if left out) or "hertz".
+        slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: for "tire", see
+            :class:`Tire`; ``width`` for normal="spring" alone.
 
     Raises:
         ModelError: an unknown name, a parameter that is missing, out of range, or that no chosen law reads.
@@ -134,6 +158,11 @@ class ContactLaw:
     regularization_speed: float | None = None
     patch_radius: float | None = None
     pressure: str | None = None
+    slip_stiffness: float | tuple[float, float] | None = None
+    relaxation_length: float | tuple[float, float] | None = None
+    friction_ellipse: float | tuple[float, float] | None = None
+    rolling_resistance: float | None = None
+    width: float | None = None
 
     def __post_init__(self) -> None:
         choices = [_choice(socket, getattr(self, socket)) for socket in ("normal", "damping", "friction")]
@@ -152,11 +181,17 @@ class ContactLaw:
                 "friction 'contensou' needs a patch, and a rigid contact has no depth to take it from",
                 "give patch_radius in m, or normal='hertz'",
             )
+        if self.width is not None and self.normal != "spring":
+            raise validate.fail(
+                "ContactLaw",
+                f"width needs springs side by side, and normal={self.normal!r} has none",
+                "give normal='spring' and its stiffness (Tire: radial_stiffness), or leave width out",
+            )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
         """Every number that is given is positive and read by a chosen law; every needed one is given."""
         used = {name for choice in choices for name in choice.uses}
-        for name in (*FLOATS, "pressure"):
+        for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
             if value is not None and name not in used:
                 readers = [f"{s}={c.name!r}" for s, table in SOCKETS.items() for c in table.values() if name in c.uses]
@@ -168,6 +203,8 @@ class ContactLaw:
                 )
             if value is not None and name in FLOATS:
                 object.__setattr__(self, name, validate.positive("ContactLaw", name, value))
+            if value is not None and name in PAIRS:
+                object.__setattr__(self, name, _pair(name, value))
         for choice in choices:
             for name in choice.needs:
                 if getattr(self, name) is None:
@@ -176,14 +213,81 @@ class ContactLaw:
     def numbers(self) -> tuple[int | float, ...]:
         """What the kernels read, in the order of NUMBERS: the numbers of the four choices, then the parameters.
 
-        0.0 stands for a parameter that is left out.
+        0.0 stands for a parameter that is left out, 1.0 for an axis of the ellipse.
         """
         codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
-        return (*codes, *(getattr(self, name) or 0.0 for name in FLOATS))
+        pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
+        return (*codes, *(getattr(self, name) or 0.0 for name in FLOATS), *(x for pair in pairs for x in pair))
 
     def __str__(self) -> str:
-        given = [f"{name}={getattr(self, name)!r}" for name in NUMBERS if getattr(self, name) is not None]
+        names = (*SOCKETS, *FLOATS, *PAIRS)
+        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
         return f"ContactLaw({', '.join(given)})"
+
+
+class Tire(ContactLaw):
+    """Contact law of a tire, for the material of a shape of kind wheel: ``Material(friction=1.0, law=Tire(...))``.
+
+    Along and across the wheel a brush of bristles carries the force (Pacejka 2012, chapter 3). Their deflection s
+    follows ``s' = v - |V| s/l`` with the slip velocity v, the rolling speed V and the relaxation length l (his section
+    7.2), so that s/l is the slip v/V in steady rolling, at any speed, and the bristles are springs where the wheel
+    stands: a braked wheel does not creep. It touches every shape.
+
+    Args:
+        slip_stiffness: force over slip where the slip is small, N; a number, or (along, across).
+        relaxation_length: way in which a force follows a change of slip, m; a number, or (along, across).
+        radial_stiffness: N/m; left out: a rigid wheel.
+        radial_damping: N s/m.
+        friction_ellipse: friction along and across the wheel, as shares of that of the materials.
+        rolling_resistance: torque against rolling over radius and load. It takes the place of the material's
+            rolling friction; ``spinning_friction`` holds for tires too.
+        width: of the tread, m: what leans stands on its edge, by springs side by side; 0 for none.
+
+    Raises:
+        ModelError: a parameter out of its range, or a width without a radial stiffness.
+    """
+
+    def __init__(
+        self,
+        slip_stiffness: float | tuple[float, float],
+        relaxation_length: float | tuple[float, float],
+        radial_stiffness: float | None = None,
+        radial_damping: float = 0.0,
+        friction_ellipse: float | tuple[float, float] = 1.0,
+        rolling_resistance: float = 0.0,
+        width: float = 0.0,
+    ) -> None:
+        if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
+            raise validate.fail(
+                "Tire",
+                "radial_damping and width act on its springs, and a rigid wheel has none",
+                "give radial_stiffness in N/m, or leave both out",
+            )
+        super().__init__(
+            normal="rigid" if radial_stiffness is None else "spring",
+            damping="none" if radial_damping == 0.0 else "linear",
+            friction="tire",
+            stiffness=radial_stiffness,
+            damping_coefficient=None if radial_damping == 0.0 else radial_damping,
+            slip_stiffness=slip_stiffness,
+            relaxation_length=relaxation_length,
+            friction_ellipse=friction_ellipse,
+            rolling_resistance=None if rolling_resistance == 0.0 else rolling_resistance,
+            width=None if width == 0.0 else width,
+        )
+
+
+def _pair(name: str, value: Any) -> tuple[float, float]:
+    """Two positive numbers, from a pair or from one for both."""
+    if isinstance(value, tuple | list):
+        if len(value) != 2:
+            raise validate.fail(
+                "ContactLaw", f"{name} has {len(value)} numbers", f"give one {name}, or two: along and across"
+            )
+        first, second = value
+    else:
+        first = second = value
+    return validate.positive("ContactLaw", name, first), validate.positive("ContactLaw", name, second)
 
 
 def _choice(socket: str, name: Any) -> Choice:

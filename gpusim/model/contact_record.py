@@ -19,6 +19,8 @@ _MANIFOLD: _Shapes = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
     "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
+    "tire_known": (2,), "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,),
+    "tire_gain": (2,), "camber": (3,),
 }  # fmt: skip
 _POINT: _Shapes = {
     "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),

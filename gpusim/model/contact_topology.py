@@ -49,7 +49,7 @@ class ContactTopology:
     law: Array
     """(shapes,) number of the contact law; 0: rigid with Coulomb friction."""
     laws: Array
-    """(laws, 8) as ContactLaw.numbers."""
+    """(laws, numbers) as ContactLaw.numbers."""
     modulus: Array
     """(shapes,) E/(1 - nu^2), Pa."""
     curvature: Array
@@ -301,10 +301,11 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Every pair that may touch has one contact law, and the radius that it needs.
+    """Every pair that may touch has one contact law, and the radius or the wheel that it needs.
 
     Raises:
-        ModelError: naming the first pair that has two laws, or none of whose shapes is round where a law asks for it.
+        ModelError: naming the first pair that has two laws, or none of whose shapes is round, or a wheel, where a law
+            asks for it.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -318,6 +319,13 @@ def check_laws(
             if low == high or not may(low, high):
                 continue
             material = pair_material(shapes[low], shapes[high], own.get((low, high)))
+            wheel = "wheel" in (shapes[low].kind, shapes[high].kind)
+            if material.law is not None and material.law.friction == "tire" and not wheel:
+                raise validate.fail(
+                    f"{shapes[low].element} and {shapes[high].element}",
+                    "friction 'tire' is that of a wheel, and neither of these is one",
+                    "give the Tire to the material of add_shape_wheel alone, or exclude_collision_pair these two",
+                )
             flat = topology.curvature[low] + topology.curvature[high] == 0.0
             if flat and material.law is not None and _needs_radius(material.law):
                 raise validate.fail(

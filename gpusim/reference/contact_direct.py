@@ -18,7 +18,7 @@ which is what the kernels go along (model/paths.py).
 Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
 normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
 ``max(0, POINT_FLOOR f - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for
-friction that several points bear redundantly would wind up to the cone.
+friction that several points bear redundantly would wind up to the cone. Tires give way themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_YIELD_JOINED, TANGENT_FLOOR
-from gpusim.reference import colored_solve, contact_rows, contact_solve
+from gpusim.reference import colored_solve, contact_rows, contact_solve, contact_tire
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import SOLVED, Manifolds
@@ -81,8 +81,10 @@ def _add_floors(m: Manifolds, free: Array) -> None:
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
     least = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
-    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - np.minimum(m.mass[..., 0], least), real(0))
-    m.floor[..., 1] = np.maximum(m.floor[..., 0], real(0.5 * TANGENT_FLOOR) * both)
+    tire = contact_tire.tires(m)[:, None]
+    stiffest = np.where(tire, m.mass[..., 0], np.minimum(m.mass[..., 0], least))
+    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - stiffest, real(0))
+    m.floor[..., 1] = np.where(tire, real(0), np.maximum(m.floor[..., 0], real(0.5 * TANGENT_FLOOR) * both))
     m.mass[..., 0] += m.floor[..., 0]
     m.mass[..., 3] += m.floor[..., 1]
     m.mass[..., 5] += m.floor[..., 1]

@@ -1,7 +1,7 @@
 """Laws of contacts by their sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
 
 Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
-Arrays are over manifolds or points, (n,); numbers of a law are those of ``ContactLaw.numbers``, (n, 8).
+Arrays are over manifolds or points, (n,); numbers of a law are those of ``ContactLaw.numbers``.
 
 Soft normal forces (``soften``) are rows as those of springs (actuators/spring.py): with the elastic force F(d), its
 slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean force over the kick gives
@@ -9,7 +9,9 @@ slope k = F'(d), the damping c, the kick H and the speed u- before it, the mean 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 which a sweep solves as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D; p >= 0 keeps it from pulling. c is a number
-for linear damping and c F for Hunt and Crossley.
+for linear damping and c F for Hunt and Crossley. A spring that swings in few steps, kappa = h^2 k f large (f: the
+point's response), is met one step deep, with more energy than what comes in has; it stays stable, and gains none, with
+1/2 - 1/kappa in the place of 1/4 where that is more, and the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``; which makes eq. 19 of the papers exact): the speed at t_n is
 u_s = u- + a h_prev/2 with the row's acceleration a from the kick, so the gap closes with
@@ -28,12 +30,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE
+from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE, SPRING_DAMPING
 from gpusim.contact.patch import PATCH_NODES
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-HERTZ, LINEAR, HUNT_CROSSLEY = CODES["LAW_HERTZ"], CODES["LAW_LINEAR"], CODES["LAW_HUNT_CROSSLEY"]
+SPRING, HERTZ, LINEAR, HUNT_CROSSLEY = (CODES[f"LAW_{name}"] for name in ("SPRING", "HERTZ", "LINEAR", "HUNT_CROSSLEY"))
 COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"], CODES["LAW_CONTENSOU"]
 # Where the numbers of a law stand.
 NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
@@ -50,17 +52,18 @@ def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Elastic force and its slope at depths above zero, N and N/m; F = k d^(3/2) or k pi d^2 (R - d/3)."""
+    """Elastic force and its slope at depths above zero, N and N/m; F = k d^(3/2), k pi d^2 (R - d/3) or k d."""
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
     force = np.where(hertz, stiffness * depth * root, given * (np.pi * depth * depth) * (radius - depth / 3.0))
     slope = np.where(hertz, 1.5 * stiffness * root, given * np.pi * depth * (2.0 * radius - depth))
-    return force, slope
+    spring = law[:, NORMAL_AT] == SPRING
+    return np.where(spring, given * depth, force), np.where(spring, given, slope)
 
 
 def soften(
-    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array
+    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
     """Compliance gamma and bias b of points with a soft normal force; ``speed`` before the kick."""
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
@@ -69,8 +72,11 @@ def soften(
     force, slope = elastic_force(law, radius, modulus, np.where(pressed, depth, 0.0))
     coefficient, kind = law[:, COEFFICIENT_AT], law[:, DAMPING_AT]
     damping = np.where(kind == LINEAR, coefficient, np.where(kind == HUNT_CROSSLEY, coefficient * force, 0.0))
-    impulse = kick * (force + 0.25 * h_prev * slope * before - 0.5 * damping * before)
-    drop = larger(kick * (0.25 * w.h * slope + 0.5 * damping), least_number(w.real))
+    swing = np.where(law[:, NORMAL_AT] == SPRING, w.h * w.h * slope * response.astype(np.float64), 0.0)
+    damping = damping + SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing))
+    part = np.where(swing > 4.0, 0.5 - 1.0 / np.where(swing > 4.0, swing, 1.0), 0.25)
+    impulse = kick * (force + part * h_prev * slope * before - 0.5 * damping * before)
+    drop = larger(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
     gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
     return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
 

@@ -13,6 +13,7 @@ import numpy as np
 from gpusim.contact.constants import CODES, FLIGHT, MODES, PATCH_STICK, REST_SPEED, SLIDING, SLIDING_SHARE, STICKING
 from gpusim.model.contact_fields import POINTS
 from gpusim.model.specs import WORLD
+from gpusim.reference.contact_tire import ELLIPSE_AT, TIRE
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -221,7 +222,8 @@ def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Arr
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))
     most = c.friction[m] * impulse[:, 0] * (1.0 + yielding)
-    slides = np.hypot(impulse[:, 1], impulse[:, 2]) >= SLIDING_SHARE * most
+    ellipse = np.where((law[:, _FRICTION_AT] == TIRE)[:, None], law[:, ELLIPSE_AT], 1.0)
+    slides = np.hypot(*(impulse[:, 1:] / ellipse).T) >= SLIDING_SHARE * most
     patch = law[:, _FRICTION_AT] == CODES["LAW_CONTENSOU"]
     if (slides | patch).any():
         speed = _slip_speed(w, world, shape, c.frame[m, 0], point)

@@ -41,7 +41,7 @@ from gpusim.contact.constants import (
     TURN_LIMIT,
 )
 from gpusim.model.contact_fields import POINTS
-from gpusim.reference import contact_laws, manifolds
+from gpusim.reference import contact_laws, contact_tire, manifolds
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.manifolds import Manifolds
@@ -96,6 +96,7 @@ def prepare(w: Work) -> None:
     m.offset[:] = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
     m.frame[:, 0] = w.state.arrays["pair_normal"][m.world, m.pair]
     m.frame[:, 1:] = tangents(m.frame[:, 0])
+    contact_tire.turn_frames(w, m)
     _materials(w, m)
     _start_impulses(w, m)
     _levers(m)
@@ -230,6 +231,7 @@ def set_bias(w: Work) -> None:
     soft = np.flatnonzero(m.soft)
     if soft.size:
         _soften(w, m, soft, radius[soft], before[soft])
+    contact_tire.prepare(w, m, before)
 
 
 def velocity_at(twist: Array, offset: Array) -> Array:
@@ -279,6 +281,7 @@ def _set_bias_points(
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
         turn = np.where(goes_on & new, turn_share * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero)
     slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
+    slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
     bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
@@ -339,7 +342,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
     law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
     for k in range(int(m.points[soft].max())):
         speed = dot(normal, velocity_at(before, m.offset[soft, k]))
-        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, m.gap[soft, k], speed)
+        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, m.gap[soft, k], speed, m.mass[soft, k, 0])
         has = k < m.points[soft]
         m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
         m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])
@@ -362,7 +365,15 @@ def slip(w: Work) -> None:
     holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
     slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
-    _keep(w, "contact_slip", from_frame(m, slipped))
+    slipped = from_frame(m, slipped)
+    # Bristles stay in the wheel's frame.
+    tire = np.flatnonzero(contact_tire.tires(m))
+    if tire.size:
+        part = m.part(tire)
+        most = part.friction * _load(part)[:, 0]
+        bristles = contact_tire.deflect(part, (u + m.bias)[tire, 0, 1:], kept[tire, 0, 1:].astype(w.real), most)
+        slipped[tire, 0, 1:] = bristles
+    _keep(w, "contact_slip", slipped)
     _keep(w, "contact_arm", (m.arm[:, None] + m.offset[:, :, None]).reshape(-1, POINTS, 6))
     _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
 
@@ -394,10 +405,15 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
     return normal * np.where(soft, one, one + share)
 
 
+def _load(m: Manifolds) -> Array:
+    """Load that the friction of every point goes by, N s, (n, 4)."""
+    return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], m.soft[:, None]) + m.pushed
+
+
 def _modes(m: Manifolds) -> Array:
     """Flight, sliding or sticking of every point, (n, 4)."""
-    normal, t1, t2 = (m.impulse[..., k] for k in range(3))
-    load = rubbing_load(m.mass[..., 0], m.gamma, normal, m.soft[:, None]) + m.pushed
-    rub = np.sqrt(t1 * t1 + t2 * t2)
-    slides = rub >= normal.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
+    load, rubs = _load(m), m.impulse[..., 1:]
+    rubs = np.where(contact_tire.tires(m)[:, None, None], m.tire_shares[:, None] * rubs, rubs)
+    rub = np.sqrt(rubs[..., 0] * rubs[..., 0] + rubs[..., 1] * rubs[..., 1])
+    slides = rub >= load.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
     return np.where(load > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)

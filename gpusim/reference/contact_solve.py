@@ -22,7 +22,7 @@ import numpy as np
 from gpusim.contact.constants import PASS_SETTLED, PATCH_STICK
 from gpusim.contact.patch import patch_table
 from gpusim.model.contact_fields import POINTS
-from gpusim.reference import contact_laws, contact_rows
+from gpusim.reference import contact_laws, contact_rows, contact_tire
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.contact_rows import dot
 from gpusim.reference.manifolds import SOLVED, Manifolds
@@ -92,6 +92,9 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     rubs = _which(law == contact_laws.REGULARIZED)
     if rubs is not None:
         new[rubs, 1:] = contact_laws.regularized(most[rubs], m.speed[:n][rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    rubs = _which(law == contact_tire.TIRE)
+    if rubs is not None:
+        new[rubs, 1:] = contact_tire.brush(m.part(slice(n)), rubs, most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
     change = new - old
     old[:] = new
     m.delta[:n, k] += change
@@ -123,15 +126,32 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
     s.note(change)
 
 
+def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
+    """Dry friction against turning about one axis of the frame, where its ``arm`` (m) is above zero."""
+    about, most = m.frame[:, axis], arm * load
+    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
+    change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
+    m.torque[:, axis] = np.where(arm > 0.0, now, m.torque[:, axis])
+    _push_torque(m, about, change, s)
+
+
+def sweep_tire(m: Manifolds, s: Sweep) -> None:
+    """Spinning friction about the normal, what holds a tread upright, and rolling resistance about the axle."""
+    load, ahead = total_normal(m), m.frame[:, 1]
+    _hold_turn(m, 0, m.spinning, load, s)
+    rate, response = dot(ahead, s.twist[:, 3:]), turn_response(m, ahead)
+    now = contact_tire.camber_torque(m, load, rate, response, m.torque[:, 1])
+    change = now - m.torque[:, 1]
+    m.torque[:, 1] = now
+    _push_torque(m, ahead, change, s)
+    _hold_turn(m, 2, m.rolling, load, s)
+
+
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """Spinning friction about the normal, then rolling friction about the tangents within a circle."""
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
-        most = spinning * load
-        now = np.clip(m.torque[:, 0] - dot(frame[:, 0], s.twist[:, 3:]) / turn_response(m, frame[:, 0]), -most, most)
-        change = np.where(spinning > 0.0, now - m.torque[:, 0], now.dtype.type(0))
-        m.torque[:, 0] = np.where(spinning > 0.0, now, m.torque[:, 0])
-        _push_torque(m, frame[:, 0], change, s)
+        _hold_turn(m, 0, spinning, load, s)
     if not (rolling > 0.0).any():
         return
     most = rolling * load
@@ -198,9 +218,11 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
         # A pass that changes next to nothing is a manifold's last one.
         busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
         s.most = np.maximum(before, s.most)
-    patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
+    patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
     _some(m, patch, s, sweep_patch)
-    _some(m, ~patch & ((m.spinning > 0.0) | (m.rolling > 0.0)), s, sweep_torques)
+    turned = (m.spinning > 0.0) | (m.rolling > 0.0)
+    _some(m, ~patch & ~tire & turned, s, sweep_torques)
+    _some(m, tire & (turned | (m.camber[:, 1] > 0.0)), s, sweep_tire)
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:

@@ -42,7 +42,7 @@ class Manifolds:
     passes: Array
     """(n,) how often the points are solved in turn in each sweep."""
     law: Array
-    """(n, 8) numbers of the contact law."""
+    """(n, numbers) of the contact law, as ContactLaw.numbers."""
     articulated: Array
     """(n,) True where the direct solver feels the bodies through their joints."""
 
@@ -68,6 +68,20 @@ class Manifolds:
     """(n, 3) impulses of spinning and rolling friction, N m s."""
     shear: Array
     """(n, 2) friction impulse of a patch along the tangents, N s."""
+    tire_known: Array
+    """(n, 2) mean deflection of a tire over the kick without any slip in it, m (contact_tire.py)."""
+    tire_slope: Array
+    """(n, 2) what slip adds to that, s."""
+    tire_stiffness: Array
+    """(n, 2) impulse by deflection, N s/m."""
+    tire_shares: Array
+    """(n, 2) one over the axes of the friction ellipse."""
+    tire_kept: Array
+    """(n, 2) share of a deflection that is left after the drift."""
+    tire_gain: Array
+    """(n, 2) what slip adds to it in the drift, s."""
+    camber: Array
+    """(n, 3) of the torque against leaning: at rest, N m s; over the rate, N m s2; width of the tread, m."""
 
     offset: Array
     """(n, 4, 3) from the middle of the manifold, world frame, m."""
@@ -130,10 +144,11 @@ SOLVED = ("impulse", "delta", "torque", "shear")
 """What sweeps find of a manifold."""
 _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
-    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "offset": (4, 3), "mass": (4, 6),
-    "bias": (4, 3), "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,),
-    "push_yield": (4,), "pushed": (4,), "carried": (4,), "direction": (4, 3), "delta": (4, 3),
-    "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
+    "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,),
+    "camber": (3,), "offset": (4, 3), "mass": (4, 6), "bias": (4, 3), "gamma": (4,), "impulse": (4, 3),
+    "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,), "carried": (4,),
+    "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
 """Arrays of a substep, in its number type, by their shapes for one manifold."""
 

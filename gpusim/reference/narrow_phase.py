@@ -12,6 +12,7 @@ from gpusim import rotations
 from gpusim.contact.constants import FLIGHT
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference.collide.pairs import find_all_manifolds
+from gpusim.reference.contact_tire import tire_pairs
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -119,3 +120,8 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
     state["contact_age"][at] = np.where(known, c.before_contact_age[came], 0)
     for name in ("contact_impulse", "contact_slip", "contact_arm"):
         state[name][at] = np.where(known[:, None], c.arrays[f"before_{name}"][came], 0.0)
+    # Bristles of a tire go on over the seams of a surface.
+    goes_on = ~known & existed[:, 0] & (old >= 0) & tire_pairs(w, state["pair_shapes"][at[:2]])
+    state["contact_slip"][at] = np.where(
+        goes_on[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at]
+    )

@@ -31,7 +31,7 @@ class PairTables:
         return np.where(self._key[at] == key, self._row[at], -1)
 
     def law(self, a: Array, b: Array) -> Array:
-        """Numbers of the law of each pair, (n, 8)."""
+        """Numbers of the law of each pair, (n, numbers of a law)."""
         row, number = self.own_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
         if self._key.size:
             number = np.where(row >= 0, self.t.materials[row, LAW_COLUMN].astype(np.int64), number)

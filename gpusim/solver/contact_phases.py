@@ -86,7 +86,7 @@ CONTACT_PHASES = (
     Phase(
         "load_pair", RECORDS, room=RECORD_ROOM,
         reads="color_first color_member contact_age contact_anchor contact_arm contact_impulse contact_slip pair_bend "
-        "pair_force pair_normal pair_points pair_shapes pair_torque",
+        "pair_force pair_normal pair_points pair_shapes pair_torque rotation",
         writes="manifold record_anchor",
     ),
     Phase(
@@ -133,7 +133,7 @@ CONTACT_PHASES = (
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM,
-        reads="color_first color_member forward_only midpoint pair_points pair_shapes step_last touching "
+        reads="color_first color_member forward_only midpoint pair_points pair_shapes rotation step_last touching "
         "twist_before twist_kicked",
         writes="manifold pushing",
     ),

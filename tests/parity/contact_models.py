@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import ContactLaw, Material, ModelBuilder, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, Tire, Transform
 
 Case = tuple[ModelBuilder, dict[str, Any]]
 
@@ -173,6 +173,48 @@ def own_material() -> Case:
     return b, {}
 
 
+def tires(**config: Any) -> Case:
+    """Wheels that lean, slip and roll on the ground: one stiff, one that slides, one without springs, one on a box."""
+    b = ModelBuilder()
+    soft = Tire((3e3, 2e3), (0.1, 0.2), 2e4, 50.0, (1.0, 0.8), rolling_resistance=0.02, width=0.1)
+    stiff = Tire(2e4, 0.05, friction_ellipse=(0.7, 1.0))
+    _ground(b, Material(friction=0.8))
+    box = b.add_body(xform=Transform((0, 3, 0.0999)))
+    b.add_shape_box(box, half_extents=(0.5, 0.5, 0.1))
+    for k, (law, spin) in enumerate(((soft, 6.0), (soft, -20.0), (stiff, 5.0), (soft, 3.0))):
+        lean = _turn(0, 0.5 * math.pi + 0.1 * (k < 2))
+        place = (0.0, float(k), 0.195 if law is stiff else 0.19 + 0.2 * (k == 3))
+        wheel = b.add_body(
+            mass=5.0, inertia=(0.08, 0.08, 0.15), xform=Transform(place, lean),
+            linear_velocity=(1.0, 0.2, 0.0), angular_velocity=(0.2, spin, 0.3),
+        )  # fmt: skip
+        m = Material(friction=1.0, spinning_friction=0.01, law=law)
+        b.add_shape_wheel(wheel, 0.2, 0.05, material=m, group=2, mask=1)
+    return b, config
+
+
+def cart(**config: Any) -> Case:
+    """A cart on four tires, one of them braked by the friction of its hinge."""
+    b = ModelBuilder()
+    _ground(b, Material(friction=0.8), 0.05)
+    frame = b.add_body(mass=40.0, inertia=(2.0, 4.0, 5.0), xform=Transform((0, 0, 0.2)), linear_velocity=(2.0, 0.1, 0))
+    law = Tire((6e3, 4e3), 0.1, 5e4, 200.0, rolling_resistance=0.01, width=0.06)
+    for x in (-0.4, 0.4):
+        for y in (-0.3, 0.3):
+            steer = _turn(2, 0.1 * (x > 0.0))
+            wheel = b.add_body(
+                mass=3.0, inertia=(0.03, 0.06, 0.03), xform=Transform((x, y, 0.195 - 0.05 * x), steer),
+                linear_velocity=(2.0, 0.1, 0), angular_velocity=(0, 10.0, 0),
+            )  # fmt: skip
+            b.add_joint_revolute(
+                frame, wheel, Transform((x, y, -0.005 - 0.05 * x), steer),
+                axis=(0, 1, 0), friction=3.0 * (x < y), damping=0.01,
+            )  # fmt: skip
+            turn = Transform((0, 0, 0), _turn(0, 0.5 * math.pi))
+            b.add_shape_wheel(wheel, 0.2, 0.03, turn, Material(friction=1.0, law=law), group=2, mask=1)
+    return b, config
+
+
 HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
 VOLUMETRIC = ContactLaw(
     normal="volumetric",
@@ -207,6 +249,11 @@ MODELS: dict[str, Callable[[], Case]] = {
     "rolling_ball": rolling_ball,
     "rolling_stones": rolling_stones,
     "own_material": own_material,
+    "tires": tires,
+    "tires_substeps": lambda: tires(substeps=3),
+    "tires_papers": lambda: tires(scheme="semi_implicit"),
+    "cart_direct": cart,
+    "cart_colored": lambda: cart(joint_solver="colored"),
     "limit_direct": limit,
     "limit_colored": lambda: limit(joint_solver="colored"),
 }

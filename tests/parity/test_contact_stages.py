@@ -15,6 +15,7 @@ import pytest
 from gpusim import Simulation, SolverConfig
 from gpusim.model.contact_record import unpack
 from gpusim.reference.contact_rows import to_frame
+from gpusim.reference.contact_tire import tires
 from gpusim.solver.step import find_contacts, run_stage
 from gpusim.typing import Array
 
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.native, pytest.mark.usefixtures("kernel_manifolds")]
 NAMES = (
     "ball_half", "slope_slides", "slope_sticks", "slope_papers", "stack", "heap", "pendulum_colored", "leg_colored",
     "leg_papers", "hunt_crossley", "volumetric", "disk_hertz", "disk_torques", "rolling_ball", "own_material",
+    "tires", "tires_papers",
 )  # fmt: skip
 TOLERANCE = {"float64": 1e-11, "float32": 3e-5}
 FLOOR = {"float64": 1e-5, "float32": 1e-3}
@@ -38,7 +40,8 @@ MADE: dict[str, str] = {
     "prepare_contacts": "frame arm friction rolling spinning restitution torque shear offset mass impulse gap push "
     "push_yield "
     "impact slip arm_before age passes response",
-    "solve": "bias gamma impact push pushed carried impulse torque shear",
+    "solve": "bias gamma impact push pushed carried impulse torque shear rolling camber tire_known tire_slope "
+    "tire_stiffness tire_shares tire_kept tire_gain",
     "drift": "slip arm_before age",
     "relax": "bias gamma impact impulse torque shear",
 }
@@ -135,7 +138,8 @@ class Touching(Reference):
         """A part of all records, (n, ...): from the named arrays, or from the state."""
         m, s = self.w.touch.all, self.sim.state.arrays
         if name == "slip":
-            return to_frame(m, s["contact_slip"][m.world, m.pair].astype(self.w.real))
+            slip = s["contact_slip"][m.world, m.pair].astype(self.w.real)
+            return np.where(tires(m)[:, None, None], slip, to_frame(m, slip))
         if name == "arm_before":
             return s["contact_arm"][m.world, m.pair].reshape(-1, 4, 2, 3)
         return np.array(s["contact_age"][m.world, m.pair] if name == "age" else getattr(m, name))

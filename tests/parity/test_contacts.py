@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -38,12 +38,13 @@ RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
     "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
     "hunt_crossley": 20, "volumetric": 20, "disk_hertz": 20, "disk_torques": 10, "rolling_ball": 20,
-    "rolling_stones": 7, "limit_direct": 20, "limit_colored": 20,
+    "rolling_stones": 7, "tires": 10, "tires_substeps": 3, "tires_papers": 10, "cart_direct": 8, "cart_colored": 8,
+    "limit_direct": 20, "limit_colored": 20,
 }  # fmt: skip
 #: Worked out in float32, which the direct solver is not.
 SINGLE = (
     "ball_half", "slope_sticks", "slope_papers", "heap", "pendulum_colored", "leg_colored", "hunt_crossley",
-    "volumetric", "disk_uniform", "disk_torques", "own_material",
+    "volumetric", "disk_uniform", "disk_torques", "own_material", "tires",
 )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def test_whole_run(name: str, steps: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1)],
+    [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
 )
 def test_worlds_keep_their_bits(name: str, steps: int) -> None:
     """A world gives the same bits alone and among others, of which one touches nothing and one converges sooner."""
@@ -160,6 +161,28 @@ def test_worlds_keep_their_bits(name: str, steps: int) -> None:
         alone.step(steps)
         for array, value in alone.state.variables().items():
             assert np.array_equal(value[0], together.state.variables()[array][k], equal_nan=True), (k, array)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["tires", "tires_substeps", "cart_direct", "cart_colored"])
+def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
+    """Fused or staged, on one thread or two, in company or alone."""
+    model, config = built(name)
+    gravity = np.array([[0.0, 0.0, -9.81], [0.3, -0.2, -9.7], [0.0, 0.5, -9.0]])
+
+    def state(launch: Literal["fused", "staged"], threads: int, worlds: list[int]) -> dict[str, Array]:
+        options = {"launch": launch, "threads": threads}
+        sim = Simulation(model, len(worlds), "native", dtype, SolverConfig(**config), **options)  # type: ignore[arg-type]
+        sim.write("sim.gravity", gravity[worlds])
+        sim.step(200)
+        assert sim.health().all()
+        return dict(sim.state.variables())
+
+    fused, staged, alone = state("fused", 1, [0, 1, 2]), state("staged", 2, [0, 1, 2]), state("fused", 1, [2])
+    for key, array in fused.items():
+        assert np.array_equal(array, staged[key]), key
+        assert np.array_equal(array[2:], alone[key]), key
 
 
 def run(name: str, steps: int, **more: Any) -> Simulation:

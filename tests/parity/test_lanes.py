@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import Simulation, SolverConfig
+from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import compile_native
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model.contact_record import by_place
 from tests.builds import optimize_as_shipped, optimize_less
 
+from .contact_models import tires
 from .test_team import add_defines, heap, leg
 
 pytestmark = pytest.mark.native
@@ -27,11 +28,12 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     launch: str,
     solver: str = "colored",
+    builder: ModelBuilder | None = None,
 ) -> Simulation:
-    """A heap after some steps, of two worlds that differ; its memory was full of NaN. With joints: a leg and a box."""
+    """A heap (with joints a leg, or what is given) after some steps, in two worlds; its memory was full of NaN."""
     monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
     config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=5, joint_solver=solver)
-    builder = heap(70) if solver == "colored" else leg()
+    builder = builder or (heap(70) if solver == "colored" else leg())
     with monkeypatch.context() as own:
         add_defines(defines, own)
         if "GPUSIM_PLAIN" in defines:
@@ -58,6 +60,21 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = found.backend.slab_array("color_size")
     assert sizes[:, 5].all(), "no overflow"
     assert (sizes[:, :5] % lanes).any(), "all lists fill their vectors"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", sorted(LAYOUTS))
+def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes of one vector have different laws."""
+    builder, _ = tires()
+    for k in range(7):
+        ball = builder.add_body(xform=Transform((1.0, 0.5 * k, 0.0999)), linear_velocity=(0.3, 0.1 * k, 0.0))
+        builder.add_shape_sphere(ball, 0.1, material=Material(rolling_friction=1e-3 * (k % 2)), group=4, mask=1)
+    alone = run(dtype, 1, {}, monkeypatch, "fused", builder=builder).state.variables()
+    for lanes, defines in LAYOUTS[dtype]:
+        found = run(dtype, lanes, defines, monkeypatch, "staged", builder=builder).state.variables()
+        for name, array in found.items():
+            assert array.tobytes() == alone[name].tobytes(), (lanes, name)
 
 
 @pytest.mark.slow

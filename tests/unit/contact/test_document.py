@@ -20,6 +20,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "regularized": {"regularization_speed": 0.01},
     "contensou": {"patch_radius": 0.01},
     "volumetric": {"stiffness": 1e6},
+    "spring": {"stiffness": 1e5},
+    "tire": {"slip_stiffness": 1e4, "relaxation_length": 0.1},
 }
 
 

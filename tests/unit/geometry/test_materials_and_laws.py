@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from gpusim import ContactLaw, Material, ModelBuilder, ModelError
-from gpusim.model.contact_law import FLOATS, NUMBERS, SOCKETS
+from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Tire
+from gpusim.model.contact_law import FLOATS, NUMBERS, PAIRS, SOCKETS
 from gpusim.model.contact_topology import pair_material
 from gpusim.model.material import combine, contact_modulus
 from gpusim.model.specs import PairSpec
 
+TIRE: dict[str, Any] = {"friction": "tire", "slip_stiffness": 1e4, "relaxation_length": 0.1}
 HERTZ = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.3)
 
 
@@ -148,13 +149,18 @@ def test_laws_of_shapes_that_cannot_meet_may_differ(name: str) -> None:
 
 
 def test_numbers_of_a_law() -> None:
-    assert ContactLaw().numbers() == (0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
+    rest = (0.0,) * 6 + (1.0, 1.0)
+    assert ContactLaw().numbers() == (0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, *rest)
     law = ContactLaw("volumetric", "linear", "contensou", stiffness=1e6, damping_coefficient=5.0, pressure="hertz")
-    assert law.numbers() == (2, 1, 2, 1, 1e6, 5.0, 0.0, 0.0)
+    assert law.numbers() == (2, 1, 2, 1, 1e6, 5.0, 0.0, 0.0, *rest)
     soft = ContactLaw(friction="regularized", regularization_speed=1e-3)
-    assert soft.numbers() == (0, 0, 1, 0, 0.0, 0.0, 1e-3, 0.0)
-    assert ContactLaw(friction="contensou", patch_radius=0.01).numbers()[-1] == 0.01
-    assert len(NUMBERS) == 8
+    assert soft.numbers() == (0, 0, 1, 0, 0.0, 0.0, 1e-3, 0.0, *rest)
+    assert ContactLaw(friction="contensou", patch_radius=0.01).numbers()[7] == 0.01
+    tire = Tire((6e4, 4e4), 0.3, 2e5, 500.0, (1.0, 0.9), 0.01, 0.2)
+    assert tire.numbers() == (3, 1, 3, 0, 2e5, 500.0, 0.0, 0.0, 0.01, 0.2, 6e4, 4e4, 0.3, 0.3, 1.0, 0.9)
+    assert Tire(6e4, 0.3).numbers() == (0, 0, 3, 0, *(0.0,) * 6, 6e4, 6e4, 0.3, 0.3, 1.0, 1.0)
+    assert tire == Tire((6e4, 4e4), (0.3, 0.3), 2e5, 500.0, (1.0, 0.9), 0.01, 0.2) != Tire(6e4, 0.3)
+    assert len(NUMBERS) == len(tire.numbers())
     assert str(soft) == (
         "ContactLaw(normal='rigid', damping='none', friction='regularized', regularization_speed=0.001)"
     )
@@ -164,13 +170,13 @@ def test_sockets_are_numbered_from_zero_and_told() -> None:
     for table in SOCKETS.values():
         assert [c.number for c in table.values()] == list(range(len(table)))
         assert all(c.doc and c.equation and set(c.needs) <= set(c.uses) for c in table.values())
-        assert {n for c in table.values() for n in c.uses} <= {*FLOATS, "pressure"}
+        assert {n for c in table.values() for n in c.uses} <= {*FLOATS, *PAIRS, "pressure"}
 
 
 @pytest.mark.parametrize(
     "values, words",
     [
-        ({"normal": "soft"}, ("normal = 'soft'", "rigid, hertz, volumetric")),
+        ({"normal": "soft"}, ("normal = 'soft'", "rigid, hertz, volumetric, spring")),
         ({"damping": 3}, ("damping = 3", "linear")),
         ({"friction": "dry"}, ("friction = 'dry'", "coulomb")),
         ({"friction": "contensou", "patch_radius": 0.1, "pressure": "flat"}, ("pressure = 'flat'", "uniform")),
@@ -185,6 +191,11 @@ def test_sockets_are_numbered_from_zero_and_told() -> None:
         ({"patch_radius": 0.1}, ("patch_radius", "friction='contensou'")),
         ({"pressure": "hertz"}, ("pressure", "friction='contensou'")),
         ({"friction": "contensou"}, ("patch", "no depth", "patch_radius")),
+        ({"friction": "tire", "slip_stiffness": 1e4}, ("'tire' needs relaxation_length", "wheel")),
+        ({"slip_stiffness": 1e4}, ("slip_stiffness", "friction='tire'")),
+        (TIRE | {"slip_stiffness": (1e4, 0.0)}, ("slip_stiffness", "above zero")),
+        (TIRE | {"slip_stiffness": (1, 2, 3)}, ("3 numbers", "along and across")),
+        (TIRE | {"width": 0.1}, ("width", "'spring'")),
     ],
 )
 def test_bad_laws(values: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -192,3 +203,31 @@ def test_bad_laws(values: dict[str, Any], words: tuple[str, ...]) -> None:
         ContactLaw(**values)
     for word in ("ContactLaw", *words):
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"width": 0.1}, ("Tire", "rigid wheel", "radial_stiffness")),
+        ({"radial_damping": 5.0}, ("Tire", "rigid wheel", "radial_stiffness")),
+        ({"radial_stiffness": -1.0}, ("stiffness", "above zero")),
+        ({"rolling_resistance": -0.01}, ("rolling_resistance", "above zero")),
+        ({"friction_ellipse": "round"}, ("friction_ellipse", "'round'")),
+    ],
+)
+def test_bad_tires(values: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(ModelError) as error:
+        Tire(1e4, 0.1, **values)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_tire_is_for_wheels() -> None:
+    b = ModelBuilder()
+    road = b.add_shape_plane(label="road")
+    box = b.add_shape_box(b.add_body(), (0.1, 0.1, 0.1), material=Material(law=Tire(1e4, 0.1)), label="sledge")
+    b.add_shape_wheel(b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0)), 0.2, material=Material(law=Tire(1e4, 0.1)))
+    with pytest.raises(ModelError, match="shape 'road' and shape 'sledge'.*wheel.*add_shape_wheel.*exclude"):
+        b.finalize()
+    b.exclude_collision_pair(road, box)
+    b.finalize()
