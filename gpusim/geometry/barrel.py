@@ -121,7 +121,7 @@ def add_shape_barrel(
     r, bow, half = (float(params[name]) for name in params)
     if bow < r:
         rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
-        raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel with that edge_radius")
+        raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")
     if not end_radius(params) > _LEAST_END * r:
         tip = math.sqrt(r * (2.0 * bow - r))
         rule = f"half_length = {half:g} leaves no flat end: the arc comes to its tip at {tip:g}"

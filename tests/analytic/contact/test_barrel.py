@@ -77,7 +77,7 @@ def test_stands_on_its_end():
 
 
 def wheel(kind: str) -> ModelBuilder:
-    """A wheel that rolls on rollers around it, held upright; ellipsoids touch the wheel's circle in their middles, and each other's ends."""
+    """A wheel that rolls on rollers around it, held upright; ellipsoids fit its circle in their middles alone."""
     b, material = ModelBuilder(), Material(friction=0.8)
     b.add_shape_plane(-1, material=material, mask=2)
     center, spin = np.array([0.0, 0.0, ARC]), np.array([0.0, RATE, 0.0])

@@ -114,7 +114,7 @@ def surface(s: Shape, steps: int = 120) -> Array:
         SHAPE_SUPERELLIPSOID: lambda: _superellipsoid(z, ball),
         SHAPE_HULL: lambda: s.points.reshape(-1, 3),
         SHAPE_WHEEL: lambda: ((z[0] - z[1]) * ring[::4, None] + z[1] * ball[None, ::7]).reshape(-1, 3),
-        SHAPE_BARREL: lambda: np.concatenate([_bulge(z, h) * ring + h * axis for h in z[1] * np.linspace(-1, 1, steps)]),
+        SHAPE_BARREL: lambda: np.concatenate([_bulge(z, h) * ring + h * axis for h in np.linspace(-z[1], z[1], steps)]),
     }[s.kind]()
     return s.center + points @ s.turn.reshape(3, 3).T
 

@@ -142,7 +142,8 @@ def test_closed_forms() -> None:
     same = shape("ellipsoid", (0.3, 0.5, 0.7))
     wheel = shape("wheel", 0.7, 0.7 * (1.0 - 1e-12))
     barrel, straight = shape("barrel", 0.7, 0.7, 0.7 * (1.0 - 1e-10)), shape("barrel", 0.2, 1e9, 0.3)
-    for a, b in ((ball, ellipsoid), (power, same), (wheel, ball), (barrel, ball), (straight, shape("cylinder", 0.2, 0.3))):
+    cylinder = shape("cylinder", 0.2, 0.3)
+    for a, b in ((ball, ellipsoid), (power, same), (wheel, ball), (barrel, ball), (straight, cylinder)):
         for what in ("volume", "inertia", "radius"):
             left, right = (getattr(shape_type(s.kind), what)(s.params) for s in (a, b))
             np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
