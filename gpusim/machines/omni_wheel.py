@@ -140,7 +140,7 @@ def add_omni_wheel(
     )
 
 
-def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, float]:
+def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
     """Sizes of the rollers.
 
     What is within the wheel's cylinder and turns about the roller's axis touches the cylinder along a line. At the
