@@ -26,7 +26,9 @@ struct Approach {
 };
 
 GPUSIM_FN bool is_polytope(const Shape& s) { return s.kind == SHAPE_BOX || s.kind == SHAPE_HULL; }
-GPUSIM_FN bool has_rim(const Shape& s) { return s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE; }
+GPUSIM_FN bool has_rim(const Shape& s) {
+    return s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL;
+}
 
 // Sharpen a normal that is nearly right: with the cores put apart along it, by little, the nearest points tell a better
 // one. The error shrinks by (depth + gap) / (radius of curvature + gap) each time: for flat faces to nothing.
@@ -249,7 +251,7 @@ GPUSIM_SHARED void contact_points(const Shape& a, const Shape& b, const Approach
                  mix_ids(ids_p[0], ids_q[0], count_p + 4 * count_q), out);
 }
 
-// Contact points of two convex shapes of the kinds 1 to 8 and 10. guess: the normal in A's frame and a spare, in and out;
+// Contact points of two convex shapes of the kinds 1 to 8, 10 and 11. guess: the normal in A's frame and a spare, in and out;
 // it only saves time. Returns out.count.
 GPUSIM_SHARED int convex_convex(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     Approach c;

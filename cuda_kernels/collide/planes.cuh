@@ -23,7 +23,7 @@ GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* p
     return 4;
 }
 
-// Contact points of a half space and a convex shape of the kinds 1 to 8 and 10. Returns out.count.
+// Contact points of a half space and a convex shape of the kinds 1 to 8, 10 and 11. Returns out.count.
 GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Manifold& out) {
     const double n[3] = {a.turn[2], a.turn[5], a.turn[8]}, back[3] = {-n[0], -n[1], -n[2]};
     const double radius = core_radius(b), extent = shape_extent(b);

@@ -38,7 +38,7 @@ GPUSIM_FN double shape_extent(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_WHEEL) return z[0];
     if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
-    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE) return larger(z[0], z[1]);
+    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return larger(z[0], z[1]);
     if (s.kind == SHAPE_HULL) {
         // half the distance of two vertices; a better estimate would have to look at all of them
         const double* p = s.points + 3 * (s.num_points / 2);

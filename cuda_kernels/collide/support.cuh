@@ -6,7 +6,7 @@
 #define EDGE_SINE 0.1         // and so does an edge that is within 5.7 degrees of square to it
 #define CAP_UPRIGHT 1e-4      // a cap tilted by less (rad) keeps its corners where they are
 #define HALF_ROOT 0.7071067811865476
-#define TOP_RIM 16            // ids of a cylinder's or cone's points outside of its caps, whose corners are 0 .. 15
+#define TOP_RIM 16            // ids of a cylinder's, cone's or barrel's points outside of its caps, whose corners are 0 .. 15
 #define BOTTOM_RIM 17
 
 // The point of the disk of this radius that lies farthest along (x, y): its center where the direction is square to it.
@@ -15,6 +15,19 @@ GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     const double scale = length > 1e-12 * magnitude(d[2]) ? radius / length : 0.0;
     out[0] = scale * d[0];
     out[1] = scale * d[1];
+}
+
+// Radius of a barrel at a height: in the middle, less what its arc has fallen off.
+GPUSIM_FN double barrel_radius(const double* size, double height) {
+    const double square = height * height;
+    return size[0] - square / (size[2] + square_root(size[2] * size[2] - square));
+}
+
+// Where the arc has this normal, or on the rim of the end that it stops at.
+GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) {
+    const double length = norm3(d);
+    out[2] = length > 0.0 ? clamped(size[2] * (d[2] / length), -size[1], size[1]) : 0.0;
+    disk_support(barrel_radius(size, out[2]), d, out);
 }
 
 // The gradient of the dual norm: two Lp norms, one inside the other, as the surface has.
@@ -87,6 +100,8 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
         superellipsoid_support(z, d, out);
     } else if (s.kind == SHAPE_WHEEL) {
         disk_support(z[0] - z[1], d, out);
+    } else if (s.kind == SHAPE_BARREL) {
+        barrel_support(z, d, out);
     }
     return 0;
 }
@@ -102,6 +117,10 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
     if (s.kind == SHAPE_CONE) {
         high = larger(axial * z[1], z[0] * radial - axial * z[1]);
         low = larger(-axial * z[1], z[0] * radial + axial * z[1]);
+    }
+    if (s.kind == SHAPE_BARREL) {
+        const double height = smaller(z[1], z[2] * magnitude(axial));
+        low = high = radial * barrel_radius(z, height) + magnitude(axial) * height;
     }
     if (s.kind == SHAPE_ELLIPSOID) {
         const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
@@ -257,6 +276,16 @@ GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, 
     return 2;
 }
 
+// An end where the side has no such normal, else a point of the arc, or of an end's rim.
+GPUSIM_FN int barrel_facing(const Shape& s, const double* d, double* polygon, int* ids) {
+    const double half = s.size[1];
+    if (magnitude(d[2]) >= larger(FACE_COSINE, half / s.size[2]))
+        return cap_facing(barrel_radius(s.size, half), d[2] < 0.0 ? -half : half, d, polygon, ids);
+    barrel_support(s.size, d, polygon);
+    ids[0] = TOP_RIM;
+    return 1;
+}
+
 GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double radius = s.size[0], half = s.size[1];
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
@@ -303,6 +332,7 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     else if (s.kind == SHAPE_CYLINDER) count = cylinder_facing(s, d, polygon, ids);
     else if (s.kind == SHAPE_CONE) count = cone_facing(s, d, polygon, ids);
     else if (s.kind == SHAPE_CAPSULE) count = capsule_facing(s, d, polygon, ids);
+    else if (s.kind == SHAPE_BARREL) count = barrel_facing(s, d, polygon, ids);
     else ids[0] = core_support(s, d, polygon);
     for (int i = 0; i < count; ++i) {
         turn3(s.turn, polygon + 3 * i, polygon + 3 * i);

@@ -192,6 +192,13 @@ class BuilderMethods:
     ) -> int:
         """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
 
+    def add_shape_barrel(
+        self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a barrel about the shape frame's origin, axis along z: a roller whose side is an arc about a far axis."""
+
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,

@@ -136,7 +136,7 @@ def rolling_ball() -> Case:
 
 
 def rolling_stones() -> Case:
-    """An ellipsoid and a cylinder that roll on in the substeps, and a ball that leaves."""
+    """An ellipsoid, a cylinder and a barrel that roll on in the substeps, and a ball that leaves."""
     b, m = ModelBuilder(), Material(friction=0.5)
     _ground(b, m)
     stone = b.add_body(xform=Transform((0, 0, 0.0499)), angular_velocity=(1.0, 3.0, 2.0))
@@ -146,6 +146,9 @@ def rolling_stones() -> Case:
     b.add_shape_cylinder(roll, radius=0.1, half_length=0.2, material=m)
     ball = b.add_body(xform=Transform((0, 1, 0.0999)), linear_velocity=(0.5, 0, 0.5), angular_velocity=(0, 5.0, 4.0))
     b.add_shape_sphere(ball, radius=0.1, material=m)
+    swaying = Transform.from_axis_angle((0, 2, 0.1028), (1, 0, 0), 1.4)
+    roller = b.add_body(xform=swaying, angular_velocity=(1.0, 4.0, 2.0))
+    b.add_shape_barrel(roller, radius=0.1, arc_radius=0.3, half_length=0.15, material=m)
     return b, {"substeps": 3}
 
 

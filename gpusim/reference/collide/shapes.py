@@ -235,6 +235,29 @@ class Wheel(Convex, kind="wheel"):
         return super().facing(d)
 
 
+class Barrel(Convex, kind="barrel"):
+    """By the angle of the normal over the plane z = 0, which runs along the arc up to where an end cuts it off."""
+
+    rim = True
+
+    def _radius(self, angle: Array) -> Array:
+        radius: Array = self.size[0] - self.size[2] * (1.0 - np.cos(angle))
+        return radius
+
+    @property
+    def _opening(self) -> float:
+        return float(np.arcsin(self.size[1] / self.size[2]))
+
+    def support(self, d: Array) -> Array:
+        angle = np.arctan2(d[:, 2], np.hypot(d[:, 0], d[:, 1])).clip(-self._opening, self._opening)
+        return _rim(d, self._radius(angle)) + _along_z(self.size[2] * np.sin(angle))
+
+    def facing(self, d: Array) -> Facing:
+        if abs(d[2]) >= max(FACE_COSINE, np.sin(self._opening)):
+            return _cap(d, float(self._radius(np.array(self._opening))), float(np.copysign(self.size[1], d[2])))
+        return self.support(d[None]), [TOP]
+
+
 @dataclass
 class HalfSpace:
     """All below z = 0."""
@@ -293,7 +316,7 @@ def _along_z(z: Array) -> Array:
     return np.stack([np.zeros_like(z), np.zeros_like(z), z], axis=-1)
 
 
-def _rim(d: Array, radius: float) -> Array:
+def _rim(d: Array, radius: float | Array) -> Array:
     """Points of the disk of this radius farthest along d (..., 3): the center where d is square to it."""
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])

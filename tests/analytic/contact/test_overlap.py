@@ -32,6 +32,7 @@ MOVABLE: dict[str, Callable[[ModelBuilder, int], int]] = {
     "superellipsoid": lambda b, k: b.add_shape_superellipsoid(k, (0.3, 0.25, 0.2), (0.5, 0.7)),
     "hull": lambda b, k: b.add_shape_hull(k, CORNERS),
     "wheel": lambda b, k: b.add_shape_wheel(k, 0.3, 0.1),
+    "barrel": lambda b, k: b.add_shape_barrel(k, 0.25, 0.5, 0.25),
 }
 PAIRS = [*itertools.product(GROUND, MOVABLE), *itertools.combinations_with_replacement(MOVABLE, 2)]
 

@@ -38,8 +38,9 @@ _SIZES: dict[str, dict[str, Any]] = {
     "hull": {"vertices": _FRUSTUM},
     "height_field": {"heights": _FIELD, "spacing": (0.25, 0.25)},
     "wheel": {"radius": 0.2, "edge_radius": 0.05},
+    "barrel": {"radius": 0.2, "arc_radius": 0.5, "half_length": 0.15},
 }
-_REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2), strict=True))
+_REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2, 0.15), strict=True))
 """From the body's origin down to where it touches; upwards for what cannot move."""
 
 

@@ -14,11 +14,11 @@ from gpusim.typing import Array
 
 _KINDS = (
     "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "superellipsoid", "hull", "height_field",
-    "wheel",
+    "wheel", "barrel",
 )  # fmt: skip
 (
     SHAPE_PLANE, SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_CYLINDER, SHAPE_CONE, SHAPE_ELLIPSOID,
-    SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL,
+    SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL, SHAPE_BARREL,
 ) = (shape_type(kind).number for kind in _KINDS)  # fmt: skip
 FACE_CORNERS, UNBOUNDED = 16, 1e30
 """As in shape.cuh."""

@@ -11,6 +11,7 @@ from scipy.spatial import ConvexHull
 from gpusim.typing import Array
 from tests.unit.collide.pairs import random_turn
 from tests.unit.collide.record import (
+    SHAPE_BARREL,
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -35,6 +36,7 @@ CONVEX = (
     SHAPE_SUPERELLIPSOID,
     SHAPE_HULL,
     SHAPE_WHEEL,
+    SHAPE_BARREL,
 )
 CUBE = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], dtype=float)
 
@@ -82,8 +84,14 @@ def _shape(kind: int, number: int) -> Shape:
         SHAPE_ELLIPSOID: (x, y, z),
         SHAPE_SUPERELLIPSOID: (x, y, z, *rng.uniform(0.4, 1.6, 2)),
         SHAPE_WHEEL: (x, x * rng.uniform(0.1, 0.5)),
+        SHAPE_BARREL: _barrel(x, x * rng.uniform(1.0, 5.0), rng.uniform(0.3, 0.9)),
     }
     return make_shape(kind, sizes.get(kind, (x, y)))
+
+
+def _barrel(radius: float, bow: float, share: float) -> tuple[float, float, float]:
+    """Sizes of one that is cut off at a share of the way to its tip."""
+    return radius, share * float(np.sqrt(radius * (2.0 * bow - radius))), bow
 
 
 def surface(s: Shape, steps: int = 120) -> Array:
@@ -106,8 +114,15 @@ def surface(s: Shape, steps: int = 120) -> Array:
         SHAPE_SUPERELLIPSOID: lambda: _superellipsoid(z, ball),
         SHAPE_HULL: lambda: s.points.reshape(-1, 3),
         SHAPE_WHEEL: lambda: ((z[0] - z[1]) * ring[::4, None] + z[1] * ball[None, ::7]).reshape(-1, 3),
+        SHAPE_BARREL: lambda: np.concatenate([_bulge(z, h) * ring + h * axis for h in np.linspace(-z[1], z[1], steps)]),
     }[s.kind]()
     return s.center + points @ s.turn.reshape(3, 3).T
+
+
+def _bulge(size: Array, height: Array) -> Array:
+    """Radius of a barrel at heights."""
+    radius: Array = np.sqrt(size[2] ** 2 - height**2) - (size[2] - size[0])
+    return radius
 
 
 def _superellipsoid(size: Array, ball: Array) -> Array:
@@ -140,6 +155,8 @@ def outside(s: Shape, points: Array) -> float:
         out = (ring ** (z[3] / 2) - 1.0) * z[:3].min()
     elif s.kind == SHAPE_WHEEL:
         out = np.hypot(np.maximum(radial - (z[0] - z[1]), 0.0), h) - z[1]
+    elif s.kind == SHAPE_BARREL:
+        out = np.maximum(radial - _bulge(z, np.minimum(h, z[1])), h - z[1])
     else:
         normals = s.face_normal.reshape(-1, 3)
         level = [

@@ -10,6 +10,7 @@ from gpusim.typing import Array
 from tests.unit.collide.kernels import height_field_convex, height_field_manifolds
 from tests.unit.collide.pairs import moved, random_turn, small_turn, touch
 from tests.unit.collide.record import (
+    SHAPE_BARREL,
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -37,6 +38,7 @@ SIZES: dict[int, list[float]] = {
     SHAPE_SUPERELLIPSOID: [0.3, 0.2, 0.1, 0.6, 1.2],
     SHAPE_HULL: [],
     SHAPE_WHEEL: [0.3, 0.05],
+    SHAPE_BARREL: [0.2, 0.3, 0.5],
 }
 ROUND = (SHAPE_SPHERE, SHAPE_ELLIPSOID, SHAPE_SUPERELLIPSOID, SHAPE_WHEEL)
 
@@ -73,8 +75,15 @@ def lowest(s: Shape, n: Array) -> float:
         SHAPE_SUPERELLIPSOID: lambda: _dual(z, np.abs(z[:3] * down)),
         SHAPE_HULL: lambda: (CORNERS @ down).max(),
         SHAPE_WHEEL: lambda: (z[0] - z[1]) * flat + z[1],
+        SHAPE_BARREL: lambda: _barrel(z, np.array([flat, abs(down[2])])),
     }[s.kind]()
     return float(s.center @ n - reach)
+
+
+def _barrel(z: Array, d: Array) -> float:
+    """The arc's own reach where its normal is on it, else that of the rim, by its corner."""
+    end = np.array([np.sqrt(z[2] ** 2 - z[1] ** 2) - (z[2] - z[0]), z[1]])
+    return float(z[2] - (z[2] - z[0]) * d[0] if d[1] * z[2] <= z[1] else d @ end)
 
 
 def _dual(z: Array, x: Array) -> float:

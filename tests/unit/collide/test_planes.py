@@ -10,6 +10,7 @@ from gpusim.typing import Array
 from tests.unit.collide.kernels import plane_convex
 from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
 from tests.unit.collide.record import (
+    SHAPE_BARREL,
     SHAPE_BOX,
     SHAPE_CAPSULE,
     SHAPE_CONE,
@@ -86,12 +87,14 @@ def test_a_box_on_a_corner_an_edge_and_a_face():
         assert contact.least == pytest.approx(0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", [SHAPE_CYLINDER, SHAPE_CONE])
-def test_what_stands_on_a_cap_has_four_points_fixed_in_the_shape(kind):
+@pytest.mark.parametrize(
+    ("kind", "size"), [(SHAPE_CYLINDER, (0.2, 0.3)), (SHAPE_CONE, (0.2, 0.3)), (SHAPE_BARREL, (0.3, 0.3, 0.5))]
+)
+def test_what_stands_on_a_cap_has_four_points_fixed_in_the_shape(kind, size):
     rng = np.random.default_rng(1)
     features = set()
     for _ in range(40):
-        b = make_shape(kind, (0.2, 0.3), (0.5, 0.1, 0.3), small_turn(rng, 1e-6) @ turn("z", 20))
+        b = make_shape(kind, size, (0.5, 0.1, 0.3), small_turn(rng, 1e-6) @ turn("z", 20))
         contact = on_ground(b, 0.01)
         assert contact.count == 4
         features.add(tuple(contact.feature))

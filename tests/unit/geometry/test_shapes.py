@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import gpusim
 from gpusim import ModelBuilder
@@ -42,6 +43,11 @@ def _superellipsoid(p: np.ndarray) -> np.ndarray:
     return (x ** (2 / e2) + y ** (2 / e2)) ** (e2 / e1) + z ** (2 / e1) <= 1.0
 
 
+def _bulge(z: np.ndarray) -> np.ndarray:
+    radius: np.ndarray = np.sqrt(1.0 - np.minimum(z * z, 1.0)) - 0.4
+    return radius
+
+
 SOLIDS: dict[str, tuple[tuple[Any, ...], Inside]] = {
     "sphere": ((0.8,), lambda p: np.sum(p * p, axis=1) <= 0.8**2),
     "capsule": ((0.3, 0.5), lambda p: _square(p) + np.maximum(np.abs(p[:, 2]) - 0.5, 0.0) ** 2 <= 0.3**2),
@@ -51,14 +57,15 @@ SOLIDS: dict[str, tuple[tuple[Any, ...], Inside]] = {
     "ellipsoid": (((0.9, 0.5, 0.3),), lambda p: np.sum((p / (0.9, 0.5, 0.3)) ** 2, axis=1) <= 1.0),
     "superellipsoid": (((0.7, 0.5, 0.9), (0.6, 1.3)), _superellipsoid),
     "wheel": ((0.5, 0.1), _wheel),
+    "barrel": ((0.6, 1.0, 0.7), lambda p: (np.sqrt(_square(p)) <= _bulge(p[:, 2])) & (np.abs(p[:, 2]) <= 0.7)),
     "hull": ((TETRAHEDRON,), lambda p: np.all(p >= 0.0, axis=1) & (p @ (1.0, 1 / 2, 1 / 3) <= 1.0)),
 }
 
 
 def test_numbers_are_the_contract() -> None:
-    expected = "plane sphere capsule box cylinder cone ellipsoid superellipsoid hull height_field wheel".split()
+    expected = "plane sphere capsule box cylinder cone ellipsoid superellipsoid hull height_field wheel barrel".split()
     assert [kind.name for kind in shape_kinds()] == expected
-    assert [kind.number for kind in shape_kinds()] == list(range(11))
+    assert [kind.number for kind in shape_kinds()] == list(range(12))
     assert [kind.name for kind in shape_kinds() if not kind.movable] == ["plane", "height_field"]
 
 
@@ -124,6 +131,7 @@ def test_sizes() -> None:
     assert sizes("box", (1, 2, 3)) == [1, 2, 3, 0, 0]
     assert sizes("superellipsoid", (1, 2, 3), (0.5, 1.5)) == [1, 2, 3, 0.5, 1.5]
     assert sizes("wheel", 0.5) == [0.5, 0, 0, 0, 0]
+    assert sizes("barrel", 0.5, 2, 1) == [0.5, 1, 2, 0, 0]
     assert sizes("hull", TETRAHEDRON) == [0, 0, 0, 0, 0]
 
 
@@ -133,12 +141,31 @@ def test_closed_forms() -> None:
     power = shape("superellipsoid", (0.3, 0.5, 0.7), (1.0, 1.0))
     same = shape("ellipsoid", (0.3, 0.5, 0.7))
     wheel = shape("wheel", 0.7, 0.7 * (1.0 - 1e-12))
-    for a, b in ((ball, ellipsoid), (power, same), (wheel, ball)):
+    barrel, straight = shape("barrel", 0.7, 0.7, 0.7 * (1.0 - 1e-10)), shape("barrel", 0.2, 1e9, 0.3)
+    cylinder = shape("cylinder", 0.2, 0.3)
+    for a, b in ((ball, ellipsoid), (power, same), (wheel, ball), (barrel, ball), (straight, cylinder)):
         for what in ("volume", "inertia", "radius"):
             left, right = (getattr(shape_type(s.kind), what)(s.params) for s in (a, b))
             np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
     assert shape_type("superellipsoid").volume(shape("superellipsoid", (1, 1, 1), (0.1, 0.1)).params) < 8.0
     assert shape_type("wheel").volume(shape("wheel", 0.5).params) == 0.0
+
+
+@pytest.mark.parametrize("sizes", [(0.02, 0.1, 0.03), (0.02, 0.1, 0.0599), (0.3, 0.3, 0.1), (0.01, 100.0, 0.4)])
+def test_a_barrels_mass_properties_against_integration(sizes: tuple[float, float, float]) -> None:
+    """Disks between the ends, by adaptive quadrature of the radius that its docstring states."""
+    r, bow, half = sizes
+
+    def total(of: Callable[[float, float], float]) -> float:
+        whole = quad(lambda z: of(math.sqrt(bow**2 - z**2) - (bow - r), z), -half, half, epsabs=0.0, epsrel=1e-11)
+        return math.pi * float(whole[0])
+
+    spec, across = shape("barrel", *sizes), total(lambda rho, z: rho**4 / 4 + rho**2 * z**2)
+    t = shape_type("barrel")
+    assert t.volume(spec.params) == pytest.approx(total(lambda rho, z: rho**2), rel=1e-10)
+    inertia = np.diag([across, across, total(lambda rho, z: rho**4 / 2)])
+    np.testing.assert_allclose(t.inertia(spec.params), inertia, rtol=1e-10, atol=0)
+    assert t.curvature(spec.params) == pytest.approx((r * bow) ** -0.5)
 
 
 def ground() -> gpusim.ModelBuilder:

@@ -32,6 +32,7 @@ SHAPES: dict[str, Callable[[ModelBuilder, int], int]] = {
     "cone": lambda b, k: b.add_shape_cone(k, 0.22, 0.25),
     "ellipsoid": lambda b, k: b.add_shape_ellipsoid(k, (0.28, 0.18, 0.15)),
     "superellipsoid": lambda b, k: b.add_shape_superellipsoid(k, (0.2, 0.22, 0.25), (0.3, 0.5)),
+    "barrel": lambda b, k: b.add_shape_barrel(k, 0.2, 0.4, 0.2),
     "hull": lambda b, k: b.add_shape_hull(k, _hull_points()),
     "wheel": lambda b, k: b.add_shape_wheel(k, 0.25, 0.07, xform=UPRIGHT),
     "sharp_wheel": lambda b, k: b.add_shape_wheel(k, 0.25, 0.0, xform=UPRIGHT),

@@ -215,6 +215,7 @@ def test_every_kind_of_shape_passes_its_color_on() -> None:
         "ellipsoid": ((0.1, 0.1, 0.1),),
         "superellipsoid": ((0.1, 0.1, 0.1), (0.5, 0.5)),
         "wheel": (0.1, 0.01),
+        "barrel": (0.1, 0.2, 0.1),
         "hull": (CORNERS,),
         "mesh": ((CORNERS, SIDES),),
     }

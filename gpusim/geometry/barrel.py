@@ -1,0 +1,129 @@
+"""Barrel: an arc turned about an axis, as the rollers of omni and mecanum wheels are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.geometry.placing import ALL_GROUPS, shape_element
+from gpusim.geometry.tessellation import arc, revolve
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.material import Material
+from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+_LEAST_END = 1e-6
+"""Radius of the flat ends, as a share of that in the middle."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def _opening(params: Params) -> float:
+    """Half of the arc's angle, rad."""
+    return math.asin(float(params["half_length"]) / float(params["arc_radius"]))
+
+
+def _slices(params: Params) -> tuple[Array, Array, Array]:
+    """Radii, heights (m) and thicknesses of disks that sum up to the barrel: Gauss points in the arc's angle."""
+    bow, half = float(params["arc_radius"]), _opening(params)
+    angle = half * _NODES
+    # The radius as what the arc falls off from the middle, which also a nearly straight one tells to the last digit.
+    radius = float(params["radius"]) - 2.0 * bow * np.sin(0.5 * angle) ** 2
+    return radius, bow * np.sin(angle), half * bow * _WEIGHTS * np.cos(angle)
+
+
+@register
+class Barrel(Round):
+    """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z, flat ends at -half_length and +half_length."""
+
+    name: ClassVar[str] = "barrel"
+    number: ClassVar[int] = 11
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length", "arc_radius")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+
+    def volume(self, params: Params) -> float:
+        """Sum of disks pi r^2 dz."""
+        radius, _, thickness = _slices(params)
+        return math.pi * float(thickness @ radius**2)
+
+    def inertia(self, params: Params) -> Array:
+        """Sums of disks: r^2/2 along, r^2/4 + z^2 across."""
+        radius, z, thickness = _slices(params)
+        mass = math.pi * thickness * radius**2
+        across = float(mass @ (0.25 * radius**2 + z**2))
+        moments: Array = np.diag([across, across, 0.5 * float(mass @ radius**2)])
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """To an end's rim: the arc's center lies beyond the axis, so its ends are what is farthest out."""
+        return math.hypot(end_radius(params), params["half_length"])
+
+    def curvature(self, params: Params) -> float:
+        """1/sqrt(radius arc_radius): the geometric mean of both curvatures in the middle."""
+        return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """The arc, turned about z, and two flat ends."""
+        bow, half = float(params["arc_radius"]), _opening(params)
+        r, z = arc(bow, -half, half, max(4, segments // 4) + 1)
+        return revolve(r - (bow - float(params["radius"])), z, segments)
+
+
+def end_radius(params: Params) -> float:
+    """Radius of the flat ends, m; NaN for an arc that does not reach them."""
+    bow, half = float(params["arc_radius"]), float(params["half_length"])
+    if half >= bow:
+        return math.nan
+    return float(params["radius"]) - half * half / (bow + math.sqrt(bow * bow - half * half))
+
+
+@builder_method
+def add_shape_barrel(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    arc_radius: float,
+    half_length: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    color: Any = None,
+) -> int:
+    """Add a barrel about the shape frame's origin, axis along z: a roller whose side is an arc about a far axis.
+
+    Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground as one circle does.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: in the middle, m, above zero.
+        arc_radius: radius of the side's arc, m, at least ``radius`` (equal: a ball with its caps cut off).
+        half_length: half of its length, m, above zero; the flat ends keep a radius above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "arc_radius": validate.positive(element, "arc_radius", arc_radius),
+        "half_length": validate.positive(element, "half_length", half_length),
+    }
+    r, bow, half = (float(params[name]) for name in params)
+    if bow < r:
+        rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
+        raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")
+    if not end_radius(params) > _LEAST_END * r:
+        tip = math.sqrt(r * (2.0 * bow - r))
+        rule = f"half_length = {half:g} leaves no flat end: the arc comes to its tip at {tip:g}"
+        raise validate.fail(element, rule, "give a smaller half_length or a larger arc_radius")
+    return self.add_shape("barrel", body, params, xform, material, label, group, mask, density, color)

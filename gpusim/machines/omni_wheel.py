@@ -1,0 +1,193 @@
+"""Omni and mecanum wheels: free rollers around a hub whose sides make up one circle on the ground."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.geometry.shapes import shape_type
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.material import Material
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+STEEPEST = 1.3
+"""Roller angle, rad: beyond it the hub hardly drives."""
+THINNEST = 0.05
+"""Radius of a roller's ends, as a share of that in its middle."""
+DEEPEST = 0.02
+"""Of the radius: by how much the wheel may drop into the gaps."""
+
+
+@dataclass(frozen=True)
+class OmniWheel:
+    """What :func:`add_omni_wheel` has added.
+
+    Attributes:
+        hub: body index.
+        spin: index of the hub's joint, for drives and brakes; positive speeds roll along the wheel's x.
+        rollers: their bodies' indices, from the lowest on.
+        bearings: indices of their joints.
+        xform: the wheel's frame in the platform's.
+        radius, roller_angle: as given, m and rad.
+        reach: half of the angle around the wheel along which one roller carries, rad.
+    """
+
+    hub: int
+    spin: int
+    rollers: tuple[int, ...]
+    bearings: tuple[int, ...]
+    xform: Transform
+    radius: float
+    roller_angle: float
+    reach: float
+
+    def ideal(self, velocity: Vector) -> float:
+        """Speed of the hub while a platform moves, with rollers that have no mass and do not slip, rad/s.
+
+        Seen from above the roller on the ground gives way across its axis, and along it the ground holds the rim. At
+        the angle t from its lowest place it lies in the direction (cos(roller_angle) cos(t), sin(roller_angle)), so a
+        mecanum wheel that turns steadily moves aside unsteadily, by cos(t); the speed is that for the mean over t.
+
+        Args:
+            velocity: of the platform, whose z axis is up: of its origin along its x and y, m/s, and about z, rad/s.
+        """
+        vx, vy, turn = validate.numbers("OmniWheel.ideal", "velocity", velocity, 3)
+        x, y, _ = self.xform.position
+        forward, aside, _ = self.xform.inverse().rotate((vx - turn * y, vy + turn * x, 0.0))
+        steady = self.reach / math.sin(self.reach)
+        return float(forward + aside * math.tan(self.roller_angle) * steady) / self.radius
+
+
+def add_omni_wheel(
+    builder: ModelBuilder,
+    platform: int,
+    xform: Transform,
+    radius: float,
+    rollers: int,
+    roller_radius: float,
+    roller_mass: float,
+    hub_mass: float,
+    label: str,
+    roller_angle: float = 0.0,
+    gap: float = 0.0,
+    bearing_damping: float = 0.0,
+    material: Material | None = None,
+    color: Any = None,
+) -> OmniWheel:
+    """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around it that do not touch each other.
+
+    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``: exactly for an
+    omni wheel. The rollers of a mecanum wheel (an angle) should have no arc but a line that is up to 33 um away from
+    it for a wheel of 0.1 m with eight rollers, 13 um with ten.
+
+    Args:
+        builder: that holds the platform.
+        platform: body index, -1 for the world.
+        xform: the wheel's frame in the platform's: rolls along x, about y, the ground lies below along z.
+        radius: of the wheel, to the outside of the rollers, m.
+        rollers: their number; the thinner they are, the more it takes.
+        roller_radius: in their middle, m, below half of ``radius``.
+        roller_mass: of each, kg, evenly distributed; at least a hundredth of the load on the wheel, or the ground gives
+            way under it, as contacts yield in proportion to what the roller alone would.
+        hub_mass: kg, a solid disk within the rollers, as thick as they are.
+        label: goes before the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
+        roller_angle: between the wheel's x and the axis of the roller on the ground, rad, positive towards y: 0 for
+            omni wheels, pi/4 or -pi/4 for mecanum wheels.
+        gap: between the ends of neighbors, m, along the circle; the wheel drops by gap^2/(8 radius) there.
+        bearing_damping: of the rollers' joints, N m s/rad.
+        material: of the rollers.
+        color: of the hub and the rollers; see ``add_shape``.
+
+    Raises:
+        ModelError: rollers that cannot close the circle, and other values that break a rule; with the mend.
+    """
+    element = f"omni wheel '{label}'"
+    reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)
+    part, r, axle = ModelBuilder(), float(roller_radius), float(radius - roller_radius)
+    inside = axle - r
+    along, across = 0.5 * inside**2, 0.25 * inside**2 + r * r / 3.0
+    mass = validate.positive(element, "hub_mass", hub_mass)
+    hub = part.add_body(mass, (mass * across, mass * along, mass * across), label="hub")
+    lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    part.add_visual(hub, "cylinder", inside, half_length=r, xform=lying, color=color, label="hub")
+    part.add_joint_revolute(-1, hub, axis=(0, 1, 0), label="spin")
+    mass = validate.positive(element, "roller_mass", roller_mass)
+    barrel, sizes = shape_type("barrel"), _barrel(radius, r, roller_angle, reach)
+    inertia = mass / barrel.volume(sizes) * barrel.inertia(sizes)
+    lowest = Transform.from_axis_angle((0.0, 0.0, -axle), (0, 0, 1), roller_angle)
+    lowest = lowest * Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
+    for k in range(rollers):
+        at = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 2.0 * math.pi * k / rollers) * lowest
+        body = part.add_body(mass, inertia, xform=at, label=f"roller{k}")
+        part.add_shape_barrel(body, **sizes, material=material, label=f"roller{k}", group="rollers", color=color)
+        part.add_joint_revolute(hub, body, at, axis=(0, 0, 1), damping=bearing_damping, label=f"roller{k}")
+    part.set_group_collision("rollers", "rollers", False)
+    bodies, joints = len(builder.bodies), len(builder.joints)
+    builder.add_builder(part, xform, f"{label}_", parent=platform)
+    return OmniWheel(
+        hub=bodies,
+        spin=joints,
+        rollers=tuple(range(bodies + 1, bodies + 1 + rollers)),
+        bearings=tuple(range(joints + 1, joints + 1 + rollers)),
+        xform=xform,
+        radius=float(radius),
+        roller_angle=float(roller_angle),
+        reach=reach,
+    )
+
+
+def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
+    """Sizes of the rollers.
+
+    What is within the wheel's cylinder and turns about the roller's axis touches the cylinder along a line. At the
+    angle t around the wheel, with C = sin(roller_angle), S = cos(roller_angle), the line is a sqrt(1 + C^2 tan(t)^2)
+    from the roller's axis, a = radius cos(t) - axle, and (radius sin(t) - C^2 tan(t) a)/S along it. The arc goes
+    through its middle and its ends; without an angle it is the line.
+    """
+    inside = radius * math.cos(reach) - (radius - roller_radius)
+    square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
+    half = (radius * math.sin(reach) - square * tangent * inside) / math.cos(roller_angle)
+    thinner = roller_radius - inside * math.sqrt(1.0 + square * tangent * tangent)
+    arc = 0.5 * (half * half + thinner * thinner) / thinner
+    return {"radius": roller_radius, "arc_radius": arc, "half_length": half}
+
+
+def _checked_reach(
+    element: str, radius: float, rollers: int, roller_radius: float, roller_angle: float, gap: float
+) -> float:
+    """Half of the angle around the wheel along which one roller carries, rad."""
+    validate.positive(element, "radius", radius)
+    r = validate.positive(element, "roller_radius", roller_radius)
+    if 2.0 * r >= radius:
+        rule = f"roller_radius = {r:g} is not below half of radius = {radius:g}"
+        raise validate.fail(element, rule, "give thinner rollers")
+    if abs(validate.number(element, "roller_angle", roller_angle)) > STEEPEST:
+        rule = f"roller_angle = {roller_angle:g} is not within -{STEEPEST:g} to {STEEPEST:g} rad"
+        raise validate.fail(element, rule, "give 0 for an omni wheel, pi/4 or -pi/4 for a mecanum wheel")
+    if not isinstance(rollers, int | np.integer) or rollers < 3:
+        raise validate.fail(element, f"rollers = {rollers!r} is no whole number of at least 3", "give their number")
+    reach = math.pi / rollers - _half_gap(element, gap, radius)
+    if reach <= 0.0:
+        raise validate.fail(element, f"gaps of {gap:g} m leave no room for {rollers} rollers", "give a smaller gap")
+    if radius * math.cos(reach) - (radius - r) <= THINNEST * r:
+        rule = f"{rollers} rollers of radius {r:g} end in tips before they meet on the circle of radius {radius:g}"
+        more = math.floor(math.pi / (math.acos(1.0 - (1.0 - THINNEST) * r / radius) + 0.5 * gap / radius)) + 1
+        thicker = radius * (1.0 - math.cos(reach)) / (1.0 - THINNEST)
+        raise validate.fail(element, rule, f"give at least {more} rollers, or a roller_radius above {thicker:.3g}")
+    return reach
+
+
+def _half_gap(element: str, gap: float, radius: float) -> float:
+    """Half of the angle between the ends of neighbors, rad."""
+    if validate.number(element, "gap", gap) < 0.0:
+        raise validate.fail(element, f"gap = {gap:g} lets rollers overlap on the ground", "give a gap of 0 or more")
+    angle, widest = 0.5 * gap / radius, math.acos(1.0 - DEEPEST)
+    if angle > widest:
+        rule = f"the wheel drops by more than {100.0 * DEEPEST:g} % of its radius into gaps of {gap:g} m"
+        raise validate.fail(element, rule, f"give a gap of at most {2.0 * widest * radius:.3g} m")
+    return angle
