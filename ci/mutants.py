@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
 CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
 CYLINDER_KERNEL = "cuda_kernels/actuators/hydraulic_cylinder.cuh"
+HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ MUTANTS = (
     ), CYLINDERS, "hose and numpy"),
     Mutant("no end cushions", (
         (CYLINDER, "impulse += np.where(inside, share[0], 0.0)", "impulse += 0.0"),
-        (CYLINDER_KERNEL, "impulse += more_impulse", "impulse += 0.0"),
+        (HYDRAULICS_KERNEL, "*impulse += more_impulse", "*impulse += 0.0"),
     ), CYLINDERS, "cushion and numpy"),
     Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
            CYLINDERS, "shut_oil and numpy"),

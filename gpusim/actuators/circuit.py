@@ -25,7 +25,16 @@ import numpy as np
 
 from gpusim.actuators import hydraulics
 from gpusim.actuators.circuit_flows import Flows, poppet_target
-from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK
+from gpusim.actuators.circuit_parts import (
+    COUNTERBALANCE,
+    PIPE_BREAK,
+    Consumer,
+    OilCylinder,
+    OilEdge,
+    OilNode,
+    OilPump,
+    OilValve,
+)
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Parameter, Work, register
@@ -42,7 +51,6 @@ PRECISION = 1e-13
 # Where the error has not fallen to this share, the next slopes are chords: with tangents alone the root of a drop goes
 # from d to -d, and a pump from full flow to none and back.
 SLOW = 0.7
-CONSUMERS = ("oil_cylinder", "oil_motor")
 
 
 @dataclass
@@ -88,7 +96,7 @@ class OilCircuit(ActuatorType):
             if not consumers:
                 raise validate.fail(spec.element, "feeds no cylinder and no motor", "add one, or leave the circuit out")
             for what, count, most in (
-                ("nodes", sum(a.kind == "oil_node" for a in own), MOST_NODES),
+                ("nodes", sum(a.kind == OilNode.name for a in own), MOST_NODES),
                 ("cylinders and motors", len(consumers), MOST_CONSUMERS),
             ):
                 if count > most:
@@ -119,13 +127,14 @@ class OilCircuit(ActuatorType):
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Parts of circuit k."""
     if (key := f"parts {k}") not in group.derived:
-        own: dict[str, list[int]] = {}
-        for kind in ("oil_node", "oil_valve", "oil_edge", "oil_pump", *CONSUMERS):
+        def own(kind: str) -> list[int]:
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
-            own[kind] = np.flatnonzero(found == k).tolist()
-        by_row = {int(groups[kind].params["row"][0, n]): (kind, n) for kind in CONSUMERS for n in own[kind]}
-        consumers = [by_row[row] for row in range(len(by_row))]
-        group.derived[key] = Parts(own["oil_node"], own["oil_valve"], own["oil_edge"], own["oil_pump"], consumers)
+            return np.flatnonzero(found == k).tolist()
+
+        consumers = [g for g in groups.values() if isinstance(g.type, Consumer)]
+        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in own(g.type.name)}
+        nodes, valves, edges, pumps = (own(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
+        group.derived[key] = Parts(nodes, valves, edges, pumps, [by_row[row] for row in range(len(by_row))])
     parts: Parts = group.derived[key]
     return parts
 
@@ -190,7 +199,7 @@ class CircuitSolve:
                 at = self.place[int(p[f"node_{port}"][0, n])]
                 area = work.broadcast(p[f"area_{port}"])[:, n]
                 self.area[:, at, row] += sign * area
-                if kind == "oil_cylinder":
+                if isinstance(work.groups[kind].type, OilCylinder):
                     stroke, oil = self._stroke(work, row, n)
                     volume[:, at] += sign * area * oil
         self.capacity = volume / value["bulk_modulus"] / work.h

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF
+from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF, OilNode
 from gpusim.actuators.spring import line_params
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
@@ -47,7 +47,7 @@ class HydraulicCircuit:
         """``index`` if it is a node of this circuit."""
         actuators = self._builder.actuators
         known = isinstance(index, int) and 0 <= index < len(actuators)
-        if not known or (spec := actuators[index]).kind != "oil_node" or spec.params["circuit"] != self.index:
+        if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
             rule = f"{name} = {index!r} is no node of circuit '{self._spec.label}'"
             raise validate.fail(element, rule, "give what its add_node returned, or its tank")
         return index
