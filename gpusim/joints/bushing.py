@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusim.geometry import Transform
 from gpusim.model import validate
+from gpusim.model.anchors import Anchor
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.joint_kinds import (
     ROTATION,
@@ -56,51 +57,57 @@ def add_bushing(
     damping: Any = 0.0,
     label: str | None = None,
     solver: str | None = None,
+    at: Anchor | None = None,
 ) -> int:
     """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child.
 
-    Each motion is a spring of its own: ``spring.<label>_x.force`` to ``_rz`` tell its effort, and
-    ``joint.<label>.position`` all six deflections.
+    With diagonal matrices each motion is a spring of its own: ``spring.<label>_x.force`` to ``_rz`` tell its effort.
+    Full ones are one element, ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position`` tells all six
+    deflections.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
         parent_xform: joint frame in the parent's body frame; the directions of the springs.
         child_xform: joint frame in the child's body frame.
-        stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the turns about them, or a diagonal 6x6 matrix.
+        stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the turns about them, or a symmetric 6x6 matrix.
         damping: C, N s/m and N m s/rad, likewise; one number serves all.
         label: unique name.
         solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        at: in place of the frames: where it stands in the world (:meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.
     """
     element = self.element("joint", label, "bushing")
-    k, c = _diagonal(element, "stiffness", stiffness), _diagonal(element, "damping", damping)
-    if not np.any(k > 0.0):
+    k, c = _matrix(element, "stiffness", stiffness), _matrix(element, "damping", damping)
+    if not np.any(k):
         raise validate.fail(element, "stiffness is zero in all motions", "give one, or leave the bodies free")
     joint = self.add_joint(
-        "bushing", parent, child, parent_xform, child_xform, label, solver, **axis_params(element, 6)
+        "bushing", parent, child, parent_xform, child_xform, label, solver, at, **axis_params(element, 6)
     )
+    name = self.joints[joint].label
+    if np.any(k - np.diag(np.diag(k))) or np.any(c - np.diag(np.diag(c))):
+        entries = {f"{x}{i}{j}": m[i, j] for x, m in (("k", k), ("c", c)) for i in range(6) for j in range(i, 6)}
+        self.add_actuator("matrix_spring", name, {"joint": joint, **entries})
+        return joint
     for axis, motion in enumerate(MOTIONS):
-        if k[axis] > 0.0 or c[axis] > 0.0:
-            spring = f"{self.joints[joint].label}_{motion}"
-            params = {"joint": joint, "axis": axis, "stiffness": k[axis], "damping": c[axis], "rest_length": 0.0}
-            self.add_actuator("torsion_spring", spring, params)
+        if k[axis, axis] > 0.0 or c[axis, axis] > 0.0:
+            numbers = {"stiffness": k[axis, axis], "damping": c[axis, axis], "rest_length": 0.0}
+            self.add_actuator("torsion_spring", f"{name}_{motion}", {"joint": joint, "axis": axis, **numbers})
     return joint
 
 
-def _diagonal(element: str, name: str, value: Any) -> Array:
-    """Six numbers of at least zero, from one for all, six or a diagonal matrix."""
+def _matrix(element: str, name: str, value: Any) -> Array:
+    """A symmetric 6x6 matrix, from one number for all motions, six or the matrix; diagonals of at least zero."""
     array = validate.array(element, value)
-    if array.shape == (6, 6):
-        coupled = np.argwhere(array - np.diag(np.diag(array)))
-        if coupled.size:
-            i, j = coupled[0]
-            rule = f"{name}[{i}, {j}] = {array[i, j]:g} couples {MOTIONS[i]} with {MOTIONS[j]}; each has a spring alone"
-            raise validate.fail(element, rule, "place and turn the frames so that the matrix is diagonal there")
-        array = np.diag(array)
-    numbers = validate.per_axis(element, name, array, 6)
-    if np.any(numbers < 0.0):
-        raise validate.fail(element, f"{name} = {float(numbers.min()):g} must not be negative", f"give {name} >= 0")
-    return numbers
+    if array.shape != (6, 6):
+        array = np.diag(validate.per_axis(element, name, array, 6))
+    if np.any(np.diag(array) < 0.0):
+        raise validate.fail(element, f"{name} = {np.diag(array).min():g} must not be negative", f"give {name} >= 0")
+    skew = np.argwhere(np.abs(array - array.T) > 1e-9 * np.abs(array).max())
+    if skew.size:
+        i, j = skew[0]
+        rule = f"{name}[{i}, {j}] = {array[i, j]:g} and {name}[{j}, {i}] = {array[j, i]:g} differ"
+        raise validate.fail(element, rule, "give a symmetric matrix")
+    return 0.5 * (array + array.T)

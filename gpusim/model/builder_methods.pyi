@@ -31,7 +31,7 @@ class BuilderMethods:
     def add_bushing(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
-        solver: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
 

@@ -58,7 +58,7 @@ _TABLE = (
     ),
     Phase(
         "couple_law", "coupled",
-        reads="actuator_state axis_position rate step_last",
+        reads="actuator_state axis_position rate rate_old step_last",
         writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
     ),
     Phase(

@@ -108,9 +108,9 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     "bushing negative": (lambda b: b.add_bushing(-1, 1, stiffness=(1, 1, 1, 1, 1, -1)), ("stiffness", "negative")),
     "bushing of five": (lambda b: b.add_bushing(-1, 1, stiffness=(1,) * 5), ("stiffness", "(5,)", "6 numbers")),
     "bushing of nothing": (lambda b: b.add_bushing(-1, 1, stiffness=0.0, damping=1.0), ("zero in all motions",)),
-    "bushing coupled": (
-        lambda b: b.add_bushing(-1, 1, stiffness=np.eye(6) + np.eye(6, k=4) + np.eye(6, k=-4), label="soft"),
-        ("bushing 'soft'", "stiffness[0, 4]", "x with ry", "diagonal"),
+    "bushing skew": (
+        lambda b: b.add_bushing(-1, 1, stiffness=np.eye(6) + 0.5 * np.eye(6, k=4), label="soft"),
+        ("bushing 'soft'", "stiffness[0, 4] = 0.5", "differ", "symmetric"),
     ),
     "motor torque": (lambda b: b.add_dc_motor(0, **{**MOTOR, "stall_torque": 0}), ("stall_torque", "above zero")),
     "motor gear": (lambda b: b.add_dc_motor(0, gear_ratio=0, **MOTOR), ("gear_ratio = 0", "within 1e-09")),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
-from gpusim import ModelBuilder, Simulation, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, Transform
 
-from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, simulate
+from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, bits, different, simulate
 
 both_solvers = pytest.mark.parametrize("solver", SOLVERS)
 MASS, INERTIA = 2.0, np.array([0.02, 0.03, 0.04])
@@ -74,3 +75,75 @@ def test_between_two_bodies(solver: str) -> None:
     np.testing.assert_allclose(
         3.0 * sim.read("body.a.position")[0] + sim.read("body.b.position")[0], momentum, atol=1e-12
     )
+
+
+#: A rubber block whose center of stiffness lies 0.1 m beside the body's center of mass, turned a little.
+MIXED = np.diag(K) + np.zeros((6, 6))
+for _i, _j, _value in ((0, 4, 400.0), (1, 3, -500.0), (0, 1, 2e3), (4, 5, 10.0)):
+    MIXED[_i, _j] = MIXED[_j, _i] = _value
+
+
+def mixed(
+    solver: str, dt: float, backend: str = "auto", num_worlds: int = 1, share: float = 2e-3, gravity: float = G
+) -> Simulation:
+    """A body on it."""
+    b = ModelBuilder(gravity=(0.0, 0.0, -gravity))
+    body = b.add_body(MASS, INERTIA, xform=PLACE, label="x")
+    b.add_bushing(-1, body, PLACE, stiffness=MIXED, damping=share * MIXED, label="soft")
+    return simulate(b, num_worlds, backend=backend, dt=dt, joint_solver=solver)
+
+
+@both_solvers
+def test_full_matrices_deflect_by_their_inverse(solver: str) -> None:
+    """q = K^-1 F at rest, and the forces are those of the load."""
+    weight = np.concatenate([PLACE.inverse().rotate((0.0, 0.0, -MASS * G)), np.zeros(3)])
+    sim = mixed(solver, 5e-3, share=0.02)
+    sim.step(600)
+    np.testing.assert_allclose(sim.read("joint.soft.position")[0], np.linalg.solve(MIXED, weight), rtol=1e-4, atol=1e-9)
+    for axis, name in enumerate(("force_x", "force_y", "force_z")):
+        assert sim.read(f"bushing.soft.{name}")[0] == pytest.approx(-weight[axis], rel=1e-5)
+    assert sim.read("sim.potential_energy")[0] > 0.0 or PLACE.position[2] < 0.0
+
+
+@both_solvers
+def test_full_matrices_swing_as_the_linear_system(solver: str) -> None:
+    """M q'' + C q' + K q = F from rest: a quarter of the error with half the step."""
+    weak = 0.01 * G  # turns stay small, for the linear system knows no others
+    weight = np.concatenate([PLACE.inverse().rotate((0.0, 0.0, -MASS * weak)), np.zeros(3)])
+    inverse = np.diag(1.0 / np.hstack([[MASS] * 3, INERTIA]))
+    rest, time = np.linalg.solve(MIXED, weight), 0.08
+    rates = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ MIXED, -2e-3 * inverse @ MIXED]])
+    exact = (expm(rates * time) @ np.concatenate([-rest, np.zeros(6)]))[:6] + rest
+
+    def error(dt: float) -> float:
+        sim = mixed(solver, dt, gravity=weak)
+        sim.step(round(time / dt))
+        return float(np.abs(sim.read("joint.soft.position")[0] - exact).max())
+
+    coarse, fine = error(2e-3), error(1e-3)
+    assert fine < 0.02 * np.abs(exact).max() and coarse / fine > 3.0
+
+
+@pytest.mark.native
+@both_solvers
+def test_full_matrices_have_the_same_bits_among_others(solver: str) -> None:
+    sims = [mixed(solver, 2e-3, *at) for at in (("numpy", 1), ("native", 1), ("native", 4))]
+    for sim in sims:
+        sim.step(50)
+    values = [sim.read("joint.soft.position")[-1] for sim in sims]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-9, atol=1e-14)
+    assert not different(bits(sims[1], 0), bits(sims[2], 3))
+
+
+def test_matrices_that_give_energy_or_leave_a_motion_are_refused() -> None:
+    b = ModelBuilder()
+    body = b.add_body(MASS, INERTIA)
+    b.add_bushing(-1, body, stiffness=np.eye(6) + 2.0 * (np.eye(6, k=4) + np.eye(6, k=-4)), label="soft")
+    with pytest.raises(ModelError, match="negative eigenvalue"):
+        b.finalize()
+    b = ModelBuilder()
+    body, stiffness = b.add_body(MASS, INERTIA), np.zeros((6, 6))
+    stiffness[:2, :2] = [[2.0, 1.0], [1.0, 2.0]]
+    b.add_bushing(-1, body, stiffness=stiffness, label="soft")
+    with pytest.raises(ModelError, match="leave a motion free"):
+        b.finalize()

@@ -1,0 +1,118 @@
+"""Springs and dampers between all six coordinates of a joint, with full matrices: what a bushing is in general.
+
+    F = -K q - C q',   K, C (6, 6) symmetric
+
+Each entry is taken as a spring and a damper are (spring.py), so that the law is of second order and stable for any K;
+the joint solver gets it as one law over the six axes (coupled, model/actuator_kinds.py).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
+    BEFORE_LAST,
+    LAST,
+    NEXT,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Now,
+    Parameter,
+    Reading,
+    Work,
+    register,
+)
+from gpusim.model.references import JOINT
+from gpusim.model.specs import ActuatorSpec
+from gpusim.typing import Array
+
+SIZE = 6
+ENTRIES = tuple((i, j) for i in range(SIZE) for j in range(i, SIZE))
+"""Upper triangle by rows, the order of the parameters."""
+FORCES = ("force_x", "force_y", "force_z", "torque_x", "torque_y", "torque_z")
+
+
+def matrix(group: Group, letter: str, number: int) -> Array:
+    """K ("k") or C ("c") of one actuator, (1 or num_worlds, 6, 6)."""
+    columns = {entry: group.params[f"{letter}{entry[0]}{entry[1]}"][:, number] for entry in ENTRIES}
+    worlds = max(column.size for column in columns.values())
+    full = np.zeros((worlds, SIZE, SIZE))
+    for (i, j), column in columns.items():
+        full[:, i, j] = full[:, j, i] = column
+    return full
+
+
+def _force(component: int) -> Reading:
+    def read(group: Group, now: Now) -> Array:
+        effort = []
+        for number, axes in enumerate(group.axes):
+            q, rate = now.axis_value(axes), now.axis_rate(axes)
+            spring = matrix(group, "k", number)[:, component] * q
+            effort.append(-(spring + matrix(group, "c", number)[:, component] * rate).sum(axis=1))
+        return np.stack(effort, axis=1)
+
+    name = FORCES[component]
+    return Reading(name, "N" if component < 3 else "N m", f"{name.replace('_', ' along ')} of the parent's frame", read)
+
+
+@register
+class MatrixSpring(ActuatorType):
+    """-K q - C q' over the six coordinates of a joint."""
+
+    name: ClassVar[str] = "matrix_spring"
+    kernel_file: ClassVar[str] = "matrix_spring.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("couple",)
+    prefix: ClassVar[str] = "bushing"
+    coupled: ClassVar[bool] = True
+    references: ClassVar = {"joint": JOINT}
+    parameters: ClassVar[tuple[Parameter, ...]] = tuple(
+        Parameter(f"{letter}{i}{j}", "SI", f"entry {i}, {j} of the {name}")
+        for letter, name in (("k", "stiffness"), ("c", "damping"))
+        for i, j in ENTRIES
+    )
+    readings: ClassVar[tuple[Reading, ...]] = tuple(_force(component) for component in range(SIZE))
+
+    def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
+        """All coordinates of the joint."""
+        return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
+
+    def check(self, group: Group) -> None:
+        """Neither matrix gives energy, and together they leave no motion free."""
+        for number, spec in enumerate(group.specs):
+            k, c = matrix(group, "k", number), matrix(group, "c", number)
+            for name, values in (("stiffness", k), ("damping", c)):
+                least = np.linalg.eigvalsh(values).min()
+                if least < -1e-9 * np.abs(values).max():
+                    rule = f"the {name} has the negative eigenvalue {least:g}, which gives energy"
+                    raise validate.fail(spec.element, rule, "give a matrix of a spring: symmetric, not negative")
+            if np.linalg.eigvalsh(k + c).min() <= 0.0:
+                rule = "stiffness and damping leave a motion free"
+                raise validate.fail(spec.element, rule, "give that motion some damping, or diagonal matrices")
+
+    def potential(self, group: Group, now: Now) -> Array | None:
+        """q K q/2."""
+        stored = []
+        for number, axes in enumerate(group.axes):
+            q = now.axis_value(axes)
+            stored.append(0.5 * (q * np.matmul(matrix(group, "k", number), q[..., None])[..., 0]).sum(axis=1))
+        return np.stack(stored, axis=1)
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Linear in the row velocities, so no guess is needed."""
+        if velocity is not None:
+            return
+        semi_implicit, kick = work.scheme == "semi_implicit", work.kick_time
+        for number, axes in enumerate(group.axes):
+            k, c = matrix(group, "k", number), matrix(group, "c", number)
+            q, rate, before = work.axis_position[:, axes], work.rate[:, axes], work.rate_old[:, axes]
+            if semi_implicit:
+                known, slope = np.matmul(k, q[..., None]), c + kick[..., None] * k
+            else:
+                spring = np.matmul(k, (q - 0.25 * work.h_prev * rate)[..., None])
+                known = spring + np.matmul(c, (LAST * rate + BEFORE_LAST * before)[..., None])
+                slope = 0.25 * work.h * k + NEXT * c
+            work.add_coupled_law(group, number, -kick * known[..., 0], kick[..., None] * slope)
