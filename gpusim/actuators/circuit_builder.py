@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,14 +70,16 @@ class HydraulicCircuit:
         """
         element = self._builder.element("actuator", label, "oil_node")
         value = self._tank_pressure if pressure is None else pressure
-        self._nodes += 1
-        return self._add("oil_node", label, {
-            "place": self._nodes - 1,
+        bulk = self._bulk if bulk_modulus is None else bulk_modulus
+        index = self._add("oil_node", label, {
+            "place": self._nodes,
             "volume": validate.positive(element, "volume", volume),
-            "bulk_modulus": validate.positive(element, "bulk_modulus", bulk_modulus or self._bulk),
+            "bulk_modulus": validate.positive(element, "bulk_modulus", bulk),
             "initial_pressure": validate.not_negative(element, "pressure", value),
             "fixed": float(fixed),
         })  # fmt: skip
+        self._nodes += 1
+        return index
 
     def add_pump(
         self,
@@ -446,7 +447,7 @@ def _checked(element: str, name: str, value: Any) -> float:
         raise validate.fail(element, f"opening = {number:g} is above 1", "give 0 to 1")
     if not number and name in ("range", "flow_limit"):
         raise validate.fail(element, f"{name} = 0 must be above zero", f"give {name} > 0")
-    return number if math.isfinite(number) or name == "flow_limit" else 0.0
+    return number
 
 
 @builder_method

@@ -58,7 +58,9 @@ def model_variant(
     """
     swept, coupled = sizes["swept_constraints"] > 0, sizes["coupled"] > 0
     if not specialize:
-        room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, sizes["slots"])
+        # Models with long sums of coordinates share builds too.
+        slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
+        room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
         return make_variant(main, real, stored, direct, *room, None, shapes, lanes, kinds, swept, coupled)
     places = slab_layout(sizes, real, stored, kinds).places
