@@ -1,1 +1,30 @@
-"""Machine parts as macros over the model builder: suspensions, wheels, tracks."""
+"""Machine parts as macros over the model builder: suspensions."""
+
+from gpusim.machines.linkage import Static
+from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar, steering_arm
+from gpusim.machines.suspensions import (
+    Suspension,
+    add_double_trailing_arm,
+    add_double_wishbone,
+    add_macpherson_strut,
+    add_sliding_pillar,
+    add_swing_axle,
+    add_trailing_arm,
+)
+
+__all__ = [
+    "Arm",
+    "Coil",
+    "Hub",
+    "Static",
+    "Suspension",
+    "TieRod",
+    "TorsionBar",
+    "add_double_trailing_arm",
+    "add_double_wishbone",
+    "add_macpherson_strut",
+    "add_sliding_pillar",
+    "add_swing_axle",
+    "add_trailing_arm",
+    "steering_arm",
+]
