@@ -21,44 +21,44 @@ def coil(top: tuple[float, float, float], foot: tuple[float, float, float], **op
 
 def swing_axle(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((-0.14, 0.20, 0.30), (-0.14, 0.58, 0.30)) if steered else None
-    kind = {"spring": coil((0.02, 0.40, 0.62), (0.0, 0.45, 0.30)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
-    return m.add_swing_axle(b, chassis, xform, arm=m.Arm((0, 0.1, 0.33), (0, 0.56, 0.30), 6.0), hub=HUB, **kind)
+    kind = {"hub": HUB, "spring": coil((0.02, 0.40, 0.62), (0.0, 0.45, 0.30)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    return m.add_swing_axle(b, chassis, xform, arm=m.Arm((0, 0.1, 0.33), (0, 0.56, 0.30), 6.0), **kind)
 
 
 def trailing_arm(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((0.15, 0.15, 0.36), (0.12, 0.50, 0.34)) if steered else None
-    kind = {"spring": m.TorsionBar(4500.0, 420.0, load=LOAD), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
-    return m.add_trailing_arm(b, chassis, xform, arm=m.Arm((0.4, 0.5, 0.38), (0, 0.53, 0.3), 6.0), hub=HUB, **kind)
+    kind = {"hub": HUB, "spring": m.TorsionBar(4500.0, 420.0, load=LOAD), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    return m.add_trailing_arm(b, chassis, xform, arm=m.Arm((0.4, 0.5, 0.38), (0, 0.53, 0.3), 6.0), **kind)
 
 
 def double_wishbone(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((-0.12, 0.27, 0.33), (-0.12, 0.52, 0.32)) if steered else None
     lower, upper = m.Arm((0, 0.25, 0.22), (0.01, 0.54, 0.20)), m.Arm((0, 0.30, 0.44), (-0.01, 0.51, 0.42), 2.0)
-    kind = {"spring": coil((0.0, 0.34, 0.66), (0.0, 0.44, 0.21)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
-    return m.add_double_wishbone(b, chassis, xform, lower=lower, upper=upper, hub=HUB, **kind)
+    kind = {"hub": HUB, "spring": coil((0.0, 0.34, 0.66), (0.0, 0.44, 0.21)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    return m.add_double_wishbone(b, chassis, xform, lower=lower, upper=upper, **kind)
 
 
 def double_trailing(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((0.13, 0.15, 0.33), (0.11, 0.47, 0.31)) if steered else None
     lower, upper = m.Arm((0.35, 0.5, 0.24), (0, 0.5, 0.22)), m.Arm((0.33, 0.5, 0.42), (0.0, 0.49, 0.40), 2.0)
-    kind = {"spring": m.TorsionBar(4000.0, 350.0, load=LOAD), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
-    return m.add_double_trailing_arm(b, chassis, xform, lower=lower, upper=upper, hub=HUB, **kind)
+    kind = {"hub": HUB, "spring": m.TorsionBar(4000.0, 350.0, load=LOAD), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    return m.add_double_trailing_arm(b, chassis, xform, lower=lower, upper=upper, **kind)
 
 
 def sliding_pillar(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((-0.13, 0.15, 0.30), (-0.13, 0.50, 0.30)) if steered else None
-    kind = {"spring": coil((0, 0.5, 0.7), (0, 0.52, 0.3)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    kind = {"hub": HUB, "spring": coil((0, 0.5, 0.7), (0, 0.52, 0.3)), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
     return m.add_sliding_pillar(
-        b, chassis, xform, hub=HUB, pillar=(0, 0.52, 0.3), axis=(0.02, -0.05, 1.0), **kind
+        b, chassis, xform, pillar=(0, 0.52, 0.3), axis=(0.02, -0.05, 1.0), **kind
     )
 
 
 def macpherson(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((-0.13, 0.22, 0.27), (-0.12, 0.52, 0.26)) if steered else None
     top, foot = (0.0, 0.44, 0.78), (0.0, 0.50, 0.42)
-    kind = {"spring": coil(top, foot), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
+    kind = {"hub": HUB, "spring": coil(top, foot), "tie_rod": rod, "travel": (-0.08, 0.07)} | o
     lower = m.Arm((0, 0.2, 0.22), (0, 0.55, 0.20))
-    return m.add_macpherson_strut(b, chassis, xform, lower=lower, top=top, foot=foot, hub=HUB, **kind)
+    return m.add_macpherson_strut(b, chassis, xform, lower=lower, top=top, foot=foot, **kind)
 
 
 ALL: dict[str, Add] = {
@@ -78,9 +78,12 @@ def rig(add: Add, load: float = LOAD, dt: float = 1e-3, **options: Any) -> tuple
     sprung = add(probe, -1, PLACE, **options).linkage.sprung(load)
     chassis = b.add_body(sprung, (20.0, 20.0, 20.0), xform=Transform((0, 0, HEIGHT)), label="chassis")
     b.add_joint_prismatic(-1, chassis, axis=(0, 0, 1), at=(0, 0, HEIGHT), label="guide")
+    b.add_force(chassis, (0, 0, 1.0), label="throw")
     susp = add(b, chassis, PLACE, label="susp", **options)
     center = b.bodies[susp.hub].xform.position
     pad = b.add_body(1e-4, (1e-6, 1e-6, 1e-6), xform=Transform(center), label="pad")
     b.add_joint_planar(-1, pad, axis=(0, 0, 1), at=center, label="ground")
     b.add_joint_ball(pad, susp.hub, at=center, label="wheel")
-    return Simulation(b.finalize(), config=SolverConfig(dt=dt)), susp
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
+    sim.control["throw"] = 0.0
+    return sim, susp
