@@ -1,7 +1,7 @@
 """Machine parts as macros over the model builder: suspensions."""
 
 from gpusim.machines.linkage import Static
-from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar, steering_arm
+from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.suspensions import (
     Suspension,
     add_double_trailing_arm,
@@ -11,6 +11,7 @@ from gpusim.machines.suspensions import (
     add_swing_axle,
     add_trailing_arm,
 )
+from gpusim.machines.tie_rods import lateral_tie_rod
 
 __all__ = [
     "Arm",
@@ -26,5 +27,5 @@ __all__ = [
     "add_sliding_pillar",
     "add_swing_axle",
     "add_trailing_arm",
-    "steering_arm",
+    "lateral_tie_rod",
 ]

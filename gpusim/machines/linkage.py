@@ -210,7 +210,9 @@ class Linkage:
     def sprung(self, load: float) -> float:
         """Mass of the chassis that a load of the ground carries, kg."""
         load = validate.positive(self.element, "load", load)
-        sprung = load / self.gravity - self.unsprung() if self.gravity > 0.0 else 0.0
+        if self.gravity == 0.0:
+            raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
+        sprung = load / self.gravity - self.unsprung()
         if sprung <= 0.0:
             rule = f"load = {load:g} N does not carry the parts' weight, {self.unsprung() * self.gravity:.4g} N"
             raise validate.fail(self.element, rule, "give the ground's force on the wheel, with the chassis' share")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,30 +126,6 @@ class TieRod:
     def ends(self, element: str) -> tuple[Array, Array]:
         """Checked inner and outer point."""
         return Arm(self.inner, self.outer).ends(element, "tie_rod")
-
-
-def steering_arm(kingpin: Vector, length: float, wheelbase: float = math.inf, half_track: float = 0.0) -> Array:
-    """End of a steering arm that points backward from the kingpin, for ``TieRod(outer=...)``.
-
-    Parallel steering turns both wheels alike. With Ackermann's both arms point to the middle of the rear axle, and the
-    wheels then turn about nearly one point on its line.
-
-    Args:
-        kingpin: point on the kingpin, in the corner's frame.
-        length: of the arm, m; below zero for an arm that points forward.
-        wheelbase: from the kingpin to the rear axle, m; left out: parallel steering.
-        half_track: from the kingpin to the vehicle's middle plane, m.
-
-    Raises:
-        ModelError: a wheelbase that is not positive.
-    """
-    element = "steering_arm"
-    start = validate.numbers(element, "kingpin", kingpin, 3)
-    base = validate.positive(element, "wheelbase", wheelbase, infinite=True)
-    slope = validate.not_negative(element, "half_track", half_track) / base
-    back = np.array([-1.0, -slope, 0.0]) / math.hypot(1.0, slope)
-    end: Array = start + validate.number(element, "length", length) * back
-    return end
 
 
 @dataclass(frozen=True)

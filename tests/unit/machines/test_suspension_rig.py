@@ -141,7 +141,8 @@ def rack(name: str, mirror: bool, shift: float) -> tuple[Simulation, m.Suspensio
     probe = ALL[name](ModelBuilder(), -1, Transform(), steered=True).linkage.steering
     assert probe is not None
     rod = m.TieRod(probe.inner, probe.outer, body)
-    susp = ALL[name](b, -1, Transform(), tie_rod=rod, mirror=mirror, label="susp")
+    spring = coil((0, 0.4, 0.7), (0, 0.48, 0.3), load=None)
+    susp = ALL[name](b, -1, Transform(), spring=spring, tie_rod=rod, mirror=mirror, label="susp")
     sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
     sim.step(1000)
     return sim, susp
@@ -168,31 +169,29 @@ def test_limits_of_a_level_arm_are_those_of_eq_7() -> None:
     assert susp.coordinate(0.12) == pytest.approx(math.asin(0.24), abs=1e-9)
 
 
-def steering(length: float, wheelbase: float) -> tuple[float, float]:
-    """Angles of the left and the right wheel on one rack, at about 0.35 rad."""
-    half, angles = 0.5, []
-    outer = m.steering_arm((0, 0.02, 0.3), length, wheelbase, half)
+def steering(length: float, wheelbase: float, shift: float) -> tuple[float, float]:
+    """Angles of the left and the right wheel on one rack, half a meter from the middle."""
+    angles = []
+    rod = m.lateral_tie_rod((0, 0.02, 0.3), length, -0.3, wheelbase, 0.5, angle=0.35)
     for mirror in (False, True):
         hub, spring = m.Hub((0, 0.1, 0.3)), coil((0, 0.02, 0.7), (0, 0.02, 0.3))
         susp = m.add_sliding_pillar(
-            ModelBuilder(),
-            -1,
-            hub=hub,
-            spring=spring,
-            pillar=(0, 0.02, 0.3),
-            tie_rod=m.TieRod((outer[0], -0.3, 0.3), outer),
-            mirror=mirror,
+            ModelBuilder(), -1, hub=hub, spring=spring, pillar=(0, 0.02, 0.3), tie_rod=rod, mirror=mirror
         )
-        angles.append(susp.steering_angle(0.0, 0.05))
+        angles.append(susp.steering_angle(0.0, shift))
     return angles[0], angles[1]
 
 
-def test_steering_arms_are_parallel_or_ackermanns() -> None:
-    """Inner over outer wheel: cot(outer) - cot(inner) = track/wheelbase; parallel arms turn both alike."""
-    left, right = steering(0.15, math.inf)
-    assert left == pytest.approx(right, rel=0.03)
-    left, right = sorted(steering(0.15, 1.6), key=abs)
-    inner, outer = abs(right), abs(left)
-    ideal = 1.0 / math.tan(inner) + 1.0 / 1.6
-    assert 1.0 / math.tan(outer) == pytest.approx(ideal, rel=0.04)
-    assert inner - outer > 0.03
+@pytest.mark.parametrize("length", [0.15, -0.15])
+def test_steering_arms_are_parallel_or_ackermanns(length: float) -> None:
+    """cot(outer) - cot(inner) = track/wheelbase at 0.35 rad, nearly so at 0.15; parallel arms turn both alike."""
+    for angle, share in ((0.35, 1e-6), (0.15, 0.25)):
+        shift = math.copysign(0.15 * math.sin(angle), length)
+        left, right = steering(length, math.inf, shift)
+        assert left == pytest.approx(right, rel=0.01) and abs(left) == pytest.approx(angle, rel=0.01)
+        for side in (1.0, -1.0):
+            left, right = steering(length, 1.6, side * shift)
+            outer, inner = sorted(map(abs, (left, right)))
+            assert (left < 0.0) == (right < 0.0) == (side * shift * length > 0.0)
+            assert (abs(left) == inner) == (left > 0.0)
+            assert 1.0 / math.tan(outer) - 1.0 / math.tan(inner) == pytest.approx(1.0 / 1.6, rel=share)

@@ -88,6 +88,15 @@ def test_geometry_that_cannot_move() -> None:
         )
     with pytest.raises(ModelError, match="chassis = 7 is unknown"):
         m.add_trailing_arm(b, 7, arm=arm, hub=HUB, spring=spring)
-    with pytest.raises(ModelError, match="wheelbase = -1 must be above zero; give a positive"):
-        m.steering_arm((0, 0, 0), 0.1, -1.0)
+    with pytest.raises(ModelError, match="a load needs gravity; give the builder one"):
+        m.add_swing_axle(ModelBuilder(gravity=(0, 0, 0)), -1, arm=arm, hub=HUB, spring=spring)
     assert not b.bodies
+
+
+def test_tie_rods_without_room() -> None:
+    with pytest.raises(ModelError, match="wheelbase = -1 must be above zero; give a positive"):
+        m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, -1.0)
+    with pytest.raises(ModelError, match="length = 0 and inner = -0.3 leave no room .*; give a length"):
+        m.lateral_tie_rod((0, 0, 0), 0.0, -0.3)
+    with pytest.raises(ModelError, match="no steering arm of 0.1 m meets Ackermann's .*; give a smaller angle"):
+        m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, 0.2, 1.0, angle=1.2)
