@@ -81,6 +81,17 @@ class Corner:
         com = self.flip @ (solid.com - place)
         return self.b.add_body(solid.mass, inertia, com=com, xform=pose, label=f"{self.label}_{name}")
 
+    def picture(self, body: int, arm: Arm) -> None:
+        """Draw a bar on a body."""
+        inner, outer = arm.ends(self.element, "arm")
+        start, way = self.point(inner), self.point(outer) - self.point(inner)
+        length = float(np.linalg.norm(way))
+        axis, angle = np.cross((0.0, 0.0, 1.0), way), math.acos(way[2] / length)
+        if np.linalg.norm(axis) < 1e-9 * length:
+            axis = np.array([1.0, 0.0, 0.0])
+        place = self.b.bodies[body].xform.inverse() * Transform.from_axis_angle(start + 0.5 * way, axis, angle)
+        self.b.add_visual(body, "capsule", arm.radius, 0.5 * length, xform=place)
+
     def joint(
         self,
         kind: str,
@@ -113,9 +124,7 @@ class Corner:
         host = self.chassis if parent == WORLD else parent
         return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
 
-    def steering(
-        self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]
-    ) -> Steering | None:
+    def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
         """The tie rod for the hand calculation."""
         if tie_rod is None:
             return None

@@ -83,7 +83,6 @@ class Steering:
         angle = min(angles, key=abs)
         return angle, turned(axis, angle, point)
 
-
     def leverage(self, moves: Moves) -> float:
         """Sine of the angle between the tie rod and the steering arm, seen along the kingpin."""
         _, axis, _, across = self._arm(moves)

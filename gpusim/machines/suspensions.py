@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpusim.machines.corner import Corner, Plan, Springs
-from gpusim.machines.linkage import STAY, Linkage, Move, Moves, Spring, Static, Steering, angle_between, hinge
-from gpusim.machines.linkage import rocker, turned
+from gpusim.machines.linkage import STAY, Linkage, Move, Moves, Spring, Static, angle_between, hinge, rocker, turned
 from gpusim.machines.parts import Arm, Hub, TieRod
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-X, Y, Z = np.eye(3)
+X, Y, _ = np.eye(3)
 
 
 @dataclass(frozen=True)
@@ -294,6 +293,9 @@ def add_macpherson_strut(
     linkage = corner.linkage(closing, solids, center, corner.steering(tie_rod, kingpin))
     plan = corner.plan(replace(linkage, follow=follow), spring, travel, ("hub", "lower"))
     bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
+    corner.picture(bodies["lower"], lower)
+    corner.picture(bodies["rod"], rod)
+    corner.picture(bodies["hub"], Arm(foot, outer))
     joint = corner.joint("revolute", -1, bodies["lower"], inner, axis, "lower", limits=plan.limits)
     if tie_rod is None:
         corner.joint("revolute", bodies["lower"], bodies["hub"], outer, X, "ball")
@@ -337,6 +339,7 @@ def _arm(
     plan = corner.plan(linkage, spring, travel, ("arm", "hub"))
     bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
     bodies.setdefault("arm", bodies["hub"])
+    corner.picture(bodies["arm"], arm)
     joint = corner.joint("revolute", -1, bodies["arm"], inner, axis, "arm", limits=plan.limits)
     if tie_rod is not None:
         corner.joint("revolute", bodies["arm"], bodies["hub"], outer, pin, "kingpin")
@@ -377,6 +380,8 @@ def _four_bar(
     linkage = corner.linkage(closing, solids, center, corner.steering(tie_rod, kingpin))
     plan = corner.plan(linkage, spring, travel, ("lower", "upper", "hub"))
     bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
+    corner.picture(bodies["lower"], lower)
+    corner.picture(bodies["upper"], upper)
     joint = corner.joint("revolute", -1, bodies["lower"], low, axis, "lower", limits=plan.limits)
     corner.joint("revolute", -1, bodies["upper"], high, axis, "upper")
     if tie_rod is None:
@@ -388,9 +393,7 @@ def _four_bar(
     return _finish(corner, plan, bodies, joint, tie_rod)
 
 
-def _finish(
-    corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None
-) -> Suspension:
+def _finish(corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None) -> Suspension:
     """Springs and tie rod, and the record of all."""
     springs = corner.springs(plan, bodies, joint)
     rod = corner.tie_rod(tie_rod, bodies["hub"])

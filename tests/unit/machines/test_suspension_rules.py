@@ -13,6 +13,7 @@ from gpusim import machines as m
 from .rig import ALL, HUB, LOAD, PLACE, coil
 
 every = pytest.mark.parametrize("name", ALL)
+TOP, FOOT = (0.0, 0.4, 0.7), (0.0, 0.4, 0.3)
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"travel": (0.02, 0.08)}, r"travel = \(0.02, 0.08\) does not hold 0, .*; give \(least, greatest\)"),
     ({"travel": (-0.08, float("nan"))}, r"travel = .* is not finite; give"),
@@ -21,12 +22,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"hub": m.Hub((0, 0.6))}, r"hub.center has shape \(2,\), not \(3,\); give 3 numbers"),
     ({"spring": 3.0}, r"spring = 3.0 is neither a Coil nor a TorsionBar; give one"),
     ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.7))}, r"spring.* one point; give"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.3), on="wheel")}, r"spring.on = 'wheel' is no part that moves; give '"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.3), stiffness=-1.0)}, r"spring.stiffness = -1 must not be negative; give"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.3), preload=3.0)}, r"load and preload both say .*; give one"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.3), load=50.0)}, r"load = 50 N does not carry the parts' weight, .*; give"),
-    ({"spring": [coil((0, 0.4, 0.7), (0, 0.4, 0.3))] * 2}, r"load is given to more than one spring; give it to one"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.3), stiffness=0.0)}, r"a load or a preload needs a stiffness; give one"),
+    ({"spring": coil(TOP, FOOT, on="wheel")}, r"spring.on = 'wheel' is no part that moves; give '"),
+    ({"spring": coil(TOP, FOOT, stiffness=-1.0)}, r"spring.stiffness = -1 must not be negative; give"),
+    ({"spring": coil(TOP, FOOT, preload=3.0)}, r"load and preload both say .*; give one"),
+    ({"spring": coil(TOP, FOOT, load=50.0)}, r"load = 50 N does not carry the parts' weight, .*; give"),
+    ({"spring": [coil(TOP, FOOT)] * 2}, r"load is given to more than one spring; give it to one"),
+    ({"spring": coil(TOP, FOOT, stiffness=0.0)}, r"a load or a preload needs a stiffness; give one"),
     ({"tie_rod": 3.0}, r"tie_rod = 3.0 is no TieRod; give gpusim.machines.TieRod"),
     ({"tie_rod": m.TieRod((0, 0.1, 0.3), (0, 0.1, 0.3))}, r"tie_rod.inner and tie_rod.outer are one point; give"),
     ({"tie_rod": m.TieRod((0, 0.1, 0.3), (0, 0.2, 0.3), 7)}, r"tie_rod.rack = 7 is unknown.*; give"),
@@ -51,7 +52,7 @@ def test_unreachable_travel_and_load(name: str) -> None:
     """A travel beyond the arms' reach; a load that ends on a stop."""
     b = ModelBuilder()
     if name != "sliding_pillar":
-        with pytest.raises(ModelError, match=r"travel = 2 m is beyond the .* m that its geometry reaches; give a shorter"):
+        with pytest.raises(ModelError, match=r"travel = 2 m is beyond the .* m that its geometry reaches; give"):
             ALL[name](b, -1, PLACE, travel=(-0.1, 2.0))
     susp = ALL[name](b, -1, PLACE, travel=(-0.02, 0.02))
     with pytest.raises(ModelError, match=r"under load = 50000 N it stands on its upper stop; stiffen its spring"):
@@ -84,7 +85,7 @@ def test_geometry_that_cannot_move() -> None:
         m.add_sliding_pillar(b, -1, hub=HUB, spring=coil((0, 0.5, 0.7), (0, 0.5, 0.3)), tie_rod=rod)
     with pytest.raises(ModelError, match="without a tie rod top and foot must have the same x; align them"):
         m.add_macpherson_strut(
-            b, -1, lower=arm, top=(0.05, 0.4, 0.7), foot=(0, 0.5, 0.4), hub=HUB, spring=coil((0, 0.4, 0.7), (0, 0.5, 0.4))
+            b, -1, lower=arm, top=(0.05, 0.4, 0.7), foot=(0, 0.5, 0.4), hub=HUB, spring=coil(TOP, FOOT)
         )
     with pytest.raises(ModelError, match="chassis = 7 is unknown"):
         m.add_trailing_arm(b, 7, arm=arm, hub=HUB, spring=spring)
