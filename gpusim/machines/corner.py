@@ -69,6 +69,14 @@ class Corner:
             raise validate.fail(self.element, f"hub = {hub!r} is no Hub", "give gpusim.machines.Hub(center, mass)")
         return validate.numbers(self.element, "hub.center", hub.center, 3)
 
+    def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
+        """Inner and outer point of an arm, checked."""
+        if not isinstance(arm, Arm):
+            raise validate.fail(
+                self.element, f"{name} = {arm!r} is no Arm", "give gpusim.machines.Arm(inner, outer, mass)"
+            )
+        return arm.ends(self.element, name)
+
     def point(self, point: Array) -> Array:
         """A point of the corner's frame in the world."""
         return self.frame.apply(self.flip @ point)
@@ -83,7 +91,7 @@ class Corner:
 
     def picture(self, body: int, arm: Arm) -> None:
         """Draw a bar on a body."""
-        inner, outer = arm.ends(self.element, "arm")
+        inner, outer = self.ends("arm", arm)
         start, way = self.point(inner), self.point(outer) - self.point(inner)
         length = float(np.linalg.norm(way))
         axis, angle = np.cross((0.0, 0.0, 1.0), way), math.acos(way[2] / length)
@@ -210,7 +218,8 @@ class Corner:
                 options |= ends | {"bump": spring.bump, "droop": spring.droop, "preload": preload}
                 added.append(self.b.add_spring(self.chassis, bodies[str(spring.on)], **options))
             else:  # the coordinate falls in rebound
-                options["damping"] = spring.damping if np.ndim(spring.damping) == 0 else tuple(spring.damping)[::-1]
+                damping = np.asarray(spring.damping, float)
+                options["damping"] = damping[::-1] if damping.ndim else float(damping)
                 options["preload"] = None if preload is None else -preload
                 added.append(self.b.add_torsion_spring(joint, **options))
         return tuple(added)

@@ -26,6 +26,8 @@ from gpusim.typing import Array
 
 STEP = 1e-4
 """Of differences, rad or m."""
+FARTHEST = 4.0
+"""Where rest is looked for, rad or m."""
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -239,7 +241,7 @@ class Linkage:
         """Rest under a load.
 
         Raises:
-            ModelError: it does not carry the parts, or stands on a stop.
+            ModelError: it does not carry the parts, or presses the suspension onto a stop.
         """
         sprung = self.sprung(load)
 
@@ -253,13 +255,7 @@ class Linkage:
         def balance(q: float) -> float:
             return _slope(energy, q) - load * _slope(self.travel, q)
 
-        lower, upper = (max(-10.0, limits[0]), min(10.0, limits[1]))
-        at = (balance(lower), balance(upper))
-        if at[0] * at[1] > 0.0:
-            name, mend = ("upper", "stiffen") if at[0] < 0.0 else ("lower", "soften")
-            rule = f"under load = {load:g} N it stands on its {name} stop"
-            raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
-        q = float(brentq(balance, lower, upper, xtol=1e-13))
+        q = self._rest(balance, load, limits)
         dz, ratios = _slope(self.travel, q), [_slope(value(k), q) for k in range(len(springs))]
         stiffness = _bend(energy, q) - load * _bend(self.travel, q)
         mass = sprung * dz**2 + self.mass(q, dz)
@@ -277,6 +273,26 @@ class Linkage:
             frequency=math.sqrt(stiffness / mass) / (2.0 * math.pi),
             damping_ratio=damping / (2.0 * math.sqrt(stiffness * mass)),
         )
+
+    def _rest(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
+        """The coordinate next to zero where springs and load are in balance."""
+        start = balance(0.0)
+        step = -math.copysign(0.01, start)
+        stop, last, value = limits[0] if start > 0.0 else limits[1], 0.0, start
+        try:
+            while value * start > 0.0 and last != stop:
+                if abs(last) > FARTHEST:
+                    raise Unreachable
+                before, last = last, last + step if abs(last + step) < abs(stop) else stop
+                value = balance(last)
+        except Unreachable:
+            rule = f"under load = {load:g} N it has no rest that its geometry reaches"
+            raise validate.fail(self.element, rule, "give it a travel, or another spring") from None
+        if value * start > 0.0:
+            name, mend = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
+            rule = f"under load = {load:g} N it stands on its {name} stop"
+            raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
+        return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
         """Of the parts at the coordinate, while the wheel's center stays at its height, kg m2 (kg)."""

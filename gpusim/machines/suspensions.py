@@ -54,6 +54,8 @@ class Suspension:
     def static(self, load: float) -> Static:
         """Hand calculation of rest under the ground's force on the wheel, N, and of small motions about it.
 
+        The force acts at the wheel's center along z of the corner's frame, which is taken to be upright.
+
         Raises:
             ModelError: the load does not carry the parts' weight, or presses the suspension onto a stop.
         """
@@ -262,7 +264,7 @@ def add_macpherson_strut(
     """
     corner = Corner(b, chassis, xform, mirror, label, "MacPherson strut")
     element, center = corner.element, corner.center(hub)
-    inner, outer = lower.ends(element, "lower")
+    inner, outer = corner.ends("lower", lower)
     rod = Arm(top, foot, rod_mass, 0.01)
     high, low = rod.ends(element, "strut")
     axis, along = hinge(element, X, inner, outer, "lower"), (high - low) / np.linalg.norm(high - low)
@@ -321,7 +323,7 @@ def _arm(
 ) -> Suspension:
     """One arm on a hinge."""
     element, center = corner.element, corner.center(hub)
-    inner, outer = arm.ends(element, "arm")
+    inner, outer = corner.ends("arm", arm)
     axis = hinge(element, axis, inner, center, "arm")
     pin = validate.direction(element, "kingpin", kingpin)
 
@@ -358,7 +360,7 @@ def _four_bar(
 ) -> Suspension:
     """Two arms on parallel hinges, and the hub between them."""
     element, center = corner.element, corner.center(hub)
-    (low, foot), (high, head) = lower.ends(element, "lower"), upper.ends(element, "upper")
+    (low, foot), (high, head) = corner.ends("lower", lower), corner.ends("upper", upper)
     if np.linalg.norm(np.cross(axis, head - foot)) < 1e-6:
         rule = "lower.outer and upper.outer are one point across the hinges"
         raise validate.fail(element, rule, "place them one above the other")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -63,6 +64,19 @@ def test_unreachable_travel_and_load(name: str) -> None:
         susp.static(100.0)
 
 
+@every
+def test_rest_without_stops(name: str) -> None:
+    """As built under its load, wherever the geometry ends; a load too great for it says so."""
+    susp = ALL[name](ModelBuilder(), -1, PLACE, travel=(-math.inf, math.inf))
+    assert susp.static(LOAD).travel == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < susp.static(1.1 * LOAD).travel < 0.05
+    if name == "sliding_pillar":
+        damper = coil(TOP, FOOT, stiffness=0.0, load=None)
+        susp = ALL[name](ModelBuilder(), -1, PLACE, spring=damper, travel=(-math.inf, math.inf))
+        with pytest.raises(ModelError, match="under load = 2500 N it has no rest that its geometry reaches; give it a"):
+            susp.static(LOAD)
+
+
 def test_geometry_that_cannot_move() -> None:
     """Dead points of each mechanism."""
     b, spring = ModelBuilder(), m.TorsionBar(1e3, load=LOAD)
@@ -91,6 +105,11 @@ def test_geometry_that_cannot_move() -> None:
         m.add_trailing_arm(b, 7, arm=arm, hub=HUB, spring=spring)
     with pytest.raises(ModelError, match="a load needs gravity; give the builder one"):
         m.add_swing_axle(ModelBuilder(gravity=(0, 0, 0)), -1, arm=arm, hub=HUB, spring=spring)
+    for name, add in (("arm", m.add_swing_axle), ("arm", m.add_trailing_arm)):
+        with pytest.raises(ModelError, match=f"{name} = 3.0 is no Arm; give gpusim.machines.Arm"):
+            add(b, -1, arm=3.0, hub=HUB, spring=spring)
+    with pytest.raises(ModelError, match="upper = 3.0 is no Arm; give gpusim.machines.Arm"):
+        m.add_double_wishbone(b, -1, lower=arm, upper=3.0, hub=HUB, spring=spring)
     assert not b.bodies
 
 
