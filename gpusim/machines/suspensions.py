@@ -13,7 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpusim.machines.corner import Corner, Plan, Springs
-from gpusim.machines.linkage import STAY, Linkage, Move, Moves, Spring, Static, angle_between, hinge, rocker, turned
+from gpusim.machines.linkage import (
+    STAY,
+    Linkage,
+    Move,
+    Moves,
+    Spring,
+    Static,
+    Unreachable,
+    angle_between,
+    hinge,
+    rocker,
+    turned,
+)
 from gpusim.machines.parts import Arm, Hub, TieRod
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
@@ -270,17 +282,22 @@ def add_macpherson_strut(
     axis, along = hinge(element, X, inner, outer, "lower"), (high - low) / np.linalg.norm(high - low)
     if abs(along[0]) > 1e-9 and tie_rod is None:
         raise validate.fail(element, "without a tie rod top and foot must have the same x", "align them, or steer it")
-    flat = np.eye(3) - np.outer(X, X)
-    across = flat @ along
-    beside = float(X @ np.cross(across, high - outer)) / float(np.linalg.norm(across))
+    reach = high - outer
+    flat = np.eye(3) - np.outer(X, X) if tie_rod is None else np.eye(3)
 
     def closing(q: float) -> Moves:
         arm = turned(axis, q, inner)
         ball = arm(outer)
-        way = flat @ (high - ball)
-        # The strut's axis stays at its distance from the ball joint, and goes through the top.
-        now = angle_between(X, across, way) - math.asin(beside / float(np.linalg.norm(way)))
-        carrier = turned(X, now, outer)
+        way = high - ball
+        # How far the top slides along the strut, and the turn of the hub that brings that point of the strut there.
+        half = float(reach @ along)
+        inside = half**2 - float(reach @ reach - way @ way)
+        if inside <= 0.0:
+            raise Unreachable
+        start, end = flat @ (reach + (math.copysign(math.sqrt(inside), half) - half) * along), flat @ way
+        about = np.cross(start, end)
+        size = float(np.linalg.norm(about))
+        carrier = turned(about / (size or 1.0), math.atan2(size, float(start @ end)), outer)
         return {"chassis": STAY, "lower": arm, "hub": Move(carrier.turn, carrier.shift + ball - outer)}
 
     def follow(moves: Moves) -> Moves:

@@ -57,7 +57,7 @@ def sliding_pillar(b: ModelBuilder, chassis: int, xform: Transform, steered: boo
 
 def macpherson(b: ModelBuilder, chassis: int, xform: Transform, steered: bool = False, **o: Any) -> m.Suspension:
     rod = m.TieRod((-0.13, 0.22, 0.27), (-0.12, 0.52, 0.26)) if steered else None
-    top, foot = (0.0, 0.44, 0.78), (0.0, 0.50, 0.42)
+    top, foot = (-0.04 if steered else 0.0, 0.44, 0.78), (0.0, 0.50, 0.42)
     kind = given(coil(top, foot), rod) | o
     lower = m.Arm((0, 0.2, 0.22), (0, 0.55, 0.20))
     return m.add_macpherson_strut(b, chassis, xform, lower=lower, top=top, foot=foot, **kind)

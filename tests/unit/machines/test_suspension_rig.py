@@ -97,6 +97,19 @@ def test_rest_on_a_bump_stop_and_with_a_torsion_bar_beside_a_damper() -> None:
     assert measured == pytest.approx(static.travel, abs=2e-5) and static.damping_ratio > 0.1
 
 
+@pytest.mark.parametrize("name", ["trailing_arm", "sliding_pillar"])
+def test_bound_is_where_the_wheel_rises(name: str) -> None:
+    """Of torsion bars too: the chassis sinks slowly where bound is damped, and as if undamped where rebound is."""
+    sunk = {}
+    for damping in ((900.0, 0.0), (0.0, 900.0), 0.0):
+        bar, pillar = m.TorsionBar(4500.0, damping, load=LOAD), coil((0, 0.5, 0.7), (0, 0.52, 0.3), damping=damping)
+        sim = rig(ALL[name], 1.5 * LOAD, spring=bar if name == "trailing_arm" else pillar)[0]
+        sim.step(100)
+        sunk[damping] = travel(sim)
+    assert sunk[(0.0, 900.0)] == pytest.approx(sunk[0.0], rel=1e-3)
+    assert 0.0 < sunk[(900.0, 0.0)] < 0.95 * sunk[0.0]
+
+
 def hung(name: str, sides: dict[str, float], bar: float = 0.0, **options: Any) -> Simulation:
     """Suspensions on the world, without gravity, with forces up on their hubs; 5 s later."""
     b = ModelBuilder(gravity=(0, 0, 0))
