@@ -1,0 +1,254 @@
+"""The corner's frame: what suspensions share to check their numbers and to write down bodies, joints and springs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.machines.linkage import Linkage, Moves, Spring, Steering
+from gpusim.machines.parts import Arm, Coil, Hub, Solid, TieRod, TorsionBar
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+MIRROR = np.diag([1.0, -1.0, 1.0])
+Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Springs and limits, checked, before anything is added.
+
+    Attributes:
+        linkage: the mechanism.
+        given: the springs, each with its part and its preload.
+        laws: for the hand calculation.
+        limits: of the coordinate.
+    """
+
+    linkage: Linkage
+    given: tuple[Coil | TorsionBar, ...]
+    laws: tuple[Spring, ...]
+    limits: tuple[float, float]
+
+
+class Corner:
+    """Writes points, axes and parts of a suspension into the builder.
+
+    Args:
+        b: the builder.
+        chassis: body index, -1 for the world.
+        xform: the corner's frame in the chassis.
+        mirror: y turned about.
+        label: goes before all labels.
+        kind: how messages call the suspension.
+    """
+
+    def __init__(
+        self, b: ModelBuilder, chassis: int, xform: Transform | None, mirror: bool, label: str, kind: str
+    ) -> None:
+        self.b, self.label, self.element = b, label, f"{kind} '{label}'"
+        self.chassis = b.check_body(self.element, "chassis", chassis)
+        validate.transform(self.element, "xform", xform)
+        if not isinstance(mirror, bool):
+            raise validate.fail(self.element, f"mirror = {mirror!r} is neither True nor False", "give one of them")
+        self.mirror = mirror
+        start = Transform() if self.chassis == WORLD else b.bodies[self.chassis].xform
+        self.frame = start * (xform or Transform())
+        self.flip = MIRROR if mirror else np.eye(3)
+
+    def center(self, hub: Hub) -> Array:
+        """The wheel's center, checked."""
+        if not isinstance(hub, Hub):
+            raise validate.fail(self.element, f"hub = {hub!r} is no Hub", "give gpusim.machines.Hub(center, mass)")
+        return validate.numbers(self.element, "hub.center", hub.center, 3)
+
+    def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
+        """Inner and outer point of an arm, checked."""
+        if not isinstance(arm, Arm):
+            raise validate.fail(
+                self.element, f"{name} = {arm!r} is no Arm", "give gpusim.machines.Arm(inner, outer, mass)"
+            )
+        return arm.ends(self.element, name)
+
+    def point(self, point: Array) -> Array:
+        """A point of the corner's frame in the world."""
+        return self.frame.apply(self.flip @ point)
+
+    def body(self, name: str, solid: Solid, origin: Array | None) -> int:
+        """Add a part; its frame stands at ``origin`` (left out: its center of mass) along the corner's axes."""
+        place = solid.com if origin is None else origin
+        inertia = self.flip @ solid.inertia @ self.flip
+        pose = Transform(self.point(place), self.frame.rotation)
+        com = self.flip @ (solid.com - place)
+        return self.b.add_body(solid.mass, inertia, com=com, xform=pose, label=f"{self.label}_{name}")
+
+    def picture(self, body: int, arm: Arm) -> None:
+        """Draw a bar on a body."""
+        inner, outer = self.ends("arm", arm)
+        start, way = self.point(inner), self.point(outer) - self.point(inner)
+        length = float(np.linalg.norm(way))
+        axis, angle = np.cross((0.0, 0.0, 1.0), way), math.acos(way[2] / length)
+        if np.linalg.norm(axis) < 1e-9 * length:
+            axis = np.array([1.0, 0.0, 0.0])
+        place = self.b.bodies[body].xform.inverse() * Transform.from_axis_angle(start + 0.5 * way, axis, angle)
+        self.b.add_visual(body, "capsule", arm.radius, 0.5 * length, xform=place)
+
+    def joint(
+        self,
+        kind: str,
+        parent: int,
+        child: int,
+        point: Array,
+        axis: Array | None,
+        name: str,
+        *,
+        travel: bool = False,
+        limits: tuple[Any, Any] | None = None,
+        second: Array | None = None,
+    ) -> int:
+        """Add a joint at a point; ``parent`` -1 is the chassis.
+
+        Args:
+            axis: in the corner's frame; the sense of a turn is turned about by the mirror, that of a travel is not.
+            travel: the axis is a travel's.
+            limits: of its coordinates.
+            second: of a universal joint.
+        """
+        sense = 1.0 if travel or not self.mirror else -1.0
+        options: dict[str, Any] = {} if axis is None else {"axis": sense * self.flip @ axis}
+        if second is not None:
+            options["axis2"] = sense * self.flip @ second
+        if limits is not None:
+            options |= {"limit_lower": limits[0], "limit_upper": limits[1]}
+        place = Transform(self.point(point), self.frame.rotation)
+        add = getattr(self.b, f"add_joint_{kind}")
+        host = self.chassis if parent == WORLD else parent
+        return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
+
+    def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
+        """The tie rod for the hand calculation."""
+        if tie_rod is None:
+            return None
+        if not isinstance(tie_rod, TieRod):
+            rule = f"tie_rod = {tie_rod!r} is no TieRod"
+            raise validate.fail(self.element, rule, "give gpusim.machines.TieRod(inner, outer)")
+        if tie_rod.rack is not None:
+            self.b.check_body(self.element, "tie_rod.rack", tie_rod.rack)
+        return Steering(kingpin, *tie_rod.ends(self.element))
+
+    def linkage(
+        self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
+    ) -> Linkage:
+        """The mechanism, with the builder's gravity along -z of the corner's frame."""
+        gravity = float(np.linalg.norm(self.b.gravity))
+        return Linkage(self.element, closing, solids, center, gravity, steering)
+
+    def plan(
+        self,
+        linkage: Linkage,
+        spring: Springs,
+        travel: tuple[float, float],
+        parts: tuple[str, ...],
+        hinged: bool = True,
+    ) -> Plan:
+        """Check that the loop closes, the travel's limits and the springs."""
+        linkage.check()
+        ends = validate.numbers(self.element, "travel", travel, 2, infinite=True)
+        if not ends[0] <= 0.0 <= ends[1] or ends[0] == ends[1]:
+            rule = f"travel = ({ends[0]:g}, {ends[1]:g}) does not hold 0, where it is built"
+            raise validate.fail(self.element, rule, "give (least, greatest), such as (-0.08, 0.08)")
+        limits = tuple(z if math.isinf(z) else linkage.coordinate(float(z)) for z in ends.tolist())
+        given = [self._checked(one, parts, hinged) for one in (spring if isinstance(spring, Sequence) else (spring,))]
+        loaded = [k for k, one in enumerate(given) if one.load is not None]
+        if len(loaded) > 1:
+            rule = "load is given to more than one spring"
+            raise validate.fail(self.element, rule, "give it to one of them, and preloads to the others")
+        laws = [_law(linkage, one) for one in given]
+        for k in loaded:  # the others' preloads are known by now
+            wanted = linkage.spring_share(given[k].load or 0.0) - sum(linkage.slope(law) for law in laws)
+            ratio = linkage.ratio(laws[k])
+            if abs(ratio) < 1e-6:
+                raise validate.fail(self.element, "a spring with a load does not move", "place its foot elsewhere")
+            given[k] = replace(given[k], load=None, preload=-wanted / ratio)
+            laws[k] = _law(linkage, given[k])
+        return Plan(linkage, tuple(given), tuple(laws), (limits[0], limits[1]))
+
+    def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
+        """A spring with its part named."""
+        if isinstance(spring, TorsionBar) and not hinged:
+            raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
+        if not isinstance(spring, Coil | TorsionBar):
+            rule = f"spring = {spring!r} is neither a Coil nor a TorsionBar"
+            raise validate.fail(self.element, rule, "give one, or several of them in a list")
+        validate.not_negative(self.element, "spring.stiffness", spring.stiffness)
+        for damping in validate.per_axis(self.element, "spring.damping", spring.damping, 2):
+            validate.not_negative(self.element, "spring.damping", damping)
+        if spring.load is not None and spring.preload is not None:
+            rule = "load and preload both say how the spring is pressed together"
+            raise validate.fail(self.element, rule, "give one of them")
+        if spring.stiffness == 0.0 and (spring.load is not None or spring.preload is not None):
+            raise validate.fail(self.element, "a load or a preload needs a stiffness", "give one")
+        if isinstance(spring, TorsionBar):
+            return spring
+        Arm(spring.top, spring.foot).ends(self.element, "spring")
+        if spring.on is not None and spring.on not in parts:
+            words = " or ".join(f"'{part}'" for part in parts)
+            raise validate.fail(self.element, f"spring.on = {spring.on!r} is no part that moves", f"give {words}")
+        return replace(spring, on=spring.on or parts[0])
+
+    def springs(self, plan: Plan, bodies: dict[str, int], joint: int) -> tuple[int, ...]:
+        """Add the springs."""
+        added: list[int] = []
+        names: set[str] = set()
+        for k, spring in enumerate(plan.given):
+            name = f"{self.label}_{'coil' if isinstance(spring, Coil) else 'torsion'}"
+            name = name if name not in names else f"{name}{k}"
+            names.add(name)
+            preload = (spring.preload or 0.0) if spring.stiffness > 0.0 else None
+            options: dict[str, Any] = {"stiffness": spring.stiffness, "damping": spring.damping, "label": name}
+            if isinstance(spring, Coil):
+                ends = {"at_a": self.point(np.asarray(spring.top)), "at_b": self.point(np.asarray(spring.foot))}
+                options |= ends | {"bump": spring.bump, "droop": spring.droop, "preload": preload}
+                added.append(self.b.add_spring(self.chassis, bodies[str(spring.on)], **options))
+            else:  # the coordinate falls in rebound
+                damping = np.asarray(spring.damping, float)
+                options["damping"] = damping[::-1] if damping.ndim else float(damping)
+                options["preload"] = None if preload is None else -preload
+                added.append(self.b.add_torsion_spring(joint, **options))
+        return tuple(added)
+
+    def tie_rod(self, tie_rod: TieRod | None, hub: int) -> int | None:
+        """Add the tie rod."""
+        if tie_rod is None:
+            return None
+        inner, outer = tie_rod.ends(self.element)
+        length = float(np.linalg.norm(outer - inner))
+        return self.b.add_joint_distance(
+            self.chassis if tie_rod.rack is None else tie_rod.rack,
+            hub,
+            at_a=self.point(inner),
+            at_b=self.point(outer),
+            min_distance=length,
+            max_distance=length,
+            label=f"{self.label}_tie_rod",
+        )
+
+
+def _law(linkage: Linkage, spring: Coil | TorsionBar) -> Spring:
+    """A spring for the hand calculation, with its preload."""
+    rest, damping = (spring.preload or 0.0) / (spring.stiffness or 1.0), float(np.mean(spring.damping))
+    if isinstance(spring, TorsionBar):
+        return Spring(lambda q, moves: -q, spring.stiffness, rest, damping)
+    top, foot, part = np.asarray(spring.top, float), np.asarray(spring.foot, float), str(spring.on)
+
+    def length(q: float, moves: Moves) -> float:
+        return float(np.linalg.norm(top - moves[part](foot)))
+
+    return Spring(length, spring.stiffness, rest + length(0.0, linkage.moves(0.0)), damping, spring.bump, spring.droop)

@@ -1,0 +1,371 @@
+"""Hand calculation of a suspension: its loop closed in closed form, and the linearized motion about its rest.
+
+With q the coordinate, z(q) the travel of the wheel's center against the chassis and V(q) the energy of springs and of
+the parts' weights, the ground's force F on the wheel is in balance where V' = F z'. About that the chassis swings over
+a wheel that stays at its height with
+
+    k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
+
+Nothing here knows of the simulation's rows: tests hold one against the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from gpusim import rotations
+from gpusim.actuators.strut import BumpStop
+from gpusim.machines.parts import Solid
+from gpusim.model import validate
+from gpusim.typing import Array
+
+STEP = 1e-4
+"""Of differences, rad or m."""
+FARTHEST = 4.0
+"""Where rest is looked for, rad or m."""
+UP = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Move:
+    """Displacement of a rigid part from where it was built: x goes to turn x + shift."""
+
+    turn: Array
+    shift: Array
+
+    def __call__(self, point: Array) -> Array:
+        """Where a point of the part is."""
+        moved: Array = self.turn @ point + self.shift
+        return moved
+
+    def __matmul__(self, first: Move) -> Move:
+        """``first`` and then this one."""
+        return Move(self.turn @ first.turn, self(first.shift))
+
+
+Moves = dict[str, Move]
+STAY = Move(np.eye(3), np.zeros(3))
+
+
+def turned(axis: Array, angle: float, point: Array) -> Move:
+    """A turn about a unit axis through a point."""
+    matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
+    return Move(matrix, point - matrix @ point)
+
+
+class Unreachable(Exception):
+    """The loop does not close there."""
+
+
+@dataclass(frozen=True)
+class Steering:
+    """A tie rod, and the kingpin as a point and a direction of the moved linkage."""
+
+    kingpin: Callable[[Moves], tuple[Array, Array]]
+    inner: Array
+    outer: Array
+
+    def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
+        """The turn that gives the tie rod its length: |r cos d + s sin d + center - inner| is that as built."""
+        point, axis, center, across = self._arm(moves)
+        radius = np.cross(across, axis)
+        offset, length = center - self.inner - rack, self.outer - self.inner
+        side = 0.5 * (length @ length - offset @ offset - radius @ radius)
+        cosine, sine = offset @ radius, offset @ across
+        size = math.hypot(cosine, sine)
+        if abs(side) > size:
+            raise Unreachable
+        middle, swing = math.atan2(sine, cosine), math.acos(side / size)
+        angles = [math.remainder(middle + sign * swing, 2.0 * math.pi) for sign in (1.0, -1.0)]
+        angle = min(angles, key=abs)
+        return angle, turned(axis, angle, point)
+
+    def leverage(self, moves: Moves) -> float:
+        """Sine of the angle between the tie rod and the steering arm, seen along the kingpin."""
+        _, axis, _, across = self._arm(moves)
+        rod = np.cross(axis, moves["hub"](self.outer) - self.inner)
+        size = float(np.linalg.norm(across) * np.linalg.norm(rod))
+        return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
+
+    def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
+        """A point on the kingpin, its direction, the point next to the steering arm's end, and how that end turns."""
+        point, along = self.kingpin(moves)
+        axis: Array = along / np.linalg.norm(along)
+        outer = moves["hub"](self.outer) - point
+        return point, axis, point + axis * (axis @ outer), np.cross(axis, outer)
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Of a coil, on its length; of a torsion bar on minus the coordinate: both push where the number is small.
+
+    Attributes:
+        value: of the number, from the coordinate and the moves.
+        stiffness, rest: N/m and m, or N m/rad and rad.
+        damping: mean of bound and rebound.
+    """
+
+    value: Callable[[float, Moves], float]
+    stiffness: float
+    rest: float
+    damping: float
+    bump: BumpStop | None = None
+    droop: BumpStop | None = None
+
+    def energy(self, value: float) -> float:
+        """J."""
+        energy = 0.5 * self.stiffness * (value - self.rest) ** 2
+        for stop, sign in ((self.bump, 1.0), (self.droop, -1.0)):
+            if stop is not None and (depth := sign * (stop.at - value)) > 0.0:
+                energy += stop.stiffness * (0.5 * depth**2 + 0.25 * depth**4 / stop.length**2)
+        return energy
+
+
+@dataclass(frozen=True)
+class Static:
+    """A suspension at rest under a load, and its small motions about that.
+
+    Attributes:
+        load: of the ground on the wheel, N.
+        coordinate: of the travel's joint, rad (m).
+        travel: of the wheel's center against the chassis, up from where it was built, m. The chassis stands as much
+            lower.
+        wheel_rate: change of the load per travel, N/m.
+        lengths: of the coils, m; of torsion bars minus the coordinate, rad.
+        motion_ratios: changes of those per travel.
+        frequency: of heave, undamped: the chassis over a wheel that stays at its height, Hz.
+        damping_ratio: of that; where bound and rebound differ, by their mean.
+    """
+
+    load: float
+    coordinate: float
+    travel: float
+    wheel_rate: float
+    lengths: tuple[float, ...]
+    motion_ratios: tuple[float, ...]
+    frequency: float
+    damping_ratio: float
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """A suspension as a mechanism of one coordinate, in the corner's frame.
+
+    Attributes:
+        element: how messages name it.
+        closing: moves of all parts at a coordinate, with "hub" as if it did not steer; may raise Unreachable.
+        solids: by name of the part.
+        center: of the wheel, as built.
+        gravity: m/s2.
+        steering: None: the hub does not steer.
+        follow: parts whose moves follow from a steered hub's.
+    """
+
+    element: str
+    closing: Callable[[float], Moves]
+    solids: Mapping[str, Solid]
+    center: Array
+    gravity: float
+    steering: Steering | None = None
+    follow: Callable[[Moves], Moves] | None = None
+
+    def moves(self, q: float, rack: Array | None = None) -> Moves:
+        """Moves of all parts; ``rack``: of the tie rod's inner end."""
+        moves = self.closing(q)
+        if self.steering is not None:
+            moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]
+        if self.follow is not None:
+            moves |= self.follow(moves)
+        return moves
+
+    def travel(self, q: float) -> float:
+        """Of the wheel's center, m up from where it was built."""
+        return float((self.moves(q)["hub"](self.center) - self.center)[2])
+
+    def coordinate(self, travel: float) -> float:
+        """The coordinate at a travel (eq. 7 of the wheels paper, q = asin(z/l), for one level arm).
+
+        Raises:
+            ModelError: the linkage does not reach it.
+        """
+        last, step = 0.0, math.copysign(0.01, travel)
+        try:
+            while abs(reached := self.travel(last)) < abs(travel):
+                if abs(self.travel(last + step)) <= abs(reached):
+                    raise Unreachable
+                last += step
+        except Unreachable:
+            rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its geometry reaches"
+            raise validate.fail(self.element, rule, "give a shorter travel, or longer arms") from None
+        return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))
+
+    def unsprung(self) -> float:
+        """Mass of all parts, kg."""
+        return sum(solid.mass for solid in self.solids.values())
+
+    def sprung(self, load: float) -> float:
+        """Mass of the chassis that a load of the ground carries, kg."""
+        load = validate.positive(self.element, "load", load)
+        if self.gravity == 0.0:
+            raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
+        sprung = load / self.gravity - self.unsprung()
+        if sprung <= 0.0:
+            rule = f"load = {load:g} N does not carry the parts' weight, {self.unsprung() * self.gravity:.4g} N"
+            raise validate.fail(self.element, rule, "give the ground's force on the wheel, with the chassis' share")
+        return sprung
+
+    def weights(self, q: float) -> float:
+        """Energy of the parts' weights, J."""
+        moves = self.moves(q)
+        return self.gravity * sum(part.mass * float(moves[name](part.com)[2]) for name, part in self.solids.items())
+
+    def spring_share(self, load: float) -> float:
+        """The springs' generalized force against the coordinate where a load is in balance as built, N m or N."""
+        self.sprung(load)
+        return load * _slope(self.travel, 0.0) - _slope(self.weights, 0.0)
+
+    def slope(self, spring: Spring) -> float:
+        """Change of a spring's energy with the coordinate, as built, N m or N."""
+        return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
+
+    def ratio(self, spring: Spring) -> float:
+        """Change of a spring's length with the coordinate, as built."""
+        return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
+
+    def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:
+        """Rest under a load.
+
+        Raises:
+            ModelError: it does not carry the parts, or presses the suspension onto a stop.
+        """
+        sprung = self.sprung(load)
+
+        def value(k: int) -> Callable[[float], float]:
+            return lambda q: springs[k].value(q, self.moves(q))
+
+        def energy(q: float) -> float:
+            moves = self.moves(q)
+            return self.weights(q) + sum(spring.energy(spring.value(q, moves)) for spring in springs)
+
+        def balance(q: float) -> float:
+            return _slope(energy, q) - load * _slope(self.travel, q)
+
+        q = self._rest(balance, load, limits)
+        dz, ratios = _slope(self.travel, q), [_slope(value(k), q) for k in range(len(springs))]
+        stiffness = _bend(energy, q) - load * _bend(self.travel, q)
+        mass = sprung * dz**2 + self.mass(q, dz)
+        damping = sum(spring.damping * ratio**2 for spring, ratio in zip(springs, ratios, strict=True))
+        if stiffness <= 0.0:
+            rule = f"under load = {load:g} N it is not stable, its wheel rate is {stiffness / dz**2:.4g} N/m"
+            raise validate.fail(self.element, rule, "stiffen its spring")
+        return Static(
+            load=load,
+            coordinate=q,
+            travel=self.travel(q),
+            wheel_rate=stiffness / dz**2,
+            lengths=tuple(value(k)(q) for k in range(len(springs))),
+            motion_ratios=tuple(ratio / dz for ratio in ratios),
+            frequency=math.sqrt(stiffness / mass) / (2.0 * math.pi),
+            damping_ratio=damping / (2.0 * math.sqrt(stiffness * mass)),
+        )
+
+    def _rest(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
+        """The coordinate next to zero where springs and load are in balance."""
+        start = balance(0.0)
+        step = -math.copysign(0.01, start)
+        stop, last, value = limits[0] if start > 0.0 else limits[1], 0.0, start
+        try:
+            while value * start > 0.0 and last != stop:
+                if abs(last) > FARTHEST:
+                    raise Unreachable
+                before, last = last, last + step if abs(last + step) < abs(stop) else stop
+                value = balance(last)
+        except Unreachable:
+            rule = f"under load = {load:g} N it has no rest that its geometry reaches"
+            raise validate.fail(self.element, rule, "give it a travel, or another spring") from None
+        if value * start > 0.0:
+            name, mend = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
+            rule = f"under load = {load:g} N it stands on its {name} stop"
+            raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
+        return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
+
+    def mass(self, q: float, dz: float) -> float:
+        """Of the parts at the coordinate, while the wheel's center stays at its height, kg m2 (kg)."""
+        total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
+        for name, part in self.solids.items():
+            rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
+            spin = (after[name].turn - before[name].turn) / (2.0 * STEP) @ self.moves(q)[name].turn.T
+            turn = self.moves(q)[name].turn
+            w = turn.T @ np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
+            total += part.mass * float(rate @ rate) + float(w @ part.inertia @ w)
+        return total
+
+    def check(self) -> None:
+        """Raise a ModelError if the loop does not close, or does not lift the wheel, near where it was built."""
+        if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
+            rule = "the tie rod and its steering arm are in line, so that it does not hold the hub"
+            raise validate.fail(self.element, rule, "place its inner or outer end aside")
+        try:
+            ratio = _slope(self.travel, 0.0)
+        except Unreachable:
+            ratio = 0.0
+        if abs(ratio) < 1e-6:
+            raise validate.fail(
+                self.element, "its parts are in line, so that the wheel does not move up", "give points off one line"
+            )
+
+
+def _slope(f: Callable[[float], float], q: float) -> float:
+    return (f(q + STEP) - f(q - STEP)) / (2.0 * STEP)
+
+
+def _bend(f: Callable[[float], float], q: float) -> float:
+    return (f(q + STEP) - 2.0 * f(q) + f(q - STEP)) / STEP**2
+
+
+def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
+    """The axis of the turn that lifts a point.
+
+    Raises:
+        ModelError: neither turn does.
+    """
+    lift = float(np.cross(axis, point - inner)[2])
+    if abs(lift) < 1e-6:
+        raise validate.fail(
+            element, f"{name} stands upright, so that its turn does not lift the wheel", "move its outer end aside"
+        )
+    signed: Array = axis * math.copysign(1.0, lift)
+    return signed
+
+
+def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
+    """Turn of a crank that gives its end the distance from a moved point that it had as built, rad.
+
+    Args:
+        axis: unit vector.
+        center: of the crank's turn.
+        start: its end, as built.
+        built, other: the other point, as built and moved across the axis.
+
+    Raises:
+        Unreachable: the point is too far away or too close.
+    """
+    across = np.eye(3) - np.outer(axis, axis)
+    crank, rod, way = across @ (start - center), across @ (built - start), across @ (other - center)
+    side = 0.5 * float(way @ way + crank @ crank - rod @ rod)
+    size = float(np.linalg.norm(way) * np.linalg.norm(crank))
+    if abs(side) >= size:
+        raise Unreachable
+    # Of the two triangles the one that lies as it was built.
+    bend = math.copysign(math.acos(side / size), -angle_between(axis, crank, built - center))
+    return math.remainder(angle_between(axis, crank, way) + bend, 2.0 * math.pi)
+
+
+def angle_between(axis: Array, first: Array, second: Array) -> float:
+    """Turn about a unit axis from one direction to the other, both taken across it, rad."""
+    return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

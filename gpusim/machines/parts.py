@@ -1,0 +1,156 @@
+"""What suspensions are made of. Points and directions are in the corner's frame: x forward, y outward, z up, m."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.actuators.strut import BumpStop
+from gpusim.model import validate
+from gpusim.typing import Array, Vector
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A straight link; its inertia is that of a round bar.
+
+    Attributes:
+        inner: point on its hinge on the chassis.
+        outer: joint on the hub's side.
+        mass: kg.
+        radius: of the bar, m.
+    """
+
+    inner: Vector
+    outer: Vector
+    mass: float = 3.0
+    radius: float = 0.02
+
+    def ends(self, element: str, name: str) -> tuple[Array, Array]:
+        """Checked inner and outer point."""
+        inner = validate.numbers(element, f"{name}.inner", self.inner, 3)
+        outer = validate.numbers(element, f"{name}.outer", self.outer, 3)
+        if np.linalg.norm(outer - inner) < 1e-6:
+            raise validate.fail(element, f"{name}.inner and {name}.outer are one point", "give the arm a length")
+        return inner, outer
+
+    def solid(self, element: str, name: str) -> Solid:
+        """Its mass, center and inertia."""
+        inner, outer = self.ends(element, name)
+        return bar(element, name, inner, outer, self.mass, self.radius)
+
+
+@dataclass(frozen=True)
+class Hub:
+    """What carries the wheel (knuckle, steering knuckle).
+
+    Attributes:
+        center: of the wheel.
+        mass: kg.
+        inertia: about the center of mass, kg m2, as of ``add_body``; left out: that of a ball of 8 cm.
+        com: center of mass; left out: ``center``.
+    """
+
+    center: Vector
+    mass: float = 5.0
+    inertia: Any = None
+    com: Vector | None = None
+
+    def solid(self, element: str) -> Solid:
+        """Its mass, center and inertia."""
+        mass = validate.positive(element, "hub.mass", self.mass)
+        com = validate.numbers(element, "hub.com", self.center if self.com is None else self.com, 3)
+        inertia = (0.4 * mass * 0.08**2,) * 3 if self.inertia is None else self.inertia
+        return Solid(mass, com, validate.body_inertia(f"{element}: hub", inertia, mass))
+
+
+@dataclass(frozen=True)
+class Coil:
+    """A coil spring with its damper, between a point of the chassis and one of a part.
+
+    Attributes:
+        top: on the chassis.
+        foot: on the part.
+        stiffness: N/m.
+        damping: N s/m, or (bound, rebound).
+        on: name of the part that the foot is on; left out: the first that the suspension's docstring names.
+        load: force of the ground on the wheel under which the suspension stands as built, N; gives the preload.
+        preload: in place of it: force as built that pushes the ends apart, N.
+        bump, droop: soft stops at lengths of the spring.
+    """
+
+    top: Vector
+    foot: Vector
+    stiffness: float = 0.0
+    damping: float | tuple[float, float] = 0.0
+    on: str | None = None
+    load: float | None = None
+    preload: float | None = None
+    bump: BumpStop | None = None
+    droop: BumpStop | None = None
+
+
+@dataclass(frozen=True)
+class TorsionBar:
+    """A torsion spring with its damper on the hinge of an arm.
+
+    Attributes:
+        stiffness: N m/rad.
+        damping: N m s/rad, or (bound, rebound).
+        load: as of ``Coil``.
+        preload: in place of it: torque as built that presses the wheel down, N m.
+    """
+
+    stiffness: float = 0.0
+    damping: float | tuple[float, float] = 0.0
+    load: float | None = None
+    preload: float | None = None
+
+
+@dataclass(frozen=True)
+class TieRod:
+    """A tie rod: it holds the hub's steering angle, or sets it.
+
+    Attributes:
+        inner: end on the chassis or on the rack.
+        outer: end on the hub.
+        rack: body that the inner end is on, such as a steering rack; left out: the chassis.
+    """
+
+    inner: Vector
+    outer: Vector
+    rack: int | None = None
+
+    def ends(self, element: str) -> tuple[Array, Array]:
+        """Checked inner and outer point."""
+        return Arm(self.inner, self.outer).ends(element, "tie_rod")
+
+
+@dataclass(frozen=True)
+class Solid:
+    """Mass, kg, center of mass and inertia about it, kg m2, in the corner's frame, as built."""
+
+    mass: float
+    com: Array
+    inertia: Array = field(repr=False)
+
+    def __add__(self, other: Solid) -> Solid:
+        """Both as one rigid body."""
+        mass = self.mass + other.mass
+        com = (self.mass * self.com + other.mass * other.com) / mass
+        inertia = np.zeros((3, 3))
+        for part in (self, other):
+            r = part.com - com
+            inertia += part.inertia + part.mass * (r @ r * np.eye(3) - np.outer(r, r))
+        return Solid(mass, com, inertia)
+
+
+def bar(element: str, name: str, start: Array, end: Array, mass: Any, radius: Any) -> Solid:
+    """A round bar between two points."""
+    m, r = (validate.positive(element, f"{name}.{key}", value) for key, value in (("mass", mass), ("radius", radius)))
+    length = float(np.linalg.norm(end - start))
+    along = np.outer(end - start, end - start) / length**2
+    across = m * (length**2 / 12.0 + r * r / 4.0)
+    return Solid(m, 0.5 * (start + end), 0.5 * m * r * r * along + across * (np.eye(3) - along))

@@ -1,0 +1,430 @@
+"""Suspensions of one wheel: six macros that add bodies, joints, springs and a tie rod, and tell what they added.
+
+All points are in the corner's frame: x forward, y outward, z up, with its origin where ``xform`` puts it in the
+chassis; ``mirror=True`` turns y about, for the right side. The travel's joint reads zero as built and rises with the
+wheel, on both sides, so that an anti-roll bar is ``b.add_anti_roll_bar(left.travel, right.travel, stiffness)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpusim.machines.corner import Corner, Plan, Springs
+from gpusim.machines.linkage import (
+    STAY,
+    Linkage,
+    Move,
+    Moves,
+    Spring,
+    Static,
+    Unreachable,
+    angle_between,
+    hinge,
+    rocker,
+    turned,
+)
+from gpusim.machines.parts import Arm, Hub, TieRod
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+X, Y, _ = np.eye(3)
+
+
+@dataclass(frozen=True)
+class Suspension:
+    """What a macro has added.
+
+    Attributes:
+        label: bodies, joints and actuators are ``<label>_<part>``.
+        hub: body that carries the wheel; its frame's origin is the wheel's center, its axes are the corner's, with y
+            to the left on both sides.
+        travel: joint whose first coordinate is the suspension's, zero as built and rising with the wheel.
+        limits: of that coordinate.
+        bodies: by part.
+        springs: actuators, in the order given.
+        tie_rod: joint, or None.
+        linkage: the mechanism by hand.
+        mirror: y of the corner's frame points to the right.
+    """
+
+    label: str
+    hub: int
+    travel: int
+    limits: tuple[float, float]
+    bodies: dict[str, int]
+    springs: tuple[int, ...]
+    tie_rod: int | None
+    linkage: Linkage
+    laws: tuple[Spring, ...]
+    mirror: bool
+
+    def static(self, load: float) -> Static:
+        """Hand calculation of rest under the ground's force on the wheel, N, and of small motions about it.
+
+        The force acts at the wheel's center along z of the corner's frame, which is taken to be upright.
+
+        Raises:
+            ModelError: the load does not carry the parts' weight, or presses the suspension onto a stop.
+        """
+        return self.linkage.static(load, self.laws, self.limits)
+
+    def wheel_travel(self, coordinate: float) -> float:
+        """Travel of the wheel's center at a coordinate, m up from where it was built."""
+        return self.linkage.travel(coordinate)
+
+    def coordinate(self, travel: float) -> float:
+        """The coordinate at a travel of the wheel's center, rad (m)."""
+        return self.linkage.coordinate(travel)
+
+    def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
+        """Turn of the wheel to the left, rad, with the tie rod's inner end moved to the left by ``rack``, m."""
+        steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
+        if steering is None:
+            return 0.0
+        return side * steering.move(self.linkage.closing(coordinate), rack * side * Y)[0]
+
+
+def add_swing_axle(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    arm: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    kingpin: Vector = (0.0, 0.0, 1.0),
+    mirror: bool = False,
+    label: str = "swing_axle",
+) -> Suspension:
+    """Add a swing axle: half an axle on a hinge along x.
+
+    Args:
+        b: the builder.
+        chassis: body index, -1 for the world.
+        xform: the corner's frame in the chassis.
+        arm: the half axle.
+        hub: the wheel's carrier; without a tie rod it is one body with the arm.
+        spring: one or several; a coil's foot is on the "arm" or the "hub".
+        travel: least and greatest travel of the wheel's center, m: rigid stops.
+        tie_rod: gives the hub a kingpin.
+        kingpin: its direction; it goes through the arm's outer end.
+        mirror: for the right side.
+        label: goes before all labels.
+
+    Raises:
+        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+    """
+    return _arm(Corner(b, chassis, xform, mirror, label, "swing axle"), X, arm, hub, spring, travel, tie_rod, kingpin)
+
+
+def add_trailing_arm(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    arm: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    kingpin: Vector = (0.0, 0.0, 1.0),
+    mirror: bool = False,
+    label: str = "trailing_arm",
+) -> Suspension:
+    """Add a trailing arm, on a hinge along y; all else as ``add_swing_axle``."""
+    return _arm(Corner(b, chassis, xform, mirror, label, "trailing arm"), Y, arm, hub, spring, travel, tie_rod, kingpin)
+
+
+def add_double_wishbone(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    lower: Arm,
+    upper: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    mirror: bool = False,
+    label: str = "double_wishbone",
+) -> Suspension:
+    """Add a double wishbone: two arms on hinges along x, and the hub between their outer ends.
+
+    With a tie rod the outer ends are ball joints, on the kingpin; without one they are hinges along x.
+
+    Args:
+        lower, upper: the arms; torsion bars are on the lower one's hinge.
+        hub: the wheel's carrier.
+        spring: one or several; a coil's foot is on the "lower" or "upper" arm or the "hub".
+        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+
+    Raises:
+        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+    """
+    corner = Corner(b, chassis, xform, mirror, label, "double wishbone")
+    return _four_bar(corner, X, lower, upper, hub, spring, travel, tie_rod)
+
+
+def add_double_trailing_arm(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    lower: Arm,
+    upper: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    mirror: bool = False,
+    label: str = "double_trailing_arm",
+) -> Suspension:
+    """Add a double trailing arm: two arms on hinges along y, one above the other; all else as a double wishbone."""
+    corner = Corner(b, chassis, xform, mirror, label, "double trailing arm")
+    return _four_bar(corner, Y, lower, upper, hub, spring, travel, tie_rod)
+
+
+def add_sliding_pillar(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    hub: Hub,
+    spring: Springs,
+    pillar: Vector | None = None,
+    axis: Vector = (0.0, 0.0, 1.0),
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    mirror: bool = False,
+    label: str = "sliding_pillar",
+) -> Suspension:
+    """Add a sliding pillar: the hub slides along a pillar of the chassis, and with a tie rod turns about it.
+
+    Args:
+        hub: the wheel's carrier.
+        spring: coils, with their feet on the "hub".
+        pillar: a point of the pillar; left out: the wheel's center.
+        axis: its direction, upward.
+        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+
+    Raises:
+        ModelError: a number breaks a rule, or the pillar is level.
+    """
+    corner = Corner(b, chassis, xform, mirror, label, "sliding pillar")
+    along, center = validate.direction(corner.element, "axis", axis), corner.center(hub)
+    point = center if pillar is None else validate.numbers(corner.element, "pillar", pillar, 3)
+    if along[2] < 0.1:
+        rule = f"axis = {tuple(np.round(along, 3).tolist())} does not rise"
+        raise validate.fail(corner.element, rule, "give the direction in which the hub moves up")
+
+    def closing(q: float) -> Moves:
+        return {"chassis": STAY, "hub": Move(np.eye(3), q * along)}
+
+    steering = corner.steering(tie_rod, lambda moves: (point, along))
+    linkage = corner.linkage(closing, {"hub": hub.solid(corner.element)}, center, steering)
+    plan = corner.plan(linkage, spring, travel, ("hub",), hinged=False)
+    body = corner.body("hub", linkage.solids["hub"], center)
+    low, high = plan.limits
+    if tie_rod is None:
+        joint = corner.joint("prismatic", -1, body, point, along, "travel", travel=True, limits=plan.limits)
+    else:
+        ranges = (low, -math.inf), (high, math.inf)
+        joint = corner.joint("cylindrical", -1, body, point, along, "travel", travel=True, limits=ranges)
+    return _finish(corner, plan, {"hub": body}, joint, tie_rod)
+
+
+def add_macpherson_strut(
+    b: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    lower: Arm,
+    top: Vector,
+    foot: Vector,
+    hub: Hub,
+    spring: Springs,
+    rod_mass: float = 1.0,
+    travel: tuple[float, float] = (-math.inf, math.inf),
+    tie_rod: TieRod | None = None,
+    mirror: bool = False,
+    label: str = "macpherson_strut",
+) -> Suspension:
+    """Add a MacPherson strut: an arm on a hinge along x below; above the hub slides on a rod from the chassis.
+
+    With a tie rod the arm's outer end is a ball joint, and the kingpin goes from there to the strut's top; without one
+    all turns are about x.
+
+    Args:
+        lower: the arm; torsion bars are on its hinge.
+        top: upper end of the strut's rod, on the chassis.
+        foot: point on the strut's axis that is on the hub.
+        hub: the wheel's carrier with the strut's tube.
+        spring: one or several; a coil's foot is on the "hub" or the "lower" arm.
+        rod_mass: kg.
+        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+
+    Raises:
+        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+    """
+    corner = Corner(b, chassis, xform, mirror, label, "MacPherson strut")
+    element, center = corner.element, corner.center(hub)
+    inner, outer = corner.ends("lower", lower)
+    rod = Arm(top, foot, rod_mass, 0.01)
+    high, low = rod.ends(element, "strut")
+    axis, along = hinge(element, X, inner, outer, "lower"), (high - low) / np.linalg.norm(high - low)
+    if abs(along[0]) > 1e-9 and tie_rod is None:
+        raise validate.fail(element, "without a tie rod top and foot must have the same x", "align them, or steer it")
+    reach = high - outer
+    flat = np.eye(3) - np.outer(X, X) if tie_rod is None else np.eye(3)
+
+    def closing(q: float) -> Moves:
+        arm = turned(axis, q, inner)
+        ball = arm(outer)
+        way = high - ball
+        # How far the top slides along the strut, and the turn of the hub that brings that point of the strut there.
+        half = float(reach @ along)
+        inside = half**2 - float(reach @ reach - way @ way)
+        if inside <= 0.0:
+            raise Unreachable
+        start, end = flat @ (reach + (math.copysign(math.sqrt(inside), half) - half) * along), flat @ way
+        about = np.cross(start, end)
+        size = float(np.linalg.norm(about))
+        carrier = turned(about / (size or 1.0), math.atan2(size, float(start @ end)), outer)
+        return {"chassis": STAY, "lower": arm, "hub": Move(carrier.turn, carrier.shift + ball - outer)}
+
+    def follow(moves: Moves) -> Moves:
+        turn = moves["hub"].turn
+        return {"rod": Move(turn, high - turn @ high)}
+
+    def kingpin(moves: Moves) -> tuple[Array, Array]:
+        ball = moves["lower"](outer)
+        return ball, high - ball
+
+    solids = {"lower": lower.solid(element, "lower"), "hub": hub.solid(element), "rod": rod.solid(element, "strut")}
+    linkage = corner.linkage(closing, solids, center, corner.steering(tie_rod, kingpin))
+    plan = corner.plan(replace(linkage, follow=follow), spring, travel, ("hub", "lower"))
+    bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
+    corner.picture(bodies["lower"], lower)
+    corner.picture(bodies["rod"], rod)
+    corner.picture(bodies["hub"], Arm(foot, outer))
+    joint = corner.joint("revolute", -1, bodies["lower"], inner, axis, "lower", limits=plan.limits)
+    if tie_rod is None:
+        corner.joint("revolute", bodies["lower"], bodies["hub"], outer, X, "ball")
+        corner.joint("prismatic", bodies["hub"], bodies["rod"], low, along, "strut", travel=True)
+        corner.joint("planar_pin", -1, bodies["rod"], high, X, "top")
+    else:
+        corner.joint("ball", bodies["lower"], bodies["hub"], outer, None, "ball")
+        corner.joint("cylindrical", bodies["hub"], bodies["rod"], low, along, "strut", travel=True)
+        second = np.cross(along, X)
+        corner.joint("universal", -1, bodies["rod"], high, X, "top", second=second / np.linalg.norm(second))
+    return _finish(corner, plan, bodies, joint, tie_rod)
+
+
+def _arm(
+    corner: Corner,
+    axis: Array,
+    arm: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float],
+    tie_rod: TieRod | None,
+    kingpin: Vector,
+) -> Suspension:
+    """One arm on a hinge."""
+    element, center = corner.element, corner.center(hub)
+    inner, outer = corner.ends("arm", arm)
+    axis = hinge(element, axis, inner, center, "arm")
+    pin = validate.direction(element, "kingpin", kingpin)
+
+    def closing(q: float) -> Moves:
+        move = turned(axis, q, inner)
+        return {"chassis": STAY, "arm": move, "hub": move}
+
+    def line(moves: Moves) -> tuple[Array, Array]:
+        return moves["arm"](outer), moves["arm"].turn @ pin
+
+    solids = {"arm": arm.solid(element, "arm"), "hub": hub.solid(element)}
+    if tie_rod is None:
+        solids = {"hub": solids["arm"] + solids["hub"]}
+    linkage = corner.linkage(closing, solids, center, corner.steering(tie_rod, line))
+    plan = corner.plan(linkage, spring, travel, ("arm", "hub"))
+    bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
+    bodies.setdefault("arm", bodies["hub"])
+    corner.picture(bodies["arm"], arm)
+    joint = corner.joint("revolute", -1, bodies["arm"], inner, axis, "arm", limits=plan.limits)
+    if tie_rod is not None:
+        corner.joint("revolute", bodies["arm"], bodies["hub"], outer, pin, "kingpin")
+    return _finish(corner, plan, bodies, joint, tie_rod)
+
+
+def _four_bar(
+    corner: Corner,
+    axis: Array,
+    lower: Arm,
+    upper: Arm,
+    hub: Hub,
+    spring: Springs,
+    travel: tuple[float, float],
+    tie_rod: TieRod | None,
+) -> Suspension:
+    """Two arms on parallel hinges, and the hub between them."""
+    element, center = corner.element, corner.center(hub)
+    (low, foot), (high, head) = corner.ends("lower", lower), corner.ends("upper", upper)
+    if np.linalg.norm(np.cross(axis, head - foot)) < 1e-6:
+        rule = "lower.outer and upper.outer are one point across the hinges"
+        raise validate.fail(element, rule, "place them one above the other")
+    axis = hinge(element, axis, low, foot, "lower")
+
+    def closing(q: float) -> Moves:
+        arm = turned(axis, q, low)
+        moved = arm(foot)
+        other = turned(axis, rocker(axis, high, head, foot, moved), high)
+        carrier = turned(axis, angle_between(axis, head - foot, other(head) - moved), foot)
+        hub_move = Move(carrier.turn, carrier.shift + moved - foot)
+        return {"chassis": STAY, "lower": arm, "upper": other, "hub": hub_move}
+
+    def kingpin(moves: Moves) -> tuple[Array, Array]:
+        return moves["lower"](foot), moves["upper"](head) - moves["lower"](foot)
+
+    solids = {"lower": lower.solid(element, "lower"), "upper": upper.solid(element, "upper")}
+    solids["hub"] = hub.solid(element)
+    linkage = corner.linkage(closing, solids, center, corner.steering(tie_rod, kingpin))
+    plan = corner.plan(linkage, spring, travel, ("lower", "upper", "hub"))
+    bodies = {name: corner.body(name, solid, center if name == "hub" else None) for name, solid in solids.items()}
+    corner.picture(bodies["lower"], lower)
+    corner.picture(bodies["upper"], upper)
+    joint = corner.joint("revolute", -1, bodies["lower"], low, axis, "lower", limits=plan.limits)
+    corner.joint("revolute", -1, bodies["upper"], high, axis, "upper")
+    if tie_rod is None:
+        corner.joint("revolute", bodies["lower"], bodies["hub"], foot, axis, "lower_ball")
+        corner.joint("planar_pin", bodies["upper"], bodies["hub"], head, axis, "upper_ball")
+    else:
+        corner.joint("ball", bodies["lower"], bodies["hub"], foot, None, "lower_ball")
+        corner.joint("ball", bodies["upper"], bodies["hub"], head, None, "upper_ball")
+    return _finish(corner, plan, bodies, joint, tie_rod)
+
+
+def _finish(corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None) -> Suspension:
+    """Springs and tie rod, and the record of all."""
+    springs = corner.springs(plan, bodies, joint)
+    rod = corner.tie_rod(tie_rod, bodies["hub"])
+    return Suspension(
+        label=corner.label,
+        hub=bodies["hub"],
+        travel=joint,
+        limits=plan.limits,
+        bodies=bodies,
+        springs=springs,
+        tie_rod=rod,
+        linkage=plan.linkage,
+        laws=plan.laws,
+        mirror=corner.mirror,
+    )
