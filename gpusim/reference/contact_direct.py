@@ -17,8 +17,10 @@ which is what the kernels go along (model/paths.py).
 
 Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
 normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
-``max(0, POINT_FLOOR f - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for
-friction that several points bear redundantly would wind up to the cone. Tires give way themselves.
+``max(0, F - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for friction that
+several points bear redundantly would wind up to the cone. Tires give way themselves. F is POINT_FLOOR f, but no more
+than the systems' masses M would give way, 1/M for each: W of what stands free is at least that, so that a light roller
+under a heavy machine gives way no more than the machine.
 """
 
 from __future__ import annotations
