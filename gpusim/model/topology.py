@@ -156,7 +156,7 @@ class Topology:
 
     @cached_property
     def systems(self) -> Array:
-        """(bodies,) the first of the bodies that constraints of the factor join with each body: itself if there is none."""
+        """(bodies,) the first of the bodies that constraints of the factor join with each body, or itself."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:

@@ -39,7 +39,9 @@ def vehicle(kind: str, **own: Any) -> tuple[ModelBuilder, list[OmniWheel]]:
     else:
         for k, (x, y) in enumerate(((0.2, 0.15), (0.2, -0.15), (-0.2, 0.15), (-0.2, -0.15))):
             angle = math.copysign(QUARTER, -x * y)
-            wheels.append(add_omni_wheel(b, body, Transform((x, y, 0)), label=f"w{k}", roller_angle=angle, **(WHEEL | own)))
+            wheels.append(
+                add_omni_wheel(b, body, Transform((x, y, 0)), label=f"w{k}", roller_angle=angle, **(WHEEL | own))
+            )
     for k, wheel in enumerate(wheels):
         b.add_servo(wheel.spin, "velocity", damping=200.0, label=f"w{k}")
     return b, wheels

@@ -108,7 +108,7 @@ def test_constraints_of_a_body_lie_on_its_path() -> None:
 
 
 def test_the_mass_of_a_system() -> None:
-    """All bodies that joints connect count, also after one was written; what is joined to the ground alone by itself."""
+    """All bodies that joints connect count, also after one was written; the ground joins nothing."""
     b = walker(2)
     pole = b.add_body(3.0, (1.0, 1.0, 1.0), xform=Transform((2.0, 0.0, 1.0)), label="pole")
     b.add_joint_revolute(-1, pole, Transform((2.0, 0.0, 1.0)), axis=(0, 1, 0))
