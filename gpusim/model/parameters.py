@@ -18,7 +18,7 @@ def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
         return np.where(t.dynamic, 1.0 / p["mass"], 0.0).astype(real)
     if name == "system_inverse_mass":
         total = np.zeros_like(p["mass"])
-        np.add.at(total, (slice(None), t.systems), p["mass"])
+        np.add.at(total.T, t.systems, p["mass"].T)
         return np.where(t.dynamic, 1.0 / total[:, t.systems], 0.0).astype(real)
     if name == "inertia":
         return p["inertia"].astype(real)
