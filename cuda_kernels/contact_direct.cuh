@@ -154,6 +154,10 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
         path_divide(w, w.pivot()[at], first, y, w.path_z() + path_at(w, n, k));
     }
 }
+// Response of a point without joints as if no body were lighter than POINT_FLOOR of its system.
+GPUSIM_FN real loaded(real free, real system) {
+    return smaller(free, larger(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
+}
 // Least eigenvalue of the tangents' masses.
 GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
@@ -194,7 +198,8 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     real free[4], out[36];
     free_response(w, false, r);
     point_masses(r);
-    for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = point_record(r, k)[AT_MASS];
+    const real system = w.system_inverse_mass()[side_body(w, m, 0)] + w.system_inverse_mass()[side_body(w, m, 1)];
+    for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = loaded(point_record(r, k)[AT_MASS], system);
     take(r + AT_RESPONSE, 36, out);
 #if WHOLE_BLOCKS
     if (block == 6) {

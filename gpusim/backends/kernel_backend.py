@@ -305,7 +305,7 @@ class KernelBackend(ABC):
 
     def refresh_parameters(self) -> None:
         """Pass on all parameters and what is derived from them."""
-        self._derived = derived_parameters(self.model.topology.dynamic, self._parameters, self.real)
+        self._derived = derived_parameters(self.model.topology, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
         for f in DERIVED_FIELDS:
@@ -322,8 +322,8 @@ class KernelBackend(ABC):
             self.make_plan()
         if name not in DERIVED_FROM.values():
             self._place_parameter(name, self._parameters[name], worlds)
-        dynamic = self.model.topology.dynamic
-        for field in refresh_derived(self._derived, name, worlds, dynamic, self._parameters, self.real):
+        topology = self.model.topology
+        for field in refresh_derived(self._derived, name, worlds, topology, self._parameters, self.real):
             self._place_parameter(field, self._derived[field], worlds)
         self._pass_on(before)
 

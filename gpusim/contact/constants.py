@@ -20,8 +20,9 @@ TURN_LIMIT = 0.5
 SLIDING_SHARE = 1.0 - 1e-5
 # Share of an overlap that is taken back in each substep.
 PUSH_SHARE = 0.2
-# A point on bodies that joints hold gives way by at least this share of the same bodies' response without joints.
-POINT_FLOOR = 1e-3
+# A point on bodies that joints hold gives way by at least this share of the same bodies' response without joints, or by
+# what their systems' masses alone would, where that is less, but not by less than POINT_LEAST of the former.
+POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies

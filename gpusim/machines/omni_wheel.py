@@ -92,8 +92,7 @@ def add_omni_wheel(
         radius: of the wheel, to the outside of the rollers, m.
         rollers: their number; the thinner they are, the more it takes.
         roller_radius: in their middle, m, below half of ``radius``.
-        roller_mass: of each, kg, evenly distributed; at least a hundredth of the load on the wheel, or the ground gives
-            way under it, as contacts yield in proportion to what the roller alone would.
+        roller_mass: of each, kg, evenly distributed; with the direct solver 1e-5 of the machine will do.
         hub_mass: kg, a solid disk within the rollers, as thick as they are.
         label: goes before the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
         roller_angle: between the wheel's x and the axis of the roller on the ground, rad, positive towards y: 0 for

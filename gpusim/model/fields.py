@@ -66,6 +66,7 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
 
 DERIVED_FIELDS: tuple[Field, ...] = (
     Field("inverse_mass", ("worlds", "bodies"), "real", "1/kg", "0 for bodies that impulses do not move"),
+    Field("system_inverse_mass", ("worlds", "bodies"), "real", "1/kg", "of all that is joined with it"),
     Field("inertia", ("worlds", "bodies", 3, 3), "real", "kg m2", "of the parameter, in the simulation's number type"),
     Field("inertia_inverse_body", ("worlds", "bodies", 3, 3), "real", "1/(kg m2)", "body axes"),
     Field("inertia_largest", ("worlds", "bodies"), "real", "kg m2", "largest principal moment"),

@@ -8,13 +8,18 @@ import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.model import Model
+from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 
-def derive(name: str, dynamic: Array, p: dict[str, Array], real: Any) -> Array:
-    """One of fields.DERIVED_FIELDS from the parameters; ``dynamic`` (bodies,) as in the topology."""
+def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
+    """One of fields.DERIVED_FIELDS from the parameters."""
     if name == "inverse_mass":
-        return np.where(dynamic, 1.0 / p["mass"], 0.0).astype(real)
+        return np.where(t.dynamic, 1.0 / p["mass"], 0.0).astype(real)
+    if name == "system_inverse_mass":
+        total = np.zeros_like(p["mass"])
+        np.add.at(total.T, t.systems, p["mass"].T)
+        return np.where(t.dynamic, 1.0 / total[:, t.systems], 0.0).astype(real)
     if name == "inertia":
         return p["inertia"].astype(real)
     if name == "inertia_inverse_body":
@@ -23,26 +28,27 @@ def derive(name: str, dynamic: Array, p: dict[str, Array], real: Any) -> Array:
 
 
 DERIVED_FROM = {
-    "inverse_mass": "mass", "inertia": "inertia", "inertia_inverse_body": "inertia", "inertia_largest": "inertia",
+    "inverse_mass": "mass", "system_inverse_mass": "mass", "inertia": "inertia", "inertia_inverse_body": "inertia",
+    "inertia_largest": "inertia",
 }  # fmt: skip
 """Of which parameter each of fields.DERIVED_FIELDS is made."""
 
 
-def derived_parameters(dynamic: Array, p: dict[str, Array], real: Any) -> dict[str, Array]:
-    """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS; ``dynamic`` (bodies,) as in the topology."""
-    return {name: derive(name, dynamic, p, real) for name in DERIVED_FROM}
+def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
+    """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS."""
+    return {name: derive(name, t, p, real) for name in DERIVED_FROM}
 
 
 def refresh_derived(
-    derived: dict[str, Array], name: str, worlds: Array, dynamic: Array, p: dict[str, Array], real: Any
+    derived: dict[str, Array], name: str, worlds: Array, t: Topology, p: dict[str, Array], real: Any
 ) -> list[str]:
     """Make what follows from parameter ``name`` anew in the worlds where it was written; the names of what did."""
     changed = [field for field, source in DERIVED_FROM.items() if source == name]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
-            derived[field][worlds] = derive(field, dynamic, {name: p[name][worlds]}, real)
+            derived[field][worlds] = derive(field, t, {name: p[name][worlds]}, real)
         else:
-            derived[field] = derive(field, dynamic, p, real)
+            derived[field] = derive(field, t, p, real)
     return changed
 
 

@@ -155,6 +155,20 @@ class Topology:
         return on & self.dynamic
 
     @cached_property
+    def systems(self) -> Array:
+        """(bodies,) the first of the bodies that constraints of the factor join with each body, or itself."""
+        first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
+        moves = self.dynamic[joined]
+        while True:
+            least = np.where(moves, first[joined], self.num_bodies).min(axis=1, keepdims=True)
+            lower = first.copy()
+            np.minimum.at(lower, joined[moves], np.broadcast_to(least, joined.shape)[moves])
+            lower = lower[lower]
+            if (lower == first).all():
+                return first
+            first = lower
+
+    @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
         return eliminate(self.constraint_bodies, self.dynamic, self.swept)
 

@@ -17,15 +17,17 @@ which is what the kernels go along (model/paths.py).
 
 Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
 normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
-``max(0, POINT_FLOOR f - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for
-friction that several points bear redundantly would wind up to the cone. Tires give way themselves.
+``max(0, F - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for friction that
+several points bear redundantly would wind up to the cone. Tires give way themselves. F is POINT_FLOOR f, but no more
+than the systems' masses M would give way, 1/M for each: W of what stands free is at least that, so that a light roller
+under a heavy machine gives way no more than the machine.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpusim.contact.constants import CONVERGED, POINT_FLOOR, PUSH_YIELD_JOINED, TANGENT_FLOOR
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
 from gpusim.reference import colored_solve, contact_rows, contact_solve, contact_tire
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
@@ -53,7 +55,7 @@ def respond_articulated(w: Work, worlds: Array) -> None:
 def _respond(w: Work, m: Manifolds) -> None:
     contact_rows.free_response(w, m, split=False)
     contact_rows.point_masses(m)
-    free = m.mass[..., 0].copy()
+    free = _loaded(w, m)
     m.push_yield[:] = w.real.type(PUSH_YIELD_JOINED) * free
     rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
     for j in range(6):
@@ -67,6 +69,13 @@ def _respond(w: Work, m: Manifolds) -> None:
     _add_floors(m, free)
 
 
+def _loaded(w: Work, m: Manifolds) -> Array:
+    """Responses of the points without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
+    real, free = w.real.type, m.mass[..., 0]
+    system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
+    return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
+
+
 def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
     """What motions (n, 2, 6) of the manifolds' bodies do to the joint rows, for all worlds."""
     moved = np.zeros_like(w.twist)
@@ -76,7 +85,7 @@ def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
-    """Compliances of the points; ``free``: their responses without joints, (n, 4)."""
+    """Compliances of the points; ``free``: as :func:`_loaded` gives them, (n, 4)."""
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second

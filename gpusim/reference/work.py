@@ -120,20 +120,20 @@ class Work:
 
     def refresh_parameters(self) -> None:
         """Derived values of the parameters; call after one was written."""
-        p, dynamic, real = self.parameters, self.topology.dynamic, self.real
-        self.derived = derived_parameters(dynamic, p, real)
+        self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
         """The same after one parameter was written in some worlds."""
-        if refresh_derived(self.derived, name, worlds, self.topology.dynamic, self.parameters, self.real):
+        if refresh_derived(self.derived, name, worlds, self.topology, self.parameters, self.real):
             self._take_derived()
         self._take_parameters()
 
     def _take_derived(self) -> None:
         derived, dynamic = self.derived, self.topology.dynamic
         self.inverse_mass, self.inertia = derived["inverse_mass"], derived["inertia"]
+        self.system_inverse_mass = derived["system_inverse_mass"]
         self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
         moving = np.trace(self.inertia_inverse_body[:, dynamic], axis1=-2, axis2=-1)
         self.least_inertia = 1.0 / float(moving.max()) if moving.size else 0.0

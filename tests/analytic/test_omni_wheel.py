@@ -27,7 +27,7 @@ def platform() -> tuple[ModelBuilder, int]:
     return b, b.add_body(20.0, (0.5, 0.5, 0.9), xform=Transform((0, 0, RADIUS)), label="platform")
 
 
-def vehicle(kind: str) -> tuple[ModelBuilder, list[OmniWheel]]:
+def vehicle(kind: str, **own: Any) -> tuple[ModelBuilder, list[OmniWheel]]:
     """Three omni wheels around the platform, or four mecanum wheels in two rows, with drives that hold their speeds."""
     (b, body), wheels = platform(), []
     if kind == "omni":
@@ -35,11 +35,13 @@ def vehicle(kind: str) -> tuple[ModelBuilder, list[OmniWheel]]:
             angle = 2.0 * math.pi * k / 3
             place = (-0.3 * math.sin(angle), 0.3 * math.cos(angle), 0.0)
             xform = Transform.from_axis_angle(place, (0, 0, 1), angle)
-            wheels.append(add_omni_wheel(b, body, xform, label=f"w{k}", **WHEEL))
+            wheels.append(add_omni_wheel(b, body, xform, label=f"w{k}", **(WHEEL | own)))
     else:
         for k, (x, y) in enumerate(((0.2, 0.15), (0.2, -0.15), (-0.2, 0.15), (-0.2, -0.15))):
             angle = math.copysign(QUARTER, -x * y)
-            wheels.append(add_omni_wheel(b, body, Transform((x, y, 0)), label=f"w{k}", roller_angle=angle, **WHEEL))
+            wheels.append(
+                add_omni_wheel(b, body, Transform((x, y, 0)), label=f"w{k}", roller_angle=angle, **(WHEEL | own))
+            )
     for k, wheel in enumerate(wheels):
         b.add_servo(wheel.spin, "velocity", damping=200.0, label=f"w{k}")
     return b, wheels
@@ -77,6 +79,25 @@ def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
     assert np.ptp(height) < (5e-6 if kind == "omni" else 2e-5)
     if kind == "omni":
         assert np.std(found, axis=0).max() < 2e-4
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+@pytest.mark.parametrize("roller_mass", [6e-3, 6e-4, 6e-5])
+def test_a_platform_stands_on_light_rollers(roller_mass, dt):
+    """It neither sinks (by 48 mm in a second on 0.6 g, once) nor stays in the ground where it starts in it."""
+    for deep in (0.0, 1e-3):
+        b, _ = vehicle("omni", roller_mass=roller_mass)
+        for body in b.bodies:
+            body.xform = Transform((0.0, 0.0, -deep)) * body.xform
+        sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=dt))
+        start = sim.read("body.platform.position")[0][2]
+        assert start == pytest.approx(RADIUS - deep)
+        sim.step(round(1.0 / dt))
+        rise = sim.read("body.platform.position")[0][2] - start
+        assert rise == pytest.approx(0.0, abs=1e-7) if deep == 0.0 else 1e-4 < rise < deep
+        load = sum(sim.read(f"body.w{k}_roller0.contact_force")[0][2] for k in range(3))
+        assert load == pytest.approx((20.0 + 3 * (0.8 + COUNT * roller_mass)) * 9.81, rel=1e-4)
 
 
 def reach_down(b: ModelBuilder, wheel: OmniWheel, angle: float) -> float:

@@ -107,6 +107,21 @@ def test_constraints_of_a_body_lie_on_its_path() -> None:
         assert all(a < b for a, b in pairwise(paths.bodies[body]))
 
 
+def test_the_mass_of_a_system() -> None:
+    """All bodies that joints connect count, also after one was written; the ground joins nothing."""
+    b = walker(2)
+    pole = b.add_body(3.0, (1.0, 1.0, 1.0), xform=Transform((2.0, 0.0, 1.0)), label="pole")
+    b.add_joint_revolute(-1, pole, Transform((2.0, 0.0, 1.0)), axis=(0, 1, 0))
+    b.add_body(5.0, (1.0, 1.0, 1.0), xform=Transform((4.0, 0.0, 1.0)), label="free")
+    sim = Simulation(b.finalize(), num_worlds=2, backend="numpy")
+    sim.write("body.shin1.mass", 1.4, world=1)
+    robot = np.array([[10.8], [11.8]])
+    expected = 1.0 / np.column_stack([robot, robot, robot, robot, robot, [[3.0], [3.0]], [[5.0], [5.0]]])
+    found = sim.backend.work.system_inverse_mass
+    np.testing.assert_allclose(found[:, :-1], expected, rtol=1e-14)
+    assert not found[:, -1].any()
+
+
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 def test_a_walker_stands_still(dt: float) -> None:
     """On servos: it neither creeps nor jitters, and bears its weight."""
