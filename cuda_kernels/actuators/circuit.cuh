@@ -35,15 +35,22 @@ struct Consumer {
     double area[2];
 };
 GPUSIM_FN int node_place(const World& w, double node) { return int(w.oil_node_place(int(node))); }
-GPUSIM_SHARED Consumer consumer_at(const World& w, int k, int row) {
-    for (int n = 0; n < w.oil_cylinder_count(); ++n)
-        if (int(w.oil_cylinder_circuit(n)) == k && int(w.oil_cylinder_row(n)) == row)
-            return {n, 1, {node_place(w, w.oil_cylinder_node_a(n)), node_place(w, w.oil_cylinder_node_b(n))},
-                    {w.oil_cylinder_area_a(n), w.oil_cylinder_area_b(n)}};
-    int n = 0;
-    while (int(w.oil_motor_circuit(n)) != k || int(w.oil_motor_row(n)) != row) ++n;
-    return {n, 0, {node_place(w, w.oil_motor_node_a(n)), node_place(w, w.oil_motor_node_b(n))},
-            {w.oil_motor_area_a(n), w.oil_motor_area_b(n)}};
+GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
+    for (c.number = 0; c.number < w.oil_cylinder_count(); ++c.number)
+        if (int(w.oil_cylinder_circuit(c.number)) == k && int(w.oil_cylinder_row(c.number)) == row) break;
+    c.cylinder = c.number < w.oil_cylinder_count();
+    if (c.cylinder) {
+        c.node[0] = node_place(w, w.oil_cylinder_node_a(c.number));
+        c.node[1] = node_place(w, w.oil_cylinder_node_b(c.number));
+        c.area[0] = w.oil_cylinder_area_a(c.number);
+        c.area[1] = w.oil_cylinder_area_b(c.number);
+        return;
+    }
+    for (c.number = 0; int(w.oil_motor_circuit(c.number)) != k || int(w.oil_motor_row(c.number)) != row;) ++c.number;
+    c.node[0] = node_place(w, w.oil_motor_node_a(c.number));
+    c.node[1] = node_place(w, w.oil_motor_node_b(c.number));
+    c.area[0] = w.oil_motor_area_a(c.number);
+    c.area[1] = w.oil_motor_area_b(c.number);
 }
 
 // One way of the oil from node i to node j.
@@ -141,7 +148,8 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
         for (int row = 0; row < b.rows; ++row) b.area[at][row] = 0.0;
     }
     for (int row = 0; row < b.rows; ++row) {
-        const Consumer c = consumer_at(w, k, row);
+        Consumer c;
+        consumer_at(w, k, row, c);
         b.area[c.node[0]][row] += c.area[0];
         b.area[c.node[1]][row] -= c.area[1];
         if (!c.cylinder) continue;
@@ -352,7 +360,8 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     start_balance(w, k, b);
     double speed[MOST_OIL_CONSUMERS], p[MOST_OIL_NODES], fall;
     for (int row = 0; row < b.rows; ++row) {
-        const Consumer c = consumer_at(w, k, row);
+        Consumer c;
+        consumer_at(w, k, row, c);
         speed[row] = w.rate_next()[c.cylinder ? w.oil_cylinder_axis()[c.number] : w.oil_motor_axis()[c.number]];
         if (!c.cylinder) continue;
         speed[row] = speed[row] + VOLUME_SYNC * (b.stroke[row] - b.oil[row]) / w.h;
