@@ -126,7 +126,8 @@ CONTACT_PHASES = (
     ),
     Phase(
         "respond_path", "articulated_size(w)", room="articulated_places",
-        reads="pair_shapes body_parts color_first color_member color_size pair_points path_count path_y path_z record_place",
+        reads="body_parts color_first color_member color_size pair_points pair_shapes path_count path_y path_z "
+        "record_place",
         writes="manifold point_floor",
     ),
     Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
