@@ -179,8 +179,8 @@ def test_mimic_and_world_root():
     assert set(couplings) == {"right_finger", "tip_slide"}
     leader = report.joints["left_finger"].index
     right = couplings["right_finger"]
-    assert (right.leader, right.follower) == (leader, report.joints["right_finger"].index)
-    assert (right.multiplier, right.offset) == (-2.0, 0.25)
+    assert right.terms == [(leader, 0, 2.0), (report.joints["right_finger"].index, 0, 1.0)]
+    assert right.offset == 0.25
     assert report.joints["right_finger"].mimic == Mimic("left_finger", -2.0, 0.25)
     assert report.joints["right_finger"].initial_position == 0.25
     check_poses(builder, report, DATA / "mimic.urdf")
