@@ -181,7 +181,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of an orifice's area; other kinds go by pressures alone."""
+        """Share of an orifice's area, safe as it was built; other kinds go by pressures alone."""
         idle = int(spec.params["kind"]) != ORIFICE
         return Steering(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 

@@ -63,7 +63,7 @@ def add_differential(
         ModelError: an unknown kind or joint, the same joint twice, or slip torques of a kind without any.
     """
     element = self.element("coupling", label)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise validate.fail(element, f"kind = {kind!r} is unknown", "give one of " + ", ".join(KINDS))
     left = self.check_joint(element, "left", left)
     right = self.check_joint(element, "right", right)

@@ -111,7 +111,7 @@ def test_builders_that_are_added_bring_their_visuals() -> None:
         ("sphere", (), {}, "give a sphere its radius"),
         ("sphere", (0.1, Transform()), {}, "give a sphere its radius"),
         ("sphere", (0.1,), {"material": None}, "give a sphere its radius"),
-        ("plane", (), {}, "kind 'plane' cannot be drawn; give one of box"),
+        ("plane", (), {}, "kind 'plane' cannot be drawn; give one of barrel"),
         ("teapot", (), {}, "kind 'teapot' cannot be drawn"),
         ("box", ((1, 1, 1),), {"color": "red"}, "color 'red' is none; give \"#rrggbb\""),
         ("box", ((1, 1, 1),), {"color": (0, 0, 255)}, "is not within 0 to 1"),
