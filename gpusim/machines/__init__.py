@@ -1,6 +1,7 @@
 """Machine parts as macros over the model builder: suspensions, omni and mecanum wheels."""
 
 from gpusim.machines.linkage import Static
+from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.suspensions import (
@@ -18,6 +19,7 @@ __all__ = [
     "Arm",
     "Coil",
     "Hub",
+    "OmniDrive",
     "OmniWheel",
     "Static",
     "Suspension",
@@ -26,6 +28,7 @@ __all__ = [
     "add_double_trailing_arm",
     "add_double_wishbone",
     "add_macpherson_strut",
+    "add_omni_drive",
     "add_omni_wheel",
     "add_sliding_pillar",
     "add_swing_axle",
