@@ -212,7 +212,7 @@ def test_commands_step() -> None:
 
 def test_a_joint_tells_what_a_circuit_does_to_it() -> None:
     """The motor's torque, but for its dry and viscous friction, is the joint's drive_force."""
-    b, _ = circuits.motor_with_relief()
+    b, _ = CASES["motor_with_relief"]()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
     sim.control["v_swing"] = 1.0
     sim.step(100)
