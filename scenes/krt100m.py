@@ -16,7 +16,7 @@ from gpusim import machines as m
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import Recording, at, keeps_whole
+from ._checks import Recording, keeps_whole
 
 NAME = "krt100m"
 GRAVITY = 9.81
@@ -54,7 +54,7 @@ def build(
     slope: float = 0.0,
     brake: bool = False,
 ) -> Scene:
-    """Build the scene; commands are "drive", "steer", "turn" with "turn_clutch", and a brake for each wheel, such as "fl_brake".
+    """Build the scene; commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
 
     Args:
         obstacle: under the left wheels alone: a kerb 0.3 m long, waves 1 m long, or a step that goes on.
@@ -80,6 +80,7 @@ def build(
     ground = gpusim.Transform.from_axis_angle((0, 0, 0), (0, 1, 0), slope)
     _add_ground(b, obstacle, height, ground, gpusim.Material(friction=friction))
     rack, corners, wheels = _add_robot(b, ground, trailer, travel, stiffness, damping)
+    limits = {f"joint.{corner.label}_lower.position": corner.limits for corner in corners}
     if trailer:
         _add_trailer(b, ground, travel)
     held = m.SpeedDrive(torque=1600.0, gain=2000.0)
@@ -93,7 +94,7 @@ def build(
         "drive": Schedule([(0.5, 0.0), (1.0, speed / full)]),
         "turn": Schedule([(0.5, 0.0), (1.0, turn / RADIUS)]),
         "turn_clutch": Schedule([(0.0, float(turn != 0.0))]),
-        "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners, steer))]),
+        "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners[:2], steer))]),
     }
     braked = (*WHEELS, *(TRAILER_WHEELS if trailer else ()))
     if brake:
@@ -103,11 +104,15 @@ def build(
         description="A wheeled robot with a trailer crosses an obstacle with its left wheels.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-3),
-        duration=6.0,
+        duration=7.0,
         plots=_plots(braked),
         camera=Camera((-0.5, -5.0, 2.2), (0.3, 0.0, 0.3)),
         schedule=drive(commands),
-        checks=_CHECKS,
+        checks=[
+            Check("the robot and its trailer cross the kerb and stay on their line", _crosses),
+            _droops(limits),
+            keeps_whole(1e-4),
+        ],
     )
 
 
@@ -150,7 +155,7 @@ def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
 def _add_robot(
     b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
-    """Chassis, rack and four corners; its frame is on the ground below its middle. The front corners are first."""
+    """Chassis, rack and four corners; its frame is on the ground below its middle. The front ones are first."""
     loads = axle_loads(trailer)
     sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
@@ -177,7 +182,7 @@ def _add_robot(
         )  # fmt: skip
         corners.append(corner)
         wheels.append(_add_wheel(b, corner, load))
-    return rack, corners[:2], wheels
+    return rack, corners, wheels
 
 
 def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
@@ -210,16 +215,42 @@ def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.W
     )  # fmt: skip
 
 
+def _coordinates(wheels: tuple[str, ...]) -> list[str]:
+    """Signals of the suspensions, each of which rises with its wheel."""
+    return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
+
+
 def _plots(wheels: tuple[str, ...]) -> list[Plot]:
-    joints = [f"joint.{name}_{'travel' if name[0] == 't' else 'lower'}.position" for name in wheels]
     return [
-        Plot("Chassis", "m", ["body.chassis.position"]),
-        Plot("Height of the hubs", "m", [f"joint.{name}_spin.anchor" for name in wheels]),
-        Plot("Arms (rad) and pillars (m)", "rad, m", joints, labels=list(wheels)),
+        Plot("Chassis", "m", ["body.chassis.position"], labels=["position"]),
+        Plot("Arms (rad) and the trailer's pillars (m)", "rad, m", _coordinates(wheels), labels=list(wheels)),
         Plot("Spin of the wheels", "rad/s", [f"joint.{name}_spin.velocity" for name in WHEELS], labels=list(WHEELS)),
-        Plot("Steering rack", "m", ["joint.steer.position"]),
+        Plot("Mean turn of the wheels", "rad", ["joint.mean.position"]),
+        Plot("Steering rack", "mm", ["joint.steer.position"], scale=1e3),
         Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
     ]
 
 
-_CHECKS = (keeps_whole(1e-4),)
+def _crosses(run: Recording) -> bool:
+    """All wheels past the kerb, within 5 cm of the line, having rolled as far as they turned but for 3 %."""
+    x, y, _ = run["body.chassis.position"][-1, 0]
+    rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
+    return x + TRAILER_X > OBSTACLE_X + 0.3 and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03
+
+
+def _droops(most: dict[str, tuple[float, float]]) -> Check:
+    """While the left wheels climb, the right ones droop, all within their travel.
+
+    Args:
+        most: limits of the suspensions' coordinates by signal, rad (m).
+    """
+
+    def passes(run: Recording) -> bool:
+        slack = 1e-3  # rad: 0.5 mm at the wheel
+        within = all(
+            run[name].min() > low - slack and run[name].max() < high + slack for name, (low, high) in most.items()
+        )
+        left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
+        return bool(within and left.max() > 0.07 and right.min() < -0.07)
+
+    return Check("while the left wheels climb the right ones droop, within their travel", passes)

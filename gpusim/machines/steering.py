@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -249,7 +250,7 @@ def add_trailer_hitch(
     most = validate.positive(element, "limit", limit, infinite=True)
     point = (float(place[0]), float(place[1]), float(place[2]))
     frame = Transform(place, b.bodies[front].xform.rotation)
-    losses = {
+    losses: dict[str, Any] = {
         "damping": validate.not_negative(element, "damping", damping),
         "friction": validate.not_negative(element, "friction", friction),
     }
@@ -260,6 +261,6 @@ def add_trailer_hitch(
             raise validate.fail(element, f"limit = {most:g} rad is half a turn or more", "give less, or leave it out")
         joint = b.add_joint_ball(front, rear, at=frame, limit=most, label=label, **losses)
     else:
-        ends = {"limit_lower": -most, "limit_upper": most}
-        joint = b.add_joint_revolute(front, rear, at=frame, axis=(0.0, 0.0, 1.0), label=label, **losses, **ends)
+        losses |= {"limit_lower": -most, "limit_upper": most}
+        joint = b.add_joint_revolute(front, rear, at=frame, axis=(0.0, 0.0, 1.0), label=label, **losses)
     return Hitch(joint, kind, point)

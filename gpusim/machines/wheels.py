@@ -308,9 +308,9 @@ def add_drive_train(
             for k, pair in enumerate(zip(side[:-1], side[1:], strict=True)):
                 terms = [(pair[0], 1.0), (pair[1], -1.0)]
                 b.add_tendon(terms, damping=slip, label=f"{before}{name}_slip{k}")
-    motor = drive.add(b, mean, f"{before}drive")
+    driving = drive.add(b, mean, f"{before}drive")
     turning = None if turn is None else _turn_drive(b, host, spins, turn, torque, mass, before)
-    return DriveTrain(label, mean, motor, turning)
+    return DriveTrain(label, mean, driving, turning)
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
