@@ -106,7 +106,7 @@ def build(
         config=gpusim.SolverConfig(dt=5e-3),
         duration=7.0,
         plots=_plots(braked),
-        camera=Camera((-0.5, -5.0, 2.2), (0.3, 0.0, 0.3)),
+        camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
         schedule=drive(commands),
         checks=[
             Check("the robot and its trailer cross the kerb and stay on their line", _crosses),
@@ -196,9 +196,7 @@ def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float
     b.add_visual(body, "box", (0.55, 0.35, 0.18), xform=gpusim.Transform((0.0, 0.0, 0.6)), color="#6a8f4e")
     b.add_visual(body, "box", (0.45, 0.03, 0.03), xform=gpusim.Transform((0.9, 0.0, 0.38)), color="#555555")
     for label in TRAILER_WHEELS:
-        coil = m.Coil(
-            (0.0, 0.5, 0.68), (0.0, 0.5, RADIUS), 12e3, (700.0, 1100.0), load=load - WHEEL_MASS * GRAVITY
-        )
+        coil = m.Coil((0.0, 0.5, 0.68), (0.0, 0.5, RADIUS), 12e3, (700.0, 1100.0), load=load - WHEEL_MASS * GRAVITY)
         pillar = m.add_sliding_pillar(
             b, body, hub=m.Hub((0.0, 0.5 * TRACK, RADIUS), HUB_MASS), pillar=(0.0, 0.5, RADIUS), spring=coil,
             travel=(-travel, travel), mirror=label[1] == "r", label=label,

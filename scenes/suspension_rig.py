@@ -88,7 +88,7 @@ def build(
         config=gpusim.SolverConfig(dt=2e-3),
         duration=8.0,
         plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
-        camera=Camera((2.3, 1.9, 0.9), (0.0, 0.35, 0.35)),
+        camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
         schedule=drive({"throw": Schedule([*throw, (THROWS[-1][1], 0.0)]), "shaker": Schedule(LIFTS)}),
         checks=[
             Check("it settles as far down as by hand, within 0.1 mm", _settles(rest)),
@@ -121,6 +121,7 @@ def _add_rig(
     )
     b.add_servo(rail, stiffness=1e9, damping=1e7, label="shaker")
     pad = b.add_body(1e-4, (1e-6, 1e-6, 1e-6), xform=gpusim.Transform(center), label="pad")
+    b.add_visual(pad, "sphere", 0.03, color="#d9b44a")
     b.add_joint_planar(plate, pad, axis=(0, 0, 1), at=center, label="ground")
     b.add_joint_ball(pad, susp.hub, at=center, label="wheel")
     return chassis, susp

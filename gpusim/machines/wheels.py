@@ -342,6 +342,8 @@ def _turn_drive(
     place = Transform(start.apply(middle), start.rotation)
     across, along = mass * SHAFT_LENGTH**2 / 12.0, 0.5 * mass * SHAFT_RADIUS**2
     body = b.add_body(mass, (across, along, across), xform=place, label=f"{before}turn_shaft")
+    across_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(body, "cylinder", SHAFT_RADIUS, 0.5 * SHAFT_LENGTH, xform=across_y)
     shaft = b.add_joint_revolute(chassis, body, axis=(0.0, 1.0, 0.0), at=place, label=f"{before}turn_shaft")
     share = 0.5 / len(spins[0])
     terms = [(spin, sign * share) for sign, side in zip((-1.0, 1.0), spins, strict=True) for spin in side]
