@@ -26,9 +26,11 @@ HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
 """Height of the middle of the shaker's plate under the wheel, m."""
-THROWS = ((3.0, 3.5, -9000.0), (3.5, 4.0, 9000.0))
-"""From, to, s, and force on the chassis, N: onto the upper stop, then the lower one."""
-LIFTS = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
+THROW = 9000.0
+"""Force on the chassis that throws it onto its stops, N."""
+PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
+"""From, to, s: onto the upper stop, then the lower one."""
+SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
 """Of the shaker, s and m."""
 SETTLED = 2.95
 SPAN = 0.02
@@ -49,7 +51,7 @@ def build(
     travel_up: float = 0.07,
     travel_down: float = 0.08,
 ) -> Scene:
-    """Build the scene; commands are "throw" (force on the chassis, N) and "shaker" (height of the plate, m).
+    """Build the scene; commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
 
     Args:
         kind: of the suspension.
@@ -78,8 +80,12 @@ def build(
         given["spring"] = m.Coil(*COILS[kind], stiffness, damping, load=load)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, given)
-    b.add_force(chassis, (0.0, 0.0, 1.0), label="throw")
-    throw = [(0.0, 0.0), *((t, u) for start, end, u in THROWS for t, u in ((start, 0.0), (start, u), (end, u)))]
+    b.add_force(chassis, (0.0, 0.0, -THROW), label="press")
+    b.add_force(chassis, (0.0, 0.0, THROW), label="lift")
+    forces = {
+        name: Schedule([(0.0, 0.0), (start, 1.0), (end, 0.0)], kind="constant")
+        for name, (start, end) in (("press", PRESSED), ("lift", LIFTED))
+    }
     rest = susp.static(payload * load)
     return Scene(
         name=NAME,
@@ -89,7 +95,7 @@ def build(
         duration=8.0,
         plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
         camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
-        schedule=drive({"throw": Schedule([*throw, (THROWS[-1][1], 0.0)]), "shaker": Schedule(LIFTS)}),
+        schedule=drive(forces | {"shaker": Schedule(SHAKES)}),
         checks=[
             Check("it settles as far down as by hand, within 0.1 mm", _settles(rest)),
             Check("it heaves with the frequency and the damping of the linear model, within 1 and 3 %", _heaves(rest)),
@@ -241,7 +247,7 @@ def _heaves(rest: m.Static) -> Callable[[Recording], bool]:
 
 def _stops(low: float, high: float) -> Callable[[Recording], bool]:
     def passes(run: Recording) -> bool:
-        thrown = travel_of(run)[(run["time"] > THROWS[0][0]) & (run["time"] < 4.5)]
+        thrown = travel_of(run)[(run["time"] > PRESSED[0]) & (run["time"] < 4.5)]
         return abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4
 
     return passes
@@ -254,5 +260,5 @@ def _shakes(run: Recording) -> bool:
     before = chassis[(run["time"] > 5.5) & (run["time"] < 6.0)].mean()
     over = chassis[run["time"] > 6.0].max() - before
     return bool(
-        np.abs(plate[lifted] - LIFTS[1][1]).max() < 1e-4 and over > LIFTS[1][1] and abs(chassis[-1] - before) < 5e-3
+        np.abs(plate[lifted] - SHAKES[1][1]).max() < 1e-4 and over > SHAKES[1][1] and abs(chassis[-1] - before) < 5e-3
     )

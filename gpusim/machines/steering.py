@@ -142,7 +142,7 @@ def add_steering_rack(
     angle: float = 0.3,
     mass: float = 2.0,
     stiffness: float = 4e6,
-    damping: float = 4e4,
+    damping: float = 4e5,
     force: float = math.inf,
     label: str = "steer",
 ) -> SteeringRack:
@@ -162,7 +162,7 @@ def add_steering_rack(
         track: distance of the kingpins, m.
         angle: of the bicycle model's wheel where Ackermann's condition is met, rad.
         mass: kg.
-        stiffness, damping, force: of the servo, N/m, N s/m and N.
+        stiffness, damping, force: of the servo, N/m, N s/m and N; damping over stiffness is the time that it takes, s.
         label: names the joint, the servo and its command.
 
     Raises:
