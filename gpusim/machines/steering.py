@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from gpusim.machines.linkage import Unreachable
+from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
 from gpusim.machines.suspensions import Suspension
 from gpusim.machines.tie_rods import lateral_tie_rod
@@ -31,6 +31,8 @@ from gpusim.typing import Vector
 
 MODES = ("ackermann", "parallel")
 KINDS = ("ball", "pin")
+STEPS = 32
+"""Of a search along the travel."""
 RACK_RADIUS = 0.02
 """Of its picture, m."""
 
@@ -83,9 +85,18 @@ class SteeringRack:
             inner: y of the tie rod's inner end there, m.
 
         Raises:
-            ModelError: no such arm and rod meet the condition.
+            ModelError: no such arm and rod meet the condition, or the rack travels farther than they reach.
         """
-        return lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
+        rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
+        start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
+        steering = Steering(lambda moves: (start, UP), *rod.ends(element))
+        try:
+            for shift in (self.travel, -self.travel):
+                steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
+        except Unreachable:
+            rule = f"travel = {self.travel:g} m is farther than arm and tie rod reach"
+            raise validate.fail(element, rule, "give a shorter travel, a longer arm, or parallel steering") from None
+        return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
         """Headings of the wheels by hand, rad to the left, at the travel as built.
@@ -119,13 +130,18 @@ class SteeringRack:
         Raises:
             ModelError: it is beyond the rack's travel.
         """
-        most = self.steering_angle(corners, self.travel)
-        if abs(angle) > most:
+        before = 0.0
+        for travel in np.linspace(0.0, self.travel, STEPS + 1)[1:].tolist():
+            if self.steering_angle(corners, travel) >= abs(angle):
+                break
+            before = travel
+        else:
+            most = self.steering_angle(corners, self.travel)
             rule = f"angle = {angle:g} rad is beyond the {most:.3g} rad that its travel gives"
             raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller angle, or a longer travel")
         if angle == 0.0:
             return 0.0
-        size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), 1e-6 * self.travel, self.travel)
+        size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), before, travel)
         return math.copysign(float(size), angle)
 
 
