@@ -285,7 +285,8 @@ def add_drive_train(
             given with ``turn``.
         viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip, without which the wheels
             of a side slide at speeds of their own while it turns on the spot.
-        shaft_mass: of the turn motor's shaft, kg; it lies across in the chassis' center of mass.
+        shaft_mass: of the turn motor's shaft, kg; it lies across in the chassis' center of mass, or in its origin where
+            the shapes give the former.
         label: goes before all labels, with "_".
 
     Raises:
@@ -338,7 +339,7 @@ def _turn_drive(
 ) -> TurnDrive:
     """A motor on a shaft, and the clutch between it and the difference of the sides."""
     start = Transform() if chassis == WORLD else b.bodies[chassis].xform
-    middle = np.zeros(3) if chassis == WORLD else np.asarray(b.bodies[chassis].com, float)
+    middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
     place = Transform(start.apply(middle), start.rotation)
     across, along = mass * SHAFT_LENGTH**2 / 12.0, 0.5 * mass * SHAFT_RADIUS**2
     body = b.add_body(mass, (across, along, across), xform=place, label=f"{before}turn_shaft")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import EnergyAudit, Simulation, Transform
+from gpusim import EnergyAudit, ModelError, Simulation, Transform
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes import krt100m
 
@@ -52,14 +52,14 @@ def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
 
 @pytest.mark.parametrize("trailer", [True, False])
 def test_it_keeps_its_line(trailer: bool) -> None:
-    """18 m at 5 m/s without steering: less than 1 mm sideways (1e-4 mm measured)."""
+    """18 m at 5 m/s without steering: less than 1 mm sideways (6e-3 mm measured)."""
     run = Run(speed=5.0, obstacle="none", drive_mode="speed", trailer=trailer)
     run.go(4.0)
     start = run.read("body.chassis.position")
     run.go(3.7)
     way = run.read("body.chassis.position") - start
     assert way[0] > 18.0 and run.read("body.chassis.linear_velocity")[0] > 4.9
-    assert abs(way[1]) < 1e-5 < 1e-3
+    assert abs(way[1]) < 1e-4 < 1e-3
 
 
 def test_its_brakes_hold_it_on_a_slope() -> None:
@@ -164,6 +164,24 @@ def test_worlds_have_their_bits_alone() -> None:
 KNOBS = (
     ("friction", 0.5, 1.0), ("mass", 350.0, 450.0), ("drive", -1.0, 1.0), ("steer", -0.04, 0.04), ("fl_brake", 0.0, 1.0)
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"height": 0.5}, "'height' must lie between 0.01 and 0.15, got 0.5; give another"),
+        ({"speed": 9.0}, "'speed' is beyond what the motors reach, got 9.0"),
+        ({"turn": -9.0}, "'turn' is beyond what the motors reach"),
+        ({"travel": 0.5}, "'travel' must lie between 0.02 and 0.12"),
+        ({"slope": 1.0}, "'slope' must lie between -0.6 and 0.6"),
+        ({"steer": 1.0}, "steering rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"),
+        ({"stiffness": -5.0}, "double wishbone 'fl': spring.stiffness = -5 must not be negative; give"),
+        ({"obstacle": "wall"}, "must be one of 'kerb', 'sine', 'step', 'none'"),
+    ],
+)
+def test_bad_parameters_are_told(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load_scene("krt100m", **change)
 
 
 def test_random_commands_leave_it_whole() -> None:

@@ -98,7 +98,7 @@ def test_what_a_rack_does_not_reach_is_told() -> None:
         rack.command(corners, 1.0)
     with pytest.raises(ModelError, match=r"rack 'steer': at 0.11 m the tie rod of 'f[lr]' ends; give a smaller travel"):
         rack.angles(corners, 0.11)
-    with pytest.raises(ModelError, match=r"rack 'steer': travel = 0.07 m is farther than arm and tie rod reach; give a"):
+    with pytest.raises(ModelError, match=r"rack 'steer': travel = 0.07 m is farther than arm and tie rod reach; give"):
         front(ModelBuilder(), travel=0.07)
     with pytest.raises(ModelError, match=r"lateral_tie_rod: no steering arm of 0.12 m meets .*; give"):
         front(ModelBuilder(), angle=1.4)

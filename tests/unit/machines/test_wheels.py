@@ -120,6 +120,19 @@ def test_a_limited_slip_is_a_damper_between_wheels_of_a_side() -> None:
     assert all(float(np.ravel(joint.params["damping"])[0]) == 7.0 for joint in slips)
 
 
+def test_a_turn_shaft_lies_in_the_middle_of_its_chassis() -> None:
+    """In the center of mass, or in the origin where only shapes know that."""
+    for given, place in (({"mass": 9.0, "inertia": (1, 1, 1), "com": (0.1, 0, 0.2)}, (1.1, 0, 0.2)), ({}, (1.0, 0, 0))):
+        b = ModelBuilder()
+        chassis = b.add_body(**given, xform=Transform((1.0, 0, 0)), label="chassis")
+        b.add_shape_box(chassis, (0.5, 0.3, 0.1))
+        left, right = wheel(b, "l"), wheel(b, "r")
+        drive = m.TorqueDrive(1.0)
+        train = m.add_drive_train(b, chassis, [left], [right], drive=drive, turn=drive, clutch=5.0)
+        assert train.turn is not None
+        assert b.bodies[train.turn.body].xform.position == pytest.approx(place)
+
+
 def test_spin_without_slip() -> None:
     """A left wheel of a vehicle that turns to the left rolls slower."""
     assert m.spin_of(2.0, 0.5, 0.6, 0.3) == pytest.approx((2.0 - 0.3) / 0.3)
