@@ -1,6 +1,7 @@
 """Machine parts as macros over the model builder: suspensions, wheels, steering, hitches, omni and mecanum wheels."""
 
 from gpusim.machines.linkage import Static
+from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.steering import Hitch, SteeringRack, ackermann, add_steering_rack, add_trailer_hitch
@@ -33,6 +34,7 @@ __all__ = [
     "DriveTrain",
     "Hitch",
     "Hub",
+    "OmniDrive",
     "OmniWheel",
     "SpeedDrive",
     "Static",
@@ -48,6 +50,7 @@ __all__ = [
     "add_double_wishbone",
     "add_drive_train",
     "add_macpherson_strut",
+    "add_omni_drive",
     "add_omni_wheel",
     "add_sliding_pillar",
     "add_steering_rack",

@@ -29,8 +29,6 @@ RIM = 0.5
 """Inner radius of the ring that a wheel's mass is taken for, as a share of its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 """Of a turn motor's shaft, m."""
-TORQUE_TIME_CONSTANT = 1e-6
-"""s; makes the rotor of a torque drive weightless."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +65,17 @@ class SpeedDrive:
 
 @dataclass(frozen=True)
 class TorqueDrive:
-    """A torque by command, -1 to 1: a DC motor without inertia.
+    """A torque by command, -1 to 1, at any speed.
 
     Attributes:
         torque: greatest, N m.
-        free_speed: at which nothing of it is left, rad/s; it falls as 1 - speed/free_speed.
     """
 
     torque: float
-    free_speed: float = 1e5
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
         """Onto a coordinate; the actuator's index."""
-        return b.add_dc_motor(joint, self.torque, self.free_speed, TORQUE_TIME_CONSTANT, label=label)
+        return b.add_torque_motor(joint, self.torque, label=label)
 
 
 WheelDrive = DcMotor | SpeedDrive | TorqueDrive
