@@ -273,7 +273,7 @@ def _view(
     panel: Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")] = True,
     mapping: Annotated[
         str,
-        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, or a .toml or .json file."),
+        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, wheeled, or a file."),
     ] = "auto",
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
