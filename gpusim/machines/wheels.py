@@ -53,14 +53,19 @@ class SpeedDrive:
     Attributes:
         torque: greatest, N m.
         gain: N m s/rad.
+        most: greatest speed that panels and sticks offer people, rad/s; programs may command more.
     """
 
     torque: float
     gain: float
+    most: float = 30.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
         """Onto a coordinate; the actuator's index."""
-        return b.add_servo(joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label)
+        offered = -self.most, self.most
+        return b.add_servo(
+            joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
+        )
 
 
 @dataclass(frozen=True)
