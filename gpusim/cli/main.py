@@ -256,6 +256,9 @@ def _view(
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
+    most_step: Annotated[
+        float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
+    ] = None,
     camera: CameraOption = None,
     follow: FollowOption = None,
     overlay: OverlayOption = None,
@@ -313,6 +316,7 @@ def _view(
                 visuals=visuals,
             ),
             speed=speed,
+            most_step=most_step,
             paused=paused,
             duration=duration,
             record=record,
