@@ -18,6 +18,7 @@ and pipe-break valves, and the load-sensing line, follow the pressures with thei
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,12 +88,17 @@ class OilCircuit(ActuatorType):
         """Energy of the compressed oil."""
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
-    def powers(self, group: Group, now: Now) -> dict[str, Array] | None:
-        """Where the oil's power comes from and goes to."""
-        powers: dict[str, Array] = {}
-        for k in range(len(group.specs)):
-            powers |= CircuitNow(group, now, k).powers()
-        return powers
+    def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
+        """Where the oil's energy comes from and goes to."""
+        before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
+
+        def after(now: Now) -> dict[str, Array]:
+            found: dict[str, Array] = {}
+            for k, circuit in enumerate(before):
+                found |= circuit.works(CircuitNow(group, now, k), h)
+            return found
+
+        return after
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """The law of every circuit, from the last velocities or a better guess; valves once a step."""

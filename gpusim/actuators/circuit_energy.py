@@ -1,14 +1,16 @@
 """Energy of a hydraulic circuit: what its oil stores, and where the power of its pumps goes.
 
-At a node with pressure p the flows bring in p Q. Of this p S v goes to the consumers, the rest presses oil together,
+In a step the flows Q bring C (p+ - p)/h + S v+ into a node. With the mean pressure p^ = (p + p+)/2 this is an account
+of energy without a rest:
 
-    d/dt (C p^2/2) = p (Q - S v) + p^2/(2 B) dV/dt,   C = V/B
+    h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+,   C = V/B
 
-The last term is what the oil of a chamber carries along while the chamber grows, p/(2 B) of the work.
+The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """A circuit at t; stands for the running step where flows are asked for.
+    """A circuit as it is at t, kept; stands for the running step where flows are asked for.
 
     Args:
         group: all circuits.
@@ -30,96 +32,102 @@ class CircuitNow:
     """
 
     def __init__(self, group: Group, now: Now, k: int) -> None:
-        self.now, self.label, self.num_worlds = now, group.labels[k], now.num_worlds
-        self.groups = {g.type.name: g for g in now.groups}
-        self.parts = parts_of(group, self.groups, k)
+        self.label, self.num_worlds = group.labels[k], now.num_worlds
+        self.groups = {
+            g.type.name: replace(g, state={name: np.array(x) for name, x in g.state.items()}) for g in now.groups
+        }
+        self.parts, self.control = parts_of(group, self.groups, k), np.array(now.control)
         nodes = self.groups["oil_node"]
         self.place = np.zeros(len(nodes.specs), np.int64)
         self.place[self.parts.nodes] = np.arange(len(self.parts.nodes))
         self.pressure = nodes.state["pressure"][:, self.parts.nodes].astype(np.float64)
-        self.node = {
-            name: self.broadcast(nodes.params[name])[:, self.parts.nodes].astype(np.float64)
-            for name in ("volume", "bulk_modulus", "fixed")
-        }
+        value = {name: self.broadcast(nodes.params[name])[:, self.parts.nodes] for name in ("bulk_modulus", "fixed")}
+        self.bulk_modulus, self.fixed = value["bulk_modulus"], value["fixed"] > 0.5
+        self.volume = self.broadcast(nodes.params["volume"])[:, self.parts.nodes].astype(np.float64).copy()
+        self.displaced = np.zeros((self.num_worlds, len(self.parts.nodes)))
+        for at, area, stroke in self._chambers(now):
+            self.displaced[:, at] += area * stroke
+        self.volume += self.displaced
+        self.scratch: dict[str, Array] = {}
 
     def broadcast(self, array: Array) -> Array:
         """(1 or num_worlds, n) as (num_worlds, n)."""
-        return self.now.broadcast(array)
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
         """Commands, (num_worlds, n)."""
-        return self.now.control[:, group.control[name]]
+        return self.control[:, group.control[name]]
 
-    def chambers(self) -> list[tuple[int, Array, Array, Array]]:
-        """Node, signed area, stroke of the oil and speed of every chamber of a cylinder, (num_worlds,) each."""
+    def _chambers(self, now: Now) -> list[tuple[int, Array, Array]]:
+        """Node, signed area and stroke of the oil of every chamber of a cylinder, (num_worlds,) each."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
             if not isinstance(group.type, OilCylinder):
                 continue
             p, axis = {name: self.broadcast(x)[:, n] for name, x in group.params.items()}, group.axis[n : n + 1]
-            stroke = self.now.axis_value(axis)[:, 0] - p["length_offset"]
             oil = group.state["oil_stroke"][:, n].astype(np.float64)
-            oil, speed = np.where(np.isnan(oil), stroke, oil), self.now.axis_rate(axis)[:, 0]
+            oil = np.where(np.isnan(oil), now.axis_value(axis)[:, 0] - p["length_offset"], oil)
             for port, sign in (("a", 1.0), ("b", -1.0)):
-                found.append((int(self.place[int(p[f"node_{port}"][0])]), sign * p[f"area_{port}"], oil, speed))
+                found.append((int(self.place[int(p[f"node_{port}"][0])]), sign * p[f"area_{port}"], oil))
         return found
 
     def stored(self) -> Array:
         """C p^2/2 over the nodes whose pressure is not given, J, (num_worlds,)."""
-        volume = self.node["volume"].copy()
-        for at, area, oil, _ in self.chambers():
-            volume[:, at] += area * oil
-        stored = 0.5 * volume / self.node["bulk_modulus"] * self.pressure**2
-        return np.asarray(np.sum(np.where(self.node["fixed"] > 0.5, 0.0, stored), axis=1))
+        stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
+        return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
-    def powers(self) -> dict[str, Array]:
-        """Of pumps, valves, edges and given pressures, W; with the circuit's name what chambers carry along."""
-        flows: Any = Flows(self._with_openings(), self.parts, self.place)  # type: ignore[arg-type]
-        p, inflow, out = self.pressure, np.zeros_like(self.pressure), {}
+    def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
+        """What parts have brought in during the step of h s that ends in ``after``, J; by signals' names.
+
+        Pumps, valves and edges, nodes of given pressures; with the circuit's name what chambers carry along.
+        """
+        self._open_valves(h)
+        flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
+        end, mean = after.pressure, 0.5 * (self.pressure + after.pressure)
+        inflow, out = np.zeros_like(mean), {}
         for kind, firsts, count in (("oil_valve", flows.valves, 4), ("oil_edge", flows.edges, 1)):
             for n, first in firsts.items():
-                name = f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
-                branches = range(first[0], first[0] + count) if count > 1 else (first,)
-                out[name] = np.zeros(self.num_worlds)
-                for branch in branches:
-                    b, flow = flows.branches[branch], flows.flow(branch, p)
-                    out[name] = out[name] - flow * (p[:, b.i] - p[:, b.j])
+                work, start = np.zeros(self.num_worlds), first[0] if count > 1 else first
+                for branch in range(start, start + count):
+                    b, flow = flows.branches[branch], flows.flow(branch, end)
+                    work = work - h * flow * (mean[:, b.i] - mean[:, b.j])
                     inflow[:, b.i] -= flow
                     inflow[:, b.j] += flow
+                out[self._name(kind, n)] = work
         for n in self.parts.pumps:
-            group = self.groups["oil_pump"]
-            at, flow = self.place[int(group.params["node"][0, n])], flows.pump(n, p)[0]
-            out[f"{group.type.prefix}.{group.labels[n]}"] = flow * p[:, at]
+            at, flow = self.place[int(self.groups["oil_pump"].params["node"][0, n])], flows.pump(n, end)[0]
+            out[self._name("oil_pump", n)] = h * flow * mean[:, at]
             inflow[:, at] += flow
-        return out | self._given(inflow) | self._carried()
+        return out | self._given(h * inflow, after) | self._carried(after)
 
-    def _with_openings(self) -> CircuitNow:
-        """With the openings of the spools where they are."""
-        if "oil_valve" in self.groups:
-            group = self.groups["oil_valve"]
-            p = group.params
-            openings = hydraulics.edge_openings(group.state["spool"], p["overlap_supply"], p["overlap_drain"])
-            gains = p["flow_gain"], p["drain_gain"], p["flow_gain"], p["drain_gain"]
-            opened = [self.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
-            self.scratch = {"oil_valve.opened": np.stack(opened)}
-        return self
+    def _name(self, kind: str, n: int) -> str:
+        return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
 
-    scratch: dict[str, Array]
+    def _open_valves(self, h: float) -> None:
+        """Openings at the mean positions of the spools over the step, as the step takes them."""
+        if "oil_valve" not in self.groups:
+            return
+        group = self.groups["oil_valve"]
+        p, s, command = group.params, group.state, self.command_now(group, "command")
+        _, _, mean = hydraulics.second_order_valve(
+            s["spool"], s["spool_rate"], command, np.ones(1), p["frequency"], p["damping"], h
+        )
+        openings = hydraulics.edge_openings(mean, p["overlap_supply"], p["overlap_drain"])
+        gains = p["flow_gain"], p["drain_gain"], p["flow_gain"], p["drain_gain"]
+        opened = [self.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
+        self.scratch["oil_valve.opened"] = np.stack(opened)
 
-    def _given(self, inflow: Array) -> dict[str, Array]:
-        """What nodes of a given pressure, such as tanks, bring in."""
-        nodes, out = self.groups["oil_node"], {}
+    def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
+        """What nodes of a given pressure, such as tanks, bring in; ``volume``: that has come to every node, m3."""
+        taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]
-            if (self.node["fixed"][:, at] > 0.5).any():
-                power = inflow[:, at] - sum(area * speed for i, area, _, speed in self.chambers() if i == at)
-                out[f"{nodes.type.prefix}.{nodes.labels[n]}"] = -self.pressure[:, at] * power
+            if self.fixed[:, at].any():
+                out[self._name("oil_node", n)] = -self.pressure[:, at] * (volume[:, at] - taken[:, at])
         return out
 
-    def _carried(self) -> dict[str, Array]:
-        carried = np.zeros(self.num_worlds)
-        for at, area, _, speed in self.chambers():
-            own = 0.5 * self.pressure[:, at] ** 2 / self.node["bulk_modulus"][:, at] * area * speed
-            carried = carried + np.where(self.node["fixed"][:, at] > 0.5, 0.0, own)
-        return {f"circuit.{self.label}": carried}
+    def _carried(self, after: CircuitNow) -> dict[str, Array]:
+        grown = (after.volume - self.volume) / self.bulk_modulus
+        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * after.pressure**2), axis=1)
+        return {f"circuit.{self.label}": np.asarray(carried)}

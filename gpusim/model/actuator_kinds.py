@@ -327,8 +327,12 @@ class ActuatorType:
         """Stored energy at the current poses, J, (num_worlds, n)."""
         return None
 
-    def powers(self, group: Group, now: Now) -> dict[str, Array] | None:
-        """What comes in, or goes out where negative, by parts, W, (num_worlds,); None: the work on the axes."""
+    def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
+        """For an audit of energy: keeps what the coming step of h s starts from.
+
+        Returns:
+            What tells after it the works of all parts, J, (num_worlds,), by name; None: those on the axes.
+        """
         return None
 
     def push(self, group: Group, work: Work) -> None:

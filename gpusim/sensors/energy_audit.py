@@ -122,7 +122,7 @@ class EnergyAudit:
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
         if self._last is not None:
-            for name, work in kick.since(self._last).items():
+            for name, work in (kick.since(self._last) | self._last.parts(self.sim)).items():
                 works[name] = works.get(name, 0.0) + work
                 gained, lost = gained + np.maximum(work, 0.0), lost + np.maximum(-work, 0.0)
         return works, gained, lost, most
@@ -143,7 +143,9 @@ class _Kick:
         first, after = (np.array(x, dtype=float) for x in (w.twist_before, w.twist))
         self.velocity, self.velocity_after = first[..., :3], after[..., :3]
         self.momentum, self.momentum_after = (self._momentum(x[..., 3:]) for x in (first, after))
-        powers = _Powers(sim, w, 0.5 * (first + after))
+        ledgers = {name: group.type.works(group, sim.now, float(sim.step_size)) for name, group in w.groups.items()}
+        self.ledgers = {name: ledger for name, ledger in ledgers.items() if ledger is not None}
+        powers = _Powers(sim, w, 0.5 * (first + after), set(self.ledgers))
         self.powers, self.stored = powers.of, powers.stored
         self.potential = np.array(sim.read("sim.potential_energy"), dtype=float)
 
@@ -152,6 +154,13 @@ class _Kick:
         return np.asarray(
             rotations.matvec(r, rotations.matvec(self.inertia, rotations.matvec(r.swapaxes(-1, -2), rate)))
         )
+
+    def parts(self, sim: Simulation) -> Powers:
+        """Works since then of kinds that keep account of their parts."""
+        found: Powers = {}
+        for ledger in self.ledgers.values():
+            found |= ledger(sim.now)
+        return found
 
     def since(self, last: _Kick) -> Powers:
         """Works from the kick before to this one."""
@@ -173,12 +182,14 @@ class _Kick:
 
 
 class _Powers:
-    """Power of every part over the kick, W, by its name, and what actuators have stored, J."""
+    """Power of every part over the kick, W, by its name, and what actuators have stored, J.
 
-    def __init__(self, sim: Simulation, w: Work, twist: Array) -> None:
-        self.sim, self.w, self.twist = sim, w, twist
+    Kinds in ``told`` keep their own account.
+    """
+
+    def __init__(self, sim: Simulation, w: Work, twist: Array, told: set[str]) -> None:
+        self.sim, self.w, self.twist, self.told = sim, w, twist, told
         self.kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1, 1).astype(float)
-        self.parts = {name: group.type.powers(group, sim.now) for name, group in w.groups.items()}
         self.of: Powers = {}
         self.stored: Powers = {}
         self._rows()
@@ -224,9 +235,7 @@ class _Powers:
                 add_columns(left, group.axis, -force)
                 inertia = group.type.inertia(group)
                 work = force if inertia is None else force + inertia * change[:, group.axis]
-            if (parts := self.parts[name]) is not None:
-                for part, value in parts.items():
-                    self._add(part, value)
+            if name in self.told:
                 continue
             stored = group.type.potential(group, self.sim.now)
             if name in w.term_forces or stored is not None:
@@ -239,7 +248,7 @@ class _Powers:
     def _coupled(self, power: Array) -> None:
         """Add what laws over several axes do, but for those that tell where their power goes."""
         for name, group in self.w.groups.items():
-            if group.coupled is None or self.parts[name] is not None:
+            if group.coupled is None or name in self.told:
                 continue
             rows = self.w.topology.coupled_constraint[group.coupled]
             for label, work in zip(group.labels, np.sum(power[:, rows], axis=2).T, strict=True):
