@@ -38,6 +38,7 @@ from gpusim.typing import Array
 
 _OF_SIGNALS = (
     "rotation", "jacobian", "twist_before", "twist", "axis_position", "rate", "rate_old", "rate_next", "solved",
+    "force", "torque",
 )  # fmt: skip
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
