@@ -1,4 +1,4 @@
-"""Machine parts as macros over the model builder: suspensions, arms and their hydraulics, omni and mecanum wheels."""
+"""Machine parts as macros over the builder: suspensions, arms and their hydraulics, tracks, omni and mecanum wheels."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,
@@ -26,6 +26,9 @@ from gpusim.machines.suspensions import (
     add_trailing_arm,
 )
 from gpusim.machines.tie_rods import lateral_tie_rod
+from gpusim.machines.track_parts import Idler, Pin, RoadWheel, Roller, Shoe, Sprocket, TorsionArm
+from gpusim.machines.track_record import Track
+from gpusim.machines.tracks import add_track
 
 __all__ = [
     "Arm",
@@ -37,18 +40,26 @@ __all__ = [
     "Drive",
     "HoldingValve",
     "Hub",
+    "Idler",
     "Link",
     "OmniWheel",
     "Outrigger",
+    "Pin",
     "PointForce",
     "PowerPack",
+    "RoadWheel",
+    "Roller",
     "ServoJack",
+    "Shoe",
     "Spool",
+    "Sprocket",
     "Static",
     "Suspension",
     "Swing",
     "TieRod",
+    "TorsionArm",
     "TorsionBar",
+    "Track",
     "add_arm_cylinders",
     "add_boom_arm",
     "add_bucket_linkage",
@@ -62,6 +73,7 @@ __all__ = [
     "add_sliding_pillar",
     "add_swing",
     "add_swing_axle",
+    "add_track",
     "add_trailing_arm",
     "lateral_tie_rod",
 ]
