@@ -17,12 +17,22 @@ from gpusim.machines.planar_arm import Ram, locate
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 
-FREE_DROP = 2e5
+FREE_DROP = 3e5
 """Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
+LAMINAR = 2e5
+"""Drop below which the valves of drives are laminar, Pa: where the slope of a flow jumps by more than the oil's own
+stiffness, as at small checks of small volumes, the implicit solve takes many passes."""
+RETURN = 4e5
+"""Pressure of the return line, Pa, absolute: its check valve keeps it there, and it fills what would run dry."""
 RELIEF_RISE = 2e6
 """Rise of pressure over which a port relief valve takes the whole flow of its spool, Pa."""
 HOSE = 2e-4
 """Volume between a holding valve and the spool, m3."""
+
+
+def orifice_gain(flow: float, drop: float) -> float:
+    """K of an orifice that lets ``flow`` pass at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
+    return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Spool:
         """K of the supply edge, checked, m3/s/sqrt(Pa)."""
         flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
         validate.positive(element, "spool.drain", self.drain)
-        return flow / math.sqrt(drop)
+        return orifice_gain(flow, drop)
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,7 @@ def add_power_pack(
     margin: float = 1.5e6,
     volume: float = 2e-3,
     relief: float | None = None,
+    return_pressure: float = RETURN,
     label_prefix: str = "",
 ) -> PowerPack:
     """Add a circuit with one pump on a line: labels "oil", "line", "pump".
@@ -178,6 +189,7 @@ def add_power_pack(
         flow, pressure, power, control, margin: of the pump, as of ``HydraulicCircuit.add_pump``.
         volume: of the line, m3.
         relief: Pa at which the line's relief valve opens; left out: 1.1 times ``pressure``.
+        return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
         label_prefix: goes before the labels.
 
     Raises:
@@ -189,7 +201,7 @@ def add_power_pack(
     if opens < top:
         rule = f"relief = {opens:g} lies below the pump's pressure = {top:g}"
         raise validate.fail(element, rule, "give a higher one, so that the pump's cut-off works first")
-    oil = b.add_hydraulic_circuit(label=f"{label_prefix}oil")
+    oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
     start = min(margin, top) if control == "load_sensing" else top
     line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
     pump = oil.add_pump(line, most, top, power, control, margin, label=f"{label_prefix}pump")
@@ -367,18 +379,21 @@ def guard(
             raise validate.fail(element, rule, "give about 1.3 times the pressure of the greatest load")
         ports[one.chamber] = oil.add_node(HOSE, label=f"{label}_hose_{one.chamber}")
         oil.add_counterbalance_valve(
-            sides[one.chamber], ports[one.chamber], gain * math.sqrt(spool.drop / FREE_DROP), one.pressure,
-            pilot=sides["ba"[k]], pilot_ratio=one.pilot_ratio, label=f"{label}_holding_{one.chamber}",
+            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow, FREE_DROP), one.pressure,
+            pilot=sides["ba"[k]], pilot_ratio=one.pilot_ratio, transition_pressure=LAMINAR,
+            label=f"{label}_holding_{one.chamber}",
         )  # fmt: skip
     if relief is not None:
         opens = validate.positive(element, "relief", relief)
         for k, (name, node) in enumerate(sides.items()):
             other = sides["ba"[k]] if crossed else None
             oil.add_relief_valve(node, opens, spool.flow / RELIEF_RISE, other, label=f"{label}_relief_{name}")
-            free = spool.flow / math.sqrt(FREE_DROP)
-            oil.add_check_valve(oil.tank, node, free, label=f"{label}_anticavitation_{name}")
+            free = orifice_gain(spool.flow, FREE_DROP)
+            check = f"{label}_anticavitation_{name}"
+            oil.add_check_valve(oil.tank, node, free, transition_pressure=LAMINAR, label=check)
     valve = oil.add_valve(
         pack.line, ports["a"], ports["b"], gain, gain * spool.drain,
-        compensator_pressure=spool.drop if spool.compensated else math.inf, frequency=spool.frequency, label=label,
+        compensator_pressure=spool.drop if spool.compensated else math.inf, frequency=spool.frequency,
+        transition_pressure=LAMINAR, label=label,
     )  # fmt: skip
     return Drive(label, consumer.index, consumer.node_a, consumer.node_b, ports["a"], ports["b"], valve)
