@@ -51,7 +51,7 @@ class Shoe(Checked):
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")
     not_negative: ClassVar[tuple[str, ...]] = ("guide",)
-    size: Vector = (0.09, 0.3, 0.04)
+    size: Vector = (0.118, 0.3, 0.04)
     mass: float = 4.0
     guide: float = 0.04
     clearance: float = 0.012
