@@ -14,7 +14,7 @@ from gpusim.typing import Vector
 
 FEWEST_TEETH = 6
 ENGAGEMENTS = ("teeth", "friction")
-GENTLEST = Material(friction=0.1)
+GREASED = Material(friction=0.1)
 """Of teeth and guides: steel on steel, with grease."""
 
 
@@ -51,7 +51,7 @@ class Shoe(Checked):
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")
     not_negative: ClassVar[tuple[str, ...]] = ("guide",)
-    size: Vector = (0.09, 0.3, 0.04)
+    size: Vector = (0.118, 0.3, 0.04)
     mass: float = 4.0
     guide: float = 0.04
     clearance: float = 0.012
@@ -74,7 +74,7 @@ class Wheel(Checked):
         width: m.
     """
 
-    positive: ClassVar[tuple[str, ...]] = ("radius", "mass", "width", "stiffness", "travel")
+    positive: ClassVar[tuple[str, ...]] = ("radius", "mass", "width", "stiffness", "travel", "play")
     not_negative: ClassVar[tuple[str, ...]] = ("damping", "tension")
 
 
@@ -85,17 +85,19 @@ class Sprocket(Wheel):
     Attributes:
         at: its center.
         teeth: their number, which is that of the shoes once around.
-        engage: "teeth" that push the ends of the shoes, or the "friction" of the drum alone.
+        engage: "teeth" that push the pins, or the "friction" of the drum alone.
+        play: of a pin between two teeth to each side, m.
         mass, width: kg, m.
-        material: of the drum.
+        material: of the drum; left out: greased beside teeth, and else a friction of 0.8.
     """
 
     at: Vector
     teeth: int = 11
     engage: str = "teeth"
+    play: float = 1.5e-3
     mass: float = 20.0
     width: float = 0.1
-    material: Material = Material(friction=0.8)
+    material: Material | None = None
 
 
 @dataclass(frozen=True)

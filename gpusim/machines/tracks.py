@@ -17,7 +17,7 @@ from gpusim.machines import track_path
 from gpusim.machines.track_parts import (
     ENGAGEMENTS,
     FEWEST_TEETH,
-    GENTLEST,
+    GREASED,
     Checked,
     Idler,
     Pin,
@@ -37,14 +37,10 @@ from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-PLAY = 5e-4
-"""Between the drum of the sprocket, whose teeth lead the shoes, and a shoe, m."""
 CLEARANCE = 1e-4
-"""Between all other wheels and the shoes as built, m."""
-TOOTH_RADIUS = 0.27
-TOOTH_DEPTH = 0.2
-"""Radius of the round teeth and how far they stand inside the pins' circle, as shares of the gap between two shoes:
-larger ones jam where the shoes leave the sprocket."""
+"""Between wheels and shoes as built, m."""
+BUSHING = 0.17
+"""Radius of the round part of a shoe about its pin, as a share of the pitch."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -73,9 +69,20 @@ class _Plan:
         return 0.5 * self.pitch / math.tan(math.pi / self.sprocket.teeth)
 
     @property
+    def bushing(self) -> float:
+        """Radius of the round part of a shoe about its pin, m."""
+        return BUSHING * self.pitch
+
+    @property
+    def tooth(self) -> float:
+        """Radius of a tooth, whose middle stands on the pins' circle halfway between two pins, m."""
+        corner = 0.5 * self.pitch / math.sin(math.pi / self.sprocket.teeth)
+        return 2.0 * corner * math.sin(0.5 * math.pi / self.sprocket.teeth) - self.bushing - float(self.sprocket.play)
+
+    @property
     def drum(self) -> float:
         """Radius of the sprocket's drum, m."""
-        return self.apothem - self.half - PLAY
+        return self.apothem - self.half - CLEARANCE
 
     @property
     def idler_radius(self) -> float:
@@ -185,6 +192,10 @@ class _Maker:
             self.b.set_group_collision("wheels", None, False)
             self.b.set_group_collision("wheels", "shoes", True)
             self.b.set_group_collision("shoes", "shoes", False)
+        if not self.surface and plan.sprocket.engage == "teeth":
+            for name in ("teeth", "bushings"):
+                self.b.set_group_collision(name, None, False)
+            self.b.set_group_collision("teeth", "bushings", True)
         self.sprocket()
         self.idler()
         for k, wheel in enumerate(plan.road):
@@ -206,6 +217,8 @@ class _Maker:
         self.bodies[name] = body
         self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=place, label=key)
         width, material, outer = wheel.width, wheel.material, radius
+        if material is None:
+            material = GREASED if wheel.engage == "teeth" else Material(friction=0.8)
         if self.surface:
             width, material = size_of(self.plan.element, self.plan.shoe)[1], self.plan.shoe.material
             outer = radius + 2.0 * self.plan.half
@@ -213,9 +226,10 @@ class _Maker:
                 self.geared.append((self.joints[key], outer))
             else:
                 outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
-        b.add_shape_cylinder(
-            body, outer, 0.5 * width, xform=LYING, material=material, label=f"{name}_rim", group="wheels"
-        )
+        if self.surface:
+            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
+        else:
+            b.add_shape_wheel(body, outer, min(0.5 * width, outer), LYING, material, f"{name}_rim", "wheels")
         return body
 
     def sprocket(self) -> None:
@@ -224,17 +238,18 @@ class _Maker:
         body = self.wheel("sprocket", -1, one.at, plan.drum, one, joint="drive")
         if one.engage != "teeth" or self.surface:
             return
-        gap = plan.pitch - size_of(plan.element, plan.shoe)[0]
-        radius = TOOTH_RADIUS * gap
-        circle = 0.5 * plan.pitch / math.sin(math.pi / one.teeth) - TOOTH_DEPTH * gap
+        circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
         x, z = self.path.pins[0] - np.asarray(one.at, float)
+        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING)
         for k in range(one.teeth):
-            angle = math.atan2(z, x) + 2.0 * math.pi * k / one.teeth
-            place = (circle * math.cos(angle), 0.0, circle * math.sin(angle))
-            half = max(0.5 * one.width - radius, 0.25 * one.width)
-            self.b.add_shape_capsule(
-                body, radius, half, xform=Transform(place) * LYING, material=GENTLEST, label=f"tooth{k}", group="wheels"
+            angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
+            turn = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
+            self.b.add_shape_sphere(
+                body, radius, xform=turn * Transform((circle, 0, 0)), material=GREASED, label=f"tooth{k}", group="teeth"
             )
+            reach = 0.5 * (circle - plan.drum)
+            place = turn * Transform((plan.drum + 0.5 * reach, 0, 0))
+            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place)
 
     def idler(self) -> None:
         """On its carriage, with the spring."""
@@ -297,11 +312,16 @@ class _Maker:
             pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -math.atan2(way[1], way[0]))
             body = self.bodies[f"shoe{k}"] = b.add_body(shoe.mass, inertia, xform=pose, label=f"shoe{k}")
             b.add_shape_box(body, half, material=shoe.material, label=f"pad{k}", group="shoes", color=shoe.color)
+            if plan.sprocket.engage == "teeth":
+                place = Transform((0.5 * plan.pitch, 0, 0))
+                b.add_shape_sphere(
+                    body, plan.bushing, xform=place, material=GREASED, label=f"bushing{k}", group="bushings"
+                )
             for side in (1.0, -1.0) if shoe.guide > 0.0 else ():
                 place = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
                 name = f"horn{k}_{'left' if side > 0.0 else 'right'}"
                 b.add_shape_box(
-                    body, horn, xform=Transform(place), material=GENTLEST, label=name, group="shoes", color=shoe.color
+                    body, horn, xform=Transform(place), material=GREASED, label=name, group="shoes", color=shoe.color
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
@@ -321,7 +341,7 @@ def _wheels(plan: _Plan) -> track_path.Wheels:
     others = tuple(circle(w.at, w.radius + over) for w in (*plan.road, *plan.rollers))
     return track_path.Wheels(
         circle(plan.sprocket.at, plan.apothem),
-        circle(plan.idler.at, plan.idler_radius + over + (PLAY - CLEARANCE)),
+        circle(plan.idler.at, plan.idler_radius + over),
         others,
         plan.pitch,
         plan.sprocket.teeth,

@@ -10,6 +10,7 @@ from gpusim import machines as m
 
 CHASSIS, ROAD = 1500.0, (-0.6, -0.3, 0.0, 0.3, 0.6)
 PITCH, TEETH = 0.12, 11
+LOAD = 2000.0
 Tracks = tuple[m.Track, ...]
 
 
@@ -19,7 +20,7 @@ def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) 
     mass = CHASSIS
     chassis = part.add_body(mass, (0.1 * mass, 0.3 * mass, 0.35 * mass), com=(0, 0, 0.5), label="chassis")
     part.add_visual(chassis, "box", (0.8, 0.4, 0.15), xform=Transform((0, 0, 0.5)), color="#c75437")
-    arm = m.TorsionArm(0.2, 1250.0, 75.0, load=mass * 9.81 / (2 * len(ROAD)) + 100.0)
+    arm = m.TorsionArm(0.2, 2500.0, 250.0, load=LOAD)
     given: dict[str, Any] = {
         "pitch": PITCH,
         "sprocket": m.Sprocket((-0.9, 0.36), TEETH),
@@ -31,7 +32,7 @@ def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) 
         made.append(m.add_track(part, chassis, Transform((0, y, 0)), label=label, **(given | change)))
     for track in made:
         part.add_servo(
-            track.drive, "velocity", damping=4000.0, effort_limit=3000.0, label=part.joints[track.drive].label
+            track.drive, "velocity", damping=40000.0, effort_limit=5000.0, label=part.joints[track.drive].label
         )
     b.add_builder(part, xform)
     return tuple(made)
