@@ -12,7 +12,7 @@ import gpusim
 from gpusim import Transform
 from gpusim import machines as m
 
-YELLOW, DARK, EARTH, CLAY = "#e0a020", "#4a4f55", "#7a6248", "#8d6e4f"
+YELLOW, DARK, EARTH, ROCK = "#e0a020", "#4a4f55", "#7a6248", "#8d6e4f"
 #: First hinge of the arm in the upper carriage, (x, z), m. All frames stand on the ground under the swing.
 HINGE = (0.55, 0.95)
 SWING = 0.65
@@ -22,31 +22,31 @@ WIDTH = 0.4
 RETRACTED = {"boom": 0.52, "stick": 0.70, "bucket": 0.64}
 GROUND, STEEL = gpusim.Material(friction=0.8), gpusim.Material(friction=0.4)
 #: The trench between banks: x from, to; half of its width; height of the banks, m.
-TRENCH = (1.6, 2.95, 0.34, 0.22)
-#: Where the clods begin, and how far their rows are apart, m.
-CLODS = (1.84, 0.19)
-CLOD = 0.15
+TRENCH = (1.65, 2.85, 0.32, 0.25)
+#: Where the stones begin, distance of their rows, greatest radius, m; how many lie across and along in a layer.
+STONES, STONE, ACROSS, ROWS = (1.68, 0.155), 0.075, 4, 5
 PITCH, TEETH, HALF_TRACK = 0.12, 11, 0.65
 ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 
 @dataclass(frozen=True)
 class Excavator:
-    """What was built: the arm for hand calculations, the swing and tracks, and the clods' bodies."""
+    """What was built: the arm for hand calculations, the swing and tracks, and the stones' bodies."""
 
     arm: m.BoomArm
     swing: m.Swing
     tracks: tuple[m.Track, ...]
-    clods: tuple[int, ...]
+    stones: tuple[int, ...]
 
 
 def add_excavator(
-    b: gpusim.ModelBuilder, undercarriage: str, clods: int, flow: float, pressure: float, power: float
+    b: gpusim.ModelBuilder, undercarriage: str, stones: int, flow: float, pressure: float, power: float
 ) -> Excavator:
-    """Add everything: 117 bodies on tracks, and the clods."""
-    b.add_shape_plane(-1, material=GROUND, label="ground")
+    """Add everything: 117 bodies on tracks, and the stones."""
+    soil = gpusim.Material(friction=0.8, rolling_friction=0.02)
+    b.add_shape_plane(-1, material=soil, label="ground")
     chassis, tracks = _add_undercarriage(b, undercarriage == "tracks")
-    upper = b.add_body(900.0, (150.0, 290.0, 320.0), com=(-0.45, 0, 0.95), label="upper")
+    upper = b.add_body(900.0, (150.0, 290.0, 320.0), com=(-0.6, 0, 0.95), label="upper")
     for half, place, color in (
         ((0.65, 0.5, 0.04), (-0.2, 0, 0.72), DARK),
         ((0.32, 0.5, 0.25), (-0.6, 0, 1.0), YELLOW),
@@ -61,7 +61,7 @@ def add_excavator(
         m.add_hydraulic_drive(
             b, pack, track.drive, 1.2e-4, m.Spool(3e-4), f"{track.label}_track", leakage=2e-12, viscous_friction=20.0
         )
-    return Excavator(arm, swing, tracks, _add_trench(b, clods))
+    return Excavator(arm, swing, tracks, _add_trench(b, stones))
 
 
 def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tuple[m.Track, ...]]:
@@ -74,7 +74,7 @@ def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tu
             b.add_visual(chassis, "box", (1.0, 0.15, 0.28), xform=Transform((0, y, 0.3)), color=DARK)
         b.add_joint_fixed(-1, chassis, at=(0, 0, 0), label="ground")
         return chassis, ()
-    arm = m.TorsionArm(0.2, 2500.0, 150.0, load=2700.0 * 9.81 / (2 * len(ROAD)))
+    arm = m.TorsionArm(0.2, 2500.0, 300.0, load=3250.0)
     tracks = [
         m.add_track(
             b, chassis, Transform((0, y, 0)), pitch=PITCH, sprocket=m.Sprocket((-0.9, 0.36), TEETH),
@@ -95,7 +95,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
     ]
     arm = m.add_boom_arm(b, upper, (HINGE[0], 0, HINGE[1]), links)
     com, inertia = (0.2, 0.08), (2.0, 1.8, 2.4)
-    bucket = m.Link("bucket", BUCKET, 70.0, rad(-75), (rad(-130), rad(20)), 0.02, 0.05, com, inertia, DARK)
+    bucket = m.Link("bucket", BUCKET, 70.0, rad(-75), (rad(-130), rad(20)), com=com, inertia=inertia, picture=False)
     m.add_bucket_linkage(b, arm, bucket, at=0.72, ear=(0.02, 0.16), rocker=0.24, link=0.26)
     _add_bucket_plates(b, arm.bodies["bucket"])
     spool = m.Spool(5e-4)
@@ -134,8 +134,8 @@ def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
         )
 
 
-def _add_trench(b: gpusim.ModelBuilder, clods: int) -> tuple[int, ...]:
-    """Four banks, and clods of clay at rest between them, in layers."""
+def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
+    """Four banks, and round stones between them, in layers."""
     start, end, half, height = TRENCH
     bank = 0.5 * height
     middle, length = 0.5 * (start + end), 0.5 * (end - start)
@@ -143,19 +143,16 @@ def _add_trench(b: gpusim.ModelBuilder, clods: int) -> tuple[int, ...]:
     walls += [((0.06, half + 0.24, bank), (x, 0.0, bank)) for x in (start - 0.06, end + 0.06)]
     for k, (size, place) in enumerate(walls):
         b.add_shape_box(-1, size, xform=Transform(place), material=GROUND, label=f"bank{k}", color=EARTH)
-    across, random = 4, np.random.default_rng(3)
-    rows = 5
-    bodies = []
-    for k in range(clods):
-        layer, place = divmod(k, across * rows)
-        column, row = place % across, place // across
-        size = 0.5 * CLOD * np.append(random.uniform(0.8, 1.0, 2), 1.0)
-        pitch = 2.0 * half / across
-        x = CLODS[0] + row * CLODS[1]
-        center = (x, (column + 0.5) * pitch - half, 0.5 * CLOD + layer * CLOD)
-        bodies.append(b.add_body(xform=Transform(center), label=f"clod{k}"))
-        clay = gpusim.Material(friction=0.6, density=1600.0)
-        b.add_shape_box(bodies[-1], size, material=clay, label=f"clod{k}", color=CLAY)
+    random = np.random.default_rng(3)
+    rock = gpusim.Material(friction=0.5, rolling_friction=0.02, density=2000.0)
+    pitch, bodies = 2.0 * half / ACROSS, []
+    for k in range(stones):
+        layer, place = divmod(k, ACROSS * ROWS)
+        row, column = divmod(place, ACROSS)
+        x, y = STONES[0] + (row + 0.5) * STONES[1], (column + 0.5) * pitch - half
+        bodies.append(b.add_body(xform=Transform((x, y, STONE * (1.0 + 2.0 * layer))), label=f"stone{k}"))
+        radius = STONE * random.uniform(0.85, 1.0)
+        b.add_shape_sphere(bodies[-1], radius, material=rock, label=f"stone{k}", color=ROCK)
     return tuple(bodies)
 
 

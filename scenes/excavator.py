@@ -1,6 +1,6 @@
-"""An excavator digs clods out of a trench: tracks, swing, boom, stick and bucket on one load-sensing pump.
+"""An excavator digs stones out of a trench: tracks, swing, boom, stick and bucket on one load-sensing pump.
 
-117 bodies on two tracks of 42 shoes; the clods are boxes that are scooped, lifted, swung aside and dumped.
+117 bodies on two tracks of 42 shoes; round stones are scooped, lifted, swung aside and dumped.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ BUILT = (1.70367, 0.77332, -150.0)
 SIDE = 65.0
 WAY = (
     (1.0, *BUILT, 0.0),
-    (3.0, 2.52, 0.45, -105.0, 0.0),
-    (4.2, 2.52, 0.06, -116.0, 0.0),
-    (6.5, 2.12, 0.07, -128.0, 0.0),
-    (7.7, 2.00, 0.27, -158.0, 0.0),
-    (8.6, 1.98, 0.50, -180.0, 0.0),
-    (10.5, 2.00, 1.05, -178.0, 0.0),
-    (13.0, 2.00, 1.05, -178.0, SIDE),
+    (3.0, 2.52, 0.50, -100.0, 0.0),
+    (4.2, 2.54, 0.07, -114.0, 0.0),
+    (6.6, 2.10, 0.07, -130.0, 0.0),
+    (7.6, 2.02, 0.24, -155.0, 0.0),
+    (8.4, 2.00, 0.50, -180.0, 0.0),
+    (10.0, 2.00, 1.05, -180.0, 0.0),
+    (13.0, 2.00, 1.05, -180.0, SIDE),
     (14.5, 2.30, 1.10, -95.0, SIDE),
     (15.5, 2.30, 1.10, -95.0, SIDE),
     (18.5, *BUILT, 0.0),
@@ -43,35 +43,35 @@ DURATION = 20.0
 
 def build(
     undercarriage: Literal["tracks", "fixed"] = "tracks",
-    clods: int = 16,
+    stones: int = 36,
     flow: float = 1.6e-3,
-    pressure: float = 2e7,
+    pressure: float = 1.4e7,
     power: float = 20e3,
 ) -> Scene:
     """Build the scene.
 
     Args:
         undercarriage: two tracks that hydraulic motors drive, or a chassis that is held.
-        clods: boxes of clay in the trench, 20 in a layer.
+        stones: in the trench, 20 in a layer.
         flow: of the pump, m3/s.
         pressure: at which the pump's cut-off leaves no flow, Pa.
         power: greatest hydraulic power of the pump, W.
     """
-    require(0 <= clods <= 60, NAME, "clods", clods, "must be from 0 to 60")
+    require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
     for name, value in (("flow", flow), ("pressure", pressure), ("power", power)):
         require(value > 0.0, NAME, name, value, "must be above 0")
     b = gpusim.ModelBuilder()
-    made = add_excavator(b, undercarriage, clods, flow, pressure, power)
+    made = add_excavator(b, undercarriage, stones, flow, pressure, power)
     return Scene(
         name=NAME,
-        description="An excavator on tracks digs clods out of a trench, all of it on one load-sensing pump.",
+        description="An excavator on tracks digs stones out of a trench, all of it on one load-sensing pump.",
         builder=b,
-        config=gpusim.SolverConfig(dt=3e-3, iterations=4),
+        config=gpusim.SolverConfig(dt=4e-3, iterations=4),
         duration=DURATION,
-        plots=_plots(clods),
+        plots=_plots(stones),
         camera=Camera((3.6, -4.6, 2.4), (1.1, 0.0, 0.7)),
         schedule=_operator(made),
-        checks=_checks(made, clods),
+        checks=_checks(made, stones),
     )
 
 
@@ -102,8 +102,8 @@ def _strokes(made: Excavator, x: float, z: float, angle: float) -> list[float]:
     return [float(length) - RETRACTED[name] for name, length in zip(LEVERS, lengths, strict=True)]
 
 
-def _plots(clods: int) -> list[Plot]:
-    heights = [f"body.clod{k}.position" for k in range(clods)]
+def _plots(stones: int) -> list[Plot]:
+    heights = [f"body.stone{k}.position" for k in range(stones)]
     return [
         Plot("Strokes", "m", [f"cylinder.{name}_cylinder.position" for name in LEVERS], labels=list(LEVERS)),
         Plot("Swing", "rad", ["joint.swing.position"]),
@@ -114,11 +114,11 @@ def _plots(clods: int) -> list[Plot]:
         Plot("Flow of the pump", "l/min", ["pump.pump.flow"], scale=6e4),
         Plot("Levers", "share of travel", [f"valve.{name}.command" for name in (*LEVERS, "swing")]),
         Plot("Widest gap of a joint", "m", ["sim.joint_drift"]),
-        *([Plot("Places of the clods", "m", heights)] if heights else []),
+        *([Plot("Places of the stones", "m", heights)] if heights else []),
     ]
 
 
-def _checks(made: Excavator, clods: int) -> list[Check]:
+def _checks(made: Excavator, stones: int) -> list[Check]:
     hand = made.arm.static().forces
 
     def holds(run: Recording) -> bool:
@@ -135,9 +135,9 @@ def _checks(made: Excavator, clods: int) -> list[Check]:
         return near(at(run, "joint.swing.position", 13.9), math.radians(SIDE), 0.03) and near(angle[-1], 0.0, 0.03)
 
     def dumps(run: Recording) -> bool:
-        """Clods that end beside the trench, on the side that the machine swings to."""
-        places = np.stack([run[f"body.clod{k}.position"][-1] for k in range(clods)])
-        return bool(np.all(np.sum(places[..., 1] > 1.2, axis=0) >= 3))
+        """Stones that end beside the trench, on the side that the machine swings to."""
+        places = np.stack([run[f"body.stone{k}.position"][-1] for k in range(stones)])
+        return bool(np.all(np.sum(places[..., 1] > 0.8, axis=0) >= 3))
 
     def senses(run: Recording) -> bool:
         """While the boom lifts the pump stands above its load by the margin, within what its band gives way."""
@@ -150,6 +150,6 @@ def _checks(made: Excavator, clods: int) -> list[Check]:
         Check("the shut valves hold the arm with the forces of virtual work", holds),
         Check("the arm is where the operator wants it at the end", follows),
         Check("the upper carriage swings aside and back", swings),
-        *([Check("three clods or more lie beside the trench at the end", dumps)] if clods >= 8 else []),
+        *([Check("three stones or more lie beside the trench at the end", dumps)] if stones >= 8 else []),
         Check("the pump keeps its margin above the load", senses),
     ]

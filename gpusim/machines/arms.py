@@ -42,6 +42,7 @@ class Link:
         com: center of mass (x, z) in its frame, m; left out: the middle.
         inertia: about it, kg m2, as of ``add_body``; left out: that of the bar.
         color: of its picture.
+        picture: False where the body's shapes are to be seen.
     """
 
     label: str
@@ -54,6 +55,7 @@ class Link:
     com: tuple[float, float] | None = None
     inertia: Any = None
     color: Any = None
+    picture: bool = True
 
     def check(self, arm: str) -> None:
         """Sizes are positive and the pose lies within its limits."""
@@ -330,8 +332,10 @@ def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),
         xform=arm.world(b, place[0], cmath.phase(place[1])), label=f"{arm.label_prefix}{link.label}",
     )  # fmt: skip
+    arm.bodies[link.label] = body
+    arm.mechanism.weights[link.label] = link.mass, com
+    if not link.picture:
+        return
     half = (0.5 * link.length, 0.5 * link.width, 0.5 * link.height)
     middle = Transform((half[0], 0.0, 0.0))
     b.add_visual(body, "box", half, xform=middle, color=link.color, label=f"{arm.label_prefix}{link.label}")
-    arm.bodies[link.label] = body
-    arm.mechanism.weights[link.label] = link.mass, com
