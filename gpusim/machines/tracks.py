@@ -33,6 +33,7 @@ from gpusim.machines.track_parts import (
 from gpusim.machines.track_record import Track
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.joint_groups import SOLVERS
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -57,6 +58,7 @@ class _Plan:
     rollers: tuple[Roller, ...]
     road: tuple[RoadWheel, ...]
     pins: Pin
+    solver: str
 
     @property
     def half(self) -> float:
@@ -104,6 +106,7 @@ def add_track(
     shoes: int | None = None,
     pins: Pin | None = None,
     surface_speed: bool = False,
+    solver: str = "direct",
     label: str = "track",
 ) -> Track:
     """Add a link track to a chassis; drives and brakes go onto the joint ``Track.drive`` of the sprocket.
@@ -125,6 +128,8 @@ def add_track(
         pins: their friction; left out: none.
         surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
             that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
+        solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
+            "colored", faster with gaps of some tenths of a millimeter; see ``ModelBuilder.set_joint_solver``.
         label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
 
@@ -134,7 +139,7 @@ def add_track(
     element = f"track '{label}'"
     builder.check_body(element, "chassis", chassis)
     validate.transform(element, "xform", xform)
-    plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins)
+    plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins, solver)
     if not isinstance(surface_speed, bool):
         rule = f"surface_speed = {surface_speed!r} is neither True nor False"
         raise validate.fail(element, rule, "give one of them")
@@ -325,9 +330,12 @@ class _Maker:
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
-            self.joints[f"pin{k}"] = b.add_joint_revolute(
+            # Hinges all around lock three motions twice; sweeps do not mind, the direct solver does.
+            closing = k == count - 1 and plan.solver == "direct"
+            add = b.add_joint_planar_pin if closing else b.add_joint_revolute
+            self.joints[f"pin{k}"] = add(
                 a, c, axis=(0, 1, 0), at=(pins[k + 1][0], 0.0, pins[k + 1][1]), damping=plan.pins.damping,
-                friction=plan.pins.friction, label=f"pin{k}",
+                friction=plan.pins.friction, label=f"pin{k}", solver=plan.solver,
             )  # fmt: skip
 
 
@@ -349,7 +357,16 @@ def _wheels(plan: _Plan) -> track_path.Wheels:
 
 
 def _checked(
-    element: str, pitch: Any, shoes: Any, shoe: Any, sprocket: Any, idler: Any, rollers: Any, road: Any, pins: Any
+    element: str,
+    pitch: Any,
+    shoes: Any,
+    shoe: Any,
+    sprocket: Any,
+    idler: Any,
+    rollers: Any,
+    road: Any,
+    pins: Any,
+    solver: Any,
 ) -> _Plan:
     """The plan, or a ModelError."""
     length = validate.positive(element, "pitch", pitch)
@@ -365,9 +382,11 @@ def _checked(
         part.check(element, name)
     _check_arms(element, road)
     _check_teeth(element, sprocket)
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}")
     if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
         raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
-    plan = _Plan(element, length, shoes, shoe, sprocket, idler, tuple(rollers), tuple(road), pins)
+    plan = _Plan(element, length, shoes, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
     if size_of(element, shoe)[0] >= length:
         rule = f"shoe.size: length {size_of(element, shoe)[0]:g} leaves no gap for a tooth in pitch = {length:g}"
         raise validate.fail(element, rule, "give shorter shoes, or a longer pitch")
