@@ -25,7 +25,6 @@ from gpusim.machines.track_parts import (
     Roller,
     Shoe,
     Sprocket,
-    Wheel,
     block,
     disk,
     size_of,
@@ -36,7 +35,6 @@ from gpusim.model.builder import ModelBuilder
 from gpusim.model.joint_groups import SOLVERS
 from gpusim.model.material import Material
 from gpusim.transform import Transform
-from gpusim.typing import Array
 
 CLEARANCE = 1e-4
 """Between wheels and shoes as built, m."""
@@ -153,7 +151,7 @@ def add_track(
     count = len(path.pins) - 1
     moved = {name: index + first_body for name, index in made.bodies.items()}
     joints = {name: index + first_joint for name, index in made.joints.items()}
-    axis = track_path_axis(plan)
+    axis = _wheels(plan).axis
     return Track(
         label=label,
         chassis=chassis,
@@ -173,11 +171,6 @@ def add_track(
         strand_share=float((path.strands[0] - path.strands[1]) @ axis),
         chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
     )
-
-
-def track_path_axis(plan: _Plan) -> Array:
-    """Unit vector (x, z) of the tensioner."""
-    return _wheels(plan).axis
 
 
 class _Maker:
@@ -259,7 +252,7 @@ class _Maker:
     def idler(self) -> None:
         """On its carriage, with the spring."""
         b, plan, one = self.b, self.plan, self.plan.idler
-        axis = track_path_axis(plan)
+        axis = _wheels(plan).axis
         x, z = np.asarray(one.at, float) + self.path.shift * axis
         if self.surface:
             self.wheel("idler", -1, (x, z), plan.idler_radius, one)
@@ -310,7 +303,13 @@ class _Maker:
         size = size_of(plan.element, shoe)
         count = len(pins) - 1
         inertia, half = block(shoe.mass, size), 0.5 * np.array(size)
-        widest = 0.5 * max(w.width for w in (plan.sprocket, plan.idler, *plan.road, *plan.rollers))
+        widths = [
+            plan.sprocket.width,
+            plan.idler.width,
+            *(w.width for w in plan.road),
+            *(w.width for w in plan.rollers),
+        ]
+        widest = 0.5 * max(widths)
         horn = np.array([0.22 * size[0], 0.006, 0.5 * shoe.guide])
         for k in range(count):
             middle, way = 0.5 * (pins[k] + pins[k + 1]), pins[k + 1] - pins[k]
@@ -318,10 +317,8 @@ class _Maker:
             body = self.bodies[f"shoe{k}"] = b.add_body(shoe.mass, inertia, xform=pose, label=f"shoe{k}")
             b.add_shape_box(body, half, material=shoe.material, label=f"pad{k}", group="shoes", color=shoe.color)
             if plan.sprocket.engage == "teeth":
-                place = Transform((0.5 * plan.pitch, 0, 0))
-                b.add_shape_sphere(
-                    body, plan.bushing, xform=place, material=GREASED, label=f"bushing{k}", group="bushings"
-                )
+                end = Transform((0.5 * plan.pitch, 0, 0))
+                b.add_shape_sphere(body, plan.bushing, end, GREASED, f"bushing{k}", "bushings")
             for side in (1.0, -1.0) if shoe.guide > 0.0 else ():
                 place = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
                 name = f"horn{k}_{'left' if side > 0.0 else 'right'}"
@@ -346,7 +343,8 @@ def _wheels(plan: _Plan) -> track_path.Wheels:
     def circle(at: Any, radius: float) -> track_path.Circle:
         return track_path.Circle(float(at[0]), float(at[1]), radius)
 
-    others = tuple(circle(w.at, w.radius + over) for w in (*plan.road, *plan.rollers))
+    others = tuple(circle(w.at, w.radius + over) for w in plan.road)
+    others += tuple(circle(w.at, w.radius + over) for w in plan.rollers)
     return track_path.Wheels(
         circle(plan.sprocket.at, plan.apothem),
         circle(plan.idler.at, plan.idler_radius + over),
@@ -386,10 +384,14 @@ def _checked(
         raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}")
     if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
         raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
-    plan = _Plan(element, length, shoes, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
-    if size_of(element, shoe)[0] >= length:
-        rule = f"shoe.size: length {size_of(element, shoe)[0]:g} leaves no gap for a tooth in pitch = {length:g}"
+    count = None if shoes is None else int(shoes)
+    plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
+    if size_of(element, shoe)[0] > length:
+        rule = f"shoe.size: length {size_of(element, shoe)[0]:g} is above pitch = {length:g}"
         raise validate.fail(element, rule, "give shorter shoes, or a longer pitch")
+    if plan.tooth <= 0.25 * length:
+        rule = f"sprocket.play = {sprocket.play:g} leaves no tooth between pins with pitch = {length:g}"
+        raise validate.fail(element, rule, "give less play")
     if plan.drum <= plan.half:
         rule = f"shoes of thickness {2.0 * plan.half:g} leave no drum in a sprocket of teeth = {sprocket.teeth}"
         raise validate.fail(element, rule, "give thinner shoes, a longer pitch or more teeth")
@@ -424,14 +426,14 @@ def _check_teeth(element: str, sprocket: Sprocket) -> None:
 
 def _check_apart(plan: _Plan) -> None:
     """No two wheels overlap."""
-    named: list[tuple[str, Wheel, Any, float]] = [
-        ("sprocket", plan.sprocket, plan.sprocket.at, plan.drum),
-        ("idler", plan.idler, plan.idler.at, plan.idler_radius),
+    named: list[tuple[str, Any, float]] = [
+        ("sprocket", plan.sprocket.at, plan.drum),
+        ("idler", plan.idler.at, plan.idler_radius),
     ]
-    named += [(f"road[{k}]", w, w.at, w.radius) for k, w in enumerate(plan.road)]
-    named += [(f"rollers[{k}]", w, w.at, w.radius) for k, w in enumerate(plan.rollers)]
-    for k, (name, _, at, radius) in enumerate(named):
-        for other, _, place, size in named[:k]:
+    named += [(f"road[{k}]", w.at, w.radius) for k, w in enumerate(plan.road)]
+    named += [(f"rollers[{k}]", w.at, w.radius) for k, w in enumerate(plan.rollers)]
+    for k, (name, at, radius) in enumerate(named):
+        for other, place, size in named[:k]:
             apart = float(np.linalg.norm(np.subtract(at, place)))
             if apart < radius + size:
                 rule = (
