@@ -13,6 +13,7 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts
+from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
 from gpusim.sensors.signal import SignalInfo
 from gpusim.simulation import Simulation
 from gpusim.solver.assembly import AssemblyReport
@@ -24,6 +25,8 @@ __all__ = [
     "BumpStop",
     "ContactLaw",
     "Contacts",
+    "EnergyAudit",
+    "EnergyBalance",
     "GpusimError",
     "Material",
     "Model",

@@ -24,20 +24,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.actuators import hydraulics
+from gpusim.actuators.circuit_energy import CircuitNow
 from gpusim.actuators.circuit_flows import Flows, poppet_target
-from gpusim.actuators.circuit_parts import (
-    COUNTERBALANCE,
-    PIPE_BREAK,
-    Consumer,
-    OilCylinder,
-    OilEdge,
-    OilNode,
-    OilPump,
-    OilValve,
-)
+from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, Parts, parts_of
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
 from gpusim.model import validate
-from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Parameter, Work, register
+from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
 from gpusim.model.elements import Elements
 from gpusim.model.field import Field
 from gpusim.model.references import ACTUATOR
@@ -51,17 +43,6 @@ PRECISION = 1e-13
 # Where the error has not fallen to this share, the next slopes are chords: with tangents alone the root of a drop goes
 # from d to -d, and a pump from full flow to none and back.
 SLOW = 0.7
-
-
-@dataclass
-class Parts:
-    """Numbers of a circuit's parts within their kinds; consumers as (kind, number) by row."""
-
-    nodes: list[int]
-    valves: list[int]
-    edges: list[int]
-    pumps: list[int]
-    consumers: list[tuple[str, int]]
 
 
 @register
@@ -102,6 +83,17 @@ class OilCircuit(ActuatorType):
                 if count > most:
                     raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
 
+    def potential(self, group: Group, now: Now) -> Array | None:
+        """Energy of the compressed oil."""
+        return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
+
+    def powers(self, group: Group, now: Now) -> dict[str, Array] | None:
+        """Where the oil's power comes from and goes to."""
+        powers: dict[str, Array] = {}
+        for k in range(len(group.specs)):
+            powers |= CircuitNow(group, now, k).powers()
+        return powers
+
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """The law of every circuit, from the last velocities or a better guess; valves once a step."""
         if velocity is None:
@@ -122,21 +114,6 @@ class OilCircuit(ActuatorType):
         """Pressures from the row velocities of the last solve; strokes of the oil, poppets, load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
-
-
-def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
-    """Parts of circuit k."""
-    if (key := f"parts {k}") not in group.derived:
-        def own(kind: str) -> list[int]:
-            found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
-            return np.flatnonzero(found == k).tolist()
-
-        consumers = [g for g in groups.values() if isinstance(g.type, Consumer)]
-        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in own(g.type.name)}
-        nodes, valves, edges, pumps = (own(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
-        group.derived[key] = Parts(nodes, valves, edges, pumps, [by_row[row] for row in range(len(by_row))])
-    parts: Parts = group.derived[key]
-    return parts
 
 
 def move_spools(work: Work) -> None:

@@ -25,7 +25,7 @@ from gpusim.model.actuator_kinds import Group, Work
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
-    from gpusim.actuators.circuit import Parts
+    from gpusim.actuators.circuit_parts import Parts
 
 
 @dataclass

@@ -7,6 +7,7 @@ Pressures are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -403,3 +404,29 @@ class OilMotor(Consumer):
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+
+@dataclass
+class Parts:
+    """Numbers of a circuit's parts within their kinds; consumers as (kind, number) by row."""
+
+    nodes: list[int]
+    valves: list[int]
+    edges: list[int]
+    pumps: list[int]
+    consumers: list[tuple[str, int]]
+
+
+def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
+    """Parts of circuit k."""
+    if (key := f"parts {k}") not in group.derived:
+        def own(kind: str) -> list[int]:
+            found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
+            return np.flatnonzero(found == k).tolist()
+
+        consumers = [g for g in groups.values() if isinstance(g.type, Consumer)]
+        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in own(g.type.name)}
+        nodes, valves, edges, pumps = (own(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
+        group.derived[key] = Parts(nodes, valves, edges, pumps, [by_row[row] for row in range(len(by_row))])
+    parts: Parts = group.derived[key]
+    return parts

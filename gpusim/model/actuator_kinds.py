@@ -163,6 +163,14 @@ class Now(Protocol):
     semi_implicit: bool
 
     @property
+    def num_worlds(self) -> int:
+        """How many worlds."""
+
+    @property
+    def groups(self) -> list[Group]:
+        """All actuators by kind."""
+
+    @property
     def control(self) -> Array:
         """Commands, (num_worlds, controls)."""
 
@@ -317,6 +325,10 @@ class ActuatorType:
 
     def potential(self, group: Group, now: Now) -> Array | None:
         """Stored energy at the current poses, J, (num_worlds, n)."""
+        return None
+
+    def powers(self, group: Group, now: Now) -> dict[str, Array] | None:
+        """What comes in, or goes out where negative, by parts, W, (num_worlds,); None: the work on the axes."""
         return None
 
     def push(self, group: Group, work: Work) -> None:

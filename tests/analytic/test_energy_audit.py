@@ -1,0 +1,136 @@
+"""The audit of energy: works against closed forms, and what is left falls with the step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import EnergyAudit, EnergyBalance, ModelBuilder, ModelError, Simulation, SolverConfig
+
+from . import circuits
+
+G = 9.81
+
+
+def audited(b: ModelBuilder, time: float, dt: float = 1e-3, backend: str = "native", **config: object) -> EnergyBalance:
+    """The balance of a run."""
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, **config))  # type: ignore[arg-type]
+    audit = EnergyAudit(sim)
+    for _ in range(round(time / dt)):
+        audit.step()
+    return audit.balance()
+
+
+def block(speed: float = 0.0, **material: float) -> ModelBuilder:
+    """A block of 2 kg on the ground."""
+    b = ModelBuilder(gravity=(0, 0, -G))
+    b.add_shape_plane(-1, material=gpusim.Material(**material), label="ground")
+    start = {"xform": gpusim.Transform((0, 0, 0.1)), "linear_velocity": (speed, 0.0, 0.0)}
+    body = b.add_body(2.0, (0.02,) * 3, label="block", **start)  # type: ignore[arg-type]
+    b.add_shape_box(body, (0.1, 0.1, 0.1), material=gpusim.Material(**material), label="block")
+    return b
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_friction_takes_what_the_block_has(backend: str) -> None:
+    """A block of 2 kg and 1 m/s slides to rest: 1 J goes into the contacts, nothing elsewhere."""
+    found = audited(block(1.0, friction=0.5), 0.4, 2e-3, backend)
+    np.testing.assert_allclose(found.works["contacts"], -1.0, atol=2e-4)
+    np.testing.assert_allclose(found.turnover, 1.0, atol=2e-3)
+    assert abs(found.works["impacts"][0]) < 1e-6 and found.relative_error[0] < 1e-3
+
+
+def test_an_impact_takes_its_share() -> None:
+    """A ball with e = 0.5 loses 3/4 of its 9.81 J where it lands."""
+    b = ModelBuilder(gravity=(0, 0, -G))
+    bouncing = gpusim.Material(restitution=0.5, friction=0.0)
+    b.add_shape_plane(-1, material=bouncing)
+    body = b.add_body(1.0, (0.004,) * 3, xform=gpusim.Transform((0, 0, 1.1)))
+    b.add_shape_sphere(body, 0.1, material=bouncing)
+    found = audited(b, 0.6)
+    np.testing.assert_allclose(found.works["impacts"] + found.works["contacts"], -0.75 * G, rtol=5e-3)
+    assert found.relative_error[0] < 5e-3
+
+
+def test_a_damper_a_motor_and_friction_of_a_joint() -> None:
+    """A flywheel under a constant torque against a damper and dry friction: each work is torque times angle."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    wheel = b.add_body(1.0, (0.5, 0.5, 0.5), label="wheel")
+    hinge = b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), damping=0.3, friction=0.4, armature=0.1, label="hinge")
+    b.add_servo(hinge, "velocity", damping=50.0, effort_limit=3.0, label="drive")
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
+    sim.control["drive"] = 1e3  # out of reach: the servo gives all that it can
+    audit = EnergyAudit(sim)
+    for _ in range(1000):
+        audit.step()
+    found = audit.balance()
+    end, decay = (3.0 - 0.4) / 0.3, 0.3 / 0.6
+    angle = end * (1.0 - (1.0 - np.exp(-decay)) / decay)
+    speed = end * (1.0 - np.exp(-decay))
+    (drive,) = [name for name in found.works if name.endswith(".drive")]
+    np.testing.assert_allclose(found.works[drive], 3.0 * angle, rtol=1e-5)
+    np.testing.assert_allclose(found.kinetic, 0.5 * 0.6 * speed**2, rtol=1e-5)
+    np.testing.assert_allclose(found.works["joint.hinge"], 0.3 * speed**2 - 3.0 * angle, rtol=1e-5)
+    assert found.relative_error[0] < 1e-6
+
+
+def test_a_moved_body_brings_in_what_friction_takes() -> None:
+    """A block held by a wall on a belt of 0.5 m/s: the belt brings in mu m g v, all of which is rubbed away."""
+    b = ModelBuilder(gravity=(0, 0, -G))
+    rough = gpusim.Material(friction=0.4)
+    belt = b.add_body(1.0, (1, 1, 1), xform=gpusim.Transform((0, 0, -0.1)), linear_velocity=(0.5, 0, 0), kinematic=True)
+    b.add_shape_box(belt, (5.0, 1.0, 0.1), material=rough)
+    body = b.add_body(2.0, (0.02,) * 3, xform=gpusim.Transform((0, 0, 0.1)))
+    b.add_shape_box(body, (0.1, 0.1, 0.1), material=rough)
+    b.add_joint_prismatic(-1, body, axis=(0, 0, 1), at=(0, 0, 0.1))
+    found = audited(b, 0.5, 2e-3)
+    expected = 0.4 * 2.0 * G * 0.5 * 0.5
+    np.testing.assert_allclose(found.works["moved bodies"], expected, rtol=2e-2)
+    np.testing.assert_allclose(found.works["contacts"], -expected, rtol=2e-2)
+    assert found.relative_error[0] < 1e-3
+
+
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
+def test_a_spring_with_its_damper(scheme: str) -> None:
+    """What the damper takes is what the oscillation loses; worlds are told apart."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    body = b.add_body(1.0, (0.1,) * 3, xform=gpusim.Transform((0, 0, 1.2)))
+    b.add_joint_prismatic(-1, body, axis=(0, 0, 1), at=(0, 0, 1.2))
+    b.add_spring(-1, body, (0, 0, 0), (0, 0, 0), stiffness=100.0, damping=0.5, rest_length=1.0, label="coil")
+    sim = Simulation(b.finalize(), 2, config=SolverConfig(dt=1e-3, scheme=scheme))  # type: ignore[arg-type]
+    sim.write("spring.coil.damping", np.array([0.5, 0.0]))
+    audit = EnergyAudit(sim)
+    for _ in range(1000):
+        audit.step()
+    found = audit.balance()
+    stored = 2.0 * np.exp(-0.5)  # E = E_0 exp(-c t/m), within the damping's ratio of 2.5 %
+    if scheme == "second_order":
+        np.testing.assert_allclose(found.works["spring.coil"], [stored - 2.0, 0.0], atol=0.06)
+    assert found.works["spring.coil"][0] < found.works["spring.coil"][1] < 1e-3  # implicit Euler damps by itself
+    assert (found.relative_error < 1e-4).all()
+
+
+def test_circuits_close_with_first_order() -> None:
+    """Pump, valves, compressed oil and the motor: what is left halves with the step."""
+    errors = []
+    for dt in (2e-3, 1e-3):
+        b, commands = circuits.motor_with_relief()
+        sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
+        audit = EnergyAudit(sim)
+        for _ in range(round(1.0 / dt)):
+            for label, command in commands.items():
+                sim.control[label] = command(float(sim.time))
+            audit.step()
+        found = audit.balance()
+        errors.append(float(found.relative_error[0]))
+        assert found.works["pump.oil_pump3"][0] > 1000.0 > 0.0 > found.works["valve.v_swing"][0]
+    assert errors[0] < 0.01 and 1.7 < errors[0] / errors[1] < 2.3
+
+
+def test_the_table_and_a_wrong_step() -> None:
+    """The table names its lines; substeps are refused with the mend."""
+    text = str(audited(block(), 0.02))
+    assert "kinetic energy" in text and "contacts" in text and text.splitlines()[-1].startswith("error")
+    with pytest.raises(ModelError, match=r"2 substeps.*set substeps=1"):
+        EnergyAudit(Simulation(block().finalize(), config=SolverConfig(substeps=2)))
