@@ -23,14 +23,15 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
 // Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
-    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots(), coupled = coupled_number(w, c);
+    const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);
+    const int slots = w.slots(), taken = w.constraint_slots()[c];
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
     for (int r = 0; r < used; ++r)
         for (int k = 0; k < used; ++k) {
             real sum = real(0);
-            for (int s = 0; s < slots; ++s)
+            for (int s = 0; s < taken; ++s)
                 sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
             product[r * n + k] = sum;
             inverse[r * n + k] = law || (is_rigid(w, c * n + r) && is_rigid(w, c * n + k)) ? sum : real(0);
@@ -56,7 +57,7 @@ GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
             if (is_rigid(w, c * n + r)) response += reaction[r] * product[place * n + r];
         }
         reaction[place] = real(1);
-        for (int s = 0; s < slots; ++s)
+        for (int s = 0; s < taken; ++s)
             for (int k = 0; k < 6; ++k) {
                 real sum = real(0);
                 for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
@@ -88,17 +89,17 @@ GPUSIM_PHASE void start_sweeps(const World& w, int) {
 // Velocities of the slots of constraint c, from ``velocity`` (bodies, 6), and back: colored constraints write them,
 // overflow ones leave the share of their change for the sum over each body.
 GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* local) {
-    for (int s = 0; s < w.slots(); ++s)
+    for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int k = 0; k < 6; ++k) local[6 * s + k] = velocity[6 * w.constraint_bodies()[c * w.slots() + s] + k];
 }
 GPUSIM_FN void write_slots(const World& w, int c, real* velocity, const real* local) {
-    for (int s = 0; s < w.slots(); ++s) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         for (int k = 0; w.dynamic()[body] && k < 6; ++k) velocity[6 * body + k] = local[6 * s + k];
     }
 }
 GPUSIM_FN void leave_slots(const World& w, int c, const real* velocity, const real* local) {
-    for (int s = 0; s < w.slots(); ++s) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         for (int k = 0; w.dynamic()[body] && k < 6; ++k)
             w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
@@ -118,7 +119,7 @@ GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* loca
     const int n = w.block(), slots = w.slots();
     const real* j = w.jacobian() + 6 * (c * slots * n + place);
     real sum = dot6(j, local);
-    for (int s = 1; s < slots; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
+    for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
     return sum;
 }
 // Impulses of the rigid rows for the errors, and what they do to the slots' velocities.
@@ -133,7 +134,7 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
         if (!(magnitude(sum) <= most)) most = magnitude(sum);
     }
     const bool shared = is_overflow(w, c);
-    for (int s = 0; s < slots; ++s, m += 6 * n) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s, m += 6 * n) {
         real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
         for (int r = 0; r < used; ++r)
             for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
@@ -146,7 +147,7 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
 // Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form. ``local`` takes the
 // velocities of its slots.
 GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
-    const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.slots();
+    const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.constraint_slots()[c];
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     real* impulse = w.solved() + first;
     const real* bias = w.bias() + first;
@@ -163,7 +164,7 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
     for (int r = 0; r < used; ++r) impulse[r] += change[r];
     for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
         const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
-        const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * numbers;
+        const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * w.slots();
         const real response = w.response()[axis], speed = slots_velocity(w, c, place, local) + bias[place];
         int mode;
         const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
@@ -216,14 +217,14 @@ GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
         const real own = real(row_error(w, c * n + r));
         error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
     }
-    for (int k = 0; k < 6 * w.slots(); ++k) moved[k] = real(0);
+    for (int k = 0; k < 6 * w.constraint_slots()[c]; ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);
 }
 GPUSIM_PHASE void correct_overflow(const World& w, int i) {
     const int c = w.overflow()[i];
     real moved[MAX_SIDE_NUMBERS];
     correct_constraint(w, c, moved);
-    for (int s = 0; s < w.slots(); ++s) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         if (!w.dynamic()[w.constraint_bodies()[c * w.slots() + s]]) continue;
         for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
     }
@@ -232,7 +233,7 @@ GPUSIM_PHASE void correct_color(const World& w, int color, int i) {
     const int c = color_member_at(w, color, i);
     real moved[MAX_SIDE_NUMBERS];
     correct_constraint(w, c, moved);
-    for (int s = 0; s < w.slots(); ++s) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
         const int body = w.constraint_bodies()[c * w.slots() + s];
         if (!w.dynamic()[body]) continue;
         move_body(w, body, moved + 6 * s);

@@ -46,7 +46,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
 #if WHOLE_BLOCKS
     Six<real> sum[GPUSIM_MAX_BLOCK];
     for (int row = 0; row < n; ++row) sum[row] = Six<real>::zero();
-    for (int s = 0; s < slots; ++s)
+    for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
             const int body = side_body(w, m, side);
             if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
@@ -64,7 +64,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
     for (int row = 0; row < n; ++row) {
         real* y = out + 6 * row;
         for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = real(0);
-        for (int s = 0; s < slots; ++s)
+        for (int s = 0; s < w.constraint_slots()[c]; ++s)
             for (int side = 0; side < 2; ++side) {
                 const int body = side_body(w, m, side);
                 if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;

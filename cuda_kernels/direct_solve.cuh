@@ -57,6 +57,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
+    const int taken = w.constraint_slots()[at.constraint];
     const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
     const int coupled = coupled_number(w, at.constraint);
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
@@ -72,7 +73,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
                 if (first + k != row) compliance += law[(row - first) * n + k] * w.solved()[first + k];
         const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
         real velocity = dot6(j, w.twist() + 6 * body[0]);
-        for (int s = 1; s < slots; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);
+        for (int s = 1; s < taken; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);
         const real residual = w.target()[row] - velocity - w.bias()[row] - compliance;
         w.rhs()[row] = residual;
         if (!w.row_used()[row]) continue;

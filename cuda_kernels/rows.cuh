@@ -51,7 +51,7 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     const real* j = w.jacobian() + 6 * (c * slots * w.block() + row - c * w.block());
     const int* body = w.constraint_bodies() + c * slots;
     real sum = dot6(j, twist + 6 * body[0]);
-    for (int s = 1; s < slots; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
+    for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
     return sum;
 }
 // M^-1 J^T p of one body: sum over its sides in their fixed order.

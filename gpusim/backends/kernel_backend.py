@@ -36,10 +36,9 @@ from gpusim.reference.work import Work
 from gpusim.solver.launch_plan import LaunchPlan
 from gpusim.typing import Array
 
-_OF_SIGNALS = (
-    "rotation", "jacobian", "twist_before", "twist", "axis_position", "rate", "rate_old", "rate_next", "solved",
-    "force", "torque",
-)  # fmt: skip
+_OF_SIGNALS = tuple(
+    "rotation jacobian twist_before twist axis_position rate rate_old rate_next solved force torque".split()
+)
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")

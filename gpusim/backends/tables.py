@@ -28,7 +28,7 @@ _FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "l
 }
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows",
+    "row_rigid", "constraint_rows", "constraint_slots",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -140,6 +140,12 @@ def _dot_points(t: Topology) -> Array:
     return np.append(first, count)
 
 
+def slots_taken(t: Topology) -> Array:
+    """Slots up to the last one with a body, of each constraint, (constraints,): at least two, as joints have."""
+    places = np.arange(1, t.slots + 1)
+    return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
+
+
 def _row_tables(t: Topology) -> dict[str, Array]:
     rows = t.num_constraints * t.block
     element_row = np.full(t.num_elements, -1)
@@ -159,6 +165,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
         "row_coupling": row_coupling,
         "row_used": t.row_used,
         "constraint_rows": t.row_used.sum(axis=1),
+        "constraint_slots": slots_taken(t),
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),

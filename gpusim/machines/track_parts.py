@@ -119,10 +119,10 @@ class Idler(Wheel):
     positive: ClassVar[tuple[str, ...]] = (*Wheel.positive, "carriage")
     at: Vector
     radius: float | None = None
-    tension: float = 2000.0
-    stiffness: float = 2e5
-    damping: float = 2e3
-    travel: float = 0.06
+    tension: float = 4000.0
+    stiffness: float = 1e6
+    damping: float = 1e4
+    travel: float = 0.03
     mass: float = 15.0
     width: float = 0.1
     carriage: float = 8.0

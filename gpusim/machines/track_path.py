@@ -2,8 +2,8 @@
 
 Points are (x, z) in the plane of the track; links go counterclockwise, along x at the bottom, and inside lies at their
 left. A taut link from a pin turns as far to the left as the wheels let it, so it lies along the nearest tangent: at
-the angle t - asin(R/D) where the center of a wheel stands at the distance D in the direction t, and R is the distance of
-the pins' line from the center where a link lies on the wheel.
+the angle t - asin(R/D) where the center of a wheel stands at the distance D in the direction t, and R is the distance
+of the pins' line from the center where a link lies on the wheel.
 """
 
 from __future__ import annotations
@@ -132,17 +132,16 @@ def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
     other wheels at its left too.
     """
     hub, *others = _circles(wheels, shift)
-    best: tuple[float, Circle, float] | None = None
+    best: list[tuple[float, Circle, float]] = []
     for other in others:
         dx, dz = hub.x - other.x, hub.z - other.z
         heading = math.atan2(dz, dx) + math.asin((other.radius - hub.radius) / math.hypot(dx, dz))
         left = np.array([-math.sin(heading), math.cos(heading)])
         line = left @ (hub.x, hub.z) - hub.radius
-        least = min(left @ (c.x, c.z) - c.radius - line for c in others)
-        if best is None or least > best[0]:
-            best = (least, other, heading)
-    assert best is not None
-    _, circle, heading = best
+        least = float(min(left @ (c.x, c.z) - c.radius - line for c in others))
+        if not best or least > best[0][0]:
+            best = [(least, other, heading)]
+    _, circle, heading = best[0]
     corner = 0.5 * wheels.pitch / math.sin(math.pi / wheels.teeth)
     start = np.array([hub.x + corner * math.sin(heading), hub.z - corner * math.cos(heading)])
     return start, circle, heading

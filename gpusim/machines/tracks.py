@@ -25,7 +25,6 @@ from gpusim.machines.track_parts import (
     Roller,
     Shoe,
     Sprocket,
-    Wheel,
     block,
     disk,
     size_of,
@@ -33,9 +32,9 @@ from gpusim.machines.track_parts import (
 from gpusim.machines.track_record import Track
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.joint_groups import SOLVERS
 from gpusim.model.material import Material
 from gpusim.transform import Transform
-from gpusim.typing import Array
 
 CLEARANCE = 1e-4
 """Between wheels and shoes as built, m."""
@@ -57,6 +56,7 @@ class _Plan:
     rollers: tuple[Roller, ...]
     road: tuple[RoadWheel, ...]
     pins: Pin
+    solver: str
 
     @property
     def half(self) -> float:
@@ -104,6 +104,7 @@ def add_track(
     shoes: int | None = None,
     pins: Pin | None = None,
     surface_speed: bool = False,
+    solver: str = "direct",
     label: str = "track",
 ) -> Track:
     """Add a link track to a chassis; drives and brakes go onto the joint ``Track.drive`` of the sprocket.
@@ -125,6 +126,8 @@ def add_track(
         pins: their friction; left out: none.
         surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
             that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
+        solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
+            "colored", faster with gaps of some tenths of a millimeter; see ``ModelBuilder.set_joint_solver``.
         label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
 
@@ -134,7 +137,7 @@ def add_track(
     element = f"track '{label}'"
     builder.check_body(element, "chassis", chassis)
     validate.transform(element, "xform", xform)
-    plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins)
+    plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins, solver)
     if not isinstance(surface_speed, bool):
         rule = f"surface_speed = {surface_speed!r} is neither True nor False"
         raise validate.fail(element, rule, "give one of them")
@@ -148,7 +151,7 @@ def add_track(
     count = len(path.pins) - 1
     moved = {name: index + first_body for name, index in made.bodies.items()}
     joints = {name: index + first_joint for name, index in made.joints.items()}
-    axis = track_path_axis(plan)
+    axis = _wheels(plan).axis
     return Track(
         label=label,
         chassis=chassis,
@@ -168,11 +171,6 @@ def add_track(
         strand_share=float((path.strands[0] - path.strands[1]) @ axis),
         chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
     )
-
-
-def track_path_axis(plan: _Plan) -> Array:
-    """Unit vector (x, z) of the tensioner."""
-    return _wheels(plan).axis
 
 
 class _Maker:
@@ -254,7 +252,7 @@ class _Maker:
     def idler(self) -> None:
         """On its carriage, with the spring."""
         b, plan, one = self.b, self.plan, self.plan.idler
-        axis = track_path_axis(plan)
+        axis = _wheels(plan).axis
         x, z = np.asarray(one.at, float) + self.path.shift * axis
         if self.surface:
             self.wheel("idler", -1, (x, z), plan.idler_radius, one)
@@ -305,7 +303,13 @@ class _Maker:
         size = size_of(plan.element, shoe)
         count = len(pins) - 1
         inertia, half = block(shoe.mass, size), 0.5 * np.array(size)
-        widest = 0.5 * max(w.width for w in (plan.sprocket, plan.idler, *plan.road, *plan.rollers))
+        widths = [
+            plan.sprocket.width,
+            plan.idler.width,
+            *(w.width for w in plan.road),
+            *(w.width for w in plan.rollers),
+        ]
+        widest = 0.5 * max(widths)
         horn = np.array([0.22 * size[0], 0.006, 0.5 * shoe.guide])
         for k in range(count):
             middle, way = 0.5 * (pins[k] + pins[k + 1]), pins[k + 1] - pins[k]
@@ -313,10 +317,8 @@ class _Maker:
             body = self.bodies[f"shoe{k}"] = b.add_body(shoe.mass, inertia, xform=pose, label=f"shoe{k}")
             b.add_shape_box(body, half, material=shoe.material, label=f"pad{k}", group="shoes", color=shoe.color)
             if plan.sprocket.engage == "teeth":
-                place = Transform((0.5 * plan.pitch, 0, 0))
-                b.add_shape_sphere(
-                    body, plan.bushing, xform=place, material=GREASED, label=f"bushing{k}", group="bushings"
-                )
+                end = Transform((0.5 * plan.pitch, 0, 0))
+                b.add_shape_sphere(body, plan.bushing, end, GREASED, f"bushing{k}", "bushings")
             for side in (1.0, -1.0) if shoe.guide > 0.0 else ():
                 place = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
                 name = f"horn{k}_{'left' if side > 0.0 else 'right'}"
@@ -325,9 +327,12 @@ class _Maker:
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
-            self.joints[f"pin{k}"] = b.add_joint_revolute(
+            # Hinges all around lock three motions twice; sweeps do not mind, the direct solver does.
+            closing = k == count - 1 and plan.solver == "direct"
+            add = b.add_joint_planar_pin if closing else b.add_joint_revolute
+            self.joints[f"pin{k}"] = add(
                 a, c, axis=(0, 1, 0), at=(pins[k + 1][0], 0.0, pins[k + 1][1]), damping=plan.pins.damping,
-                friction=plan.pins.friction, label=f"pin{k}",
+                friction=plan.pins.friction, label=f"pin{k}", solver=plan.solver,
             )  # fmt: skip
 
 
@@ -338,7 +343,8 @@ def _wheels(plan: _Plan) -> track_path.Wheels:
     def circle(at: Any, radius: float) -> track_path.Circle:
         return track_path.Circle(float(at[0]), float(at[1]), radius)
 
-    others = tuple(circle(w.at, w.radius + over) for w in (*plan.road, *plan.rollers))
+    others = tuple(circle(w.at, w.radius + over) for w in plan.road)
+    others += tuple(circle(w.at, w.radius + over) for w in plan.rollers)
     return track_path.Wheels(
         circle(plan.sprocket.at, plan.apothem),
         circle(plan.idler.at, plan.idler_radius + over),
@@ -349,7 +355,16 @@ def _wheels(plan: _Plan) -> track_path.Wheels:
 
 
 def _checked(
-    element: str, pitch: Any, shoes: Any, shoe: Any, sprocket: Any, idler: Any, rollers: Any, road: Any, pins: Any
+    element: str,
+    pitch: Any,
+    shoes: Any,
+    shoe: Any,
+    sprocket: Any,
+    idler: Any,
+    rollers: Any,
+    road: Any,
+    pins: Any,
+    solver: Any,
 ) -> _Plan:
     """The plan, or a ModelError."""
     length = validate.positive(element, "pitch", pitch)
@@ -365,12 +380,18 @@ def _checked(
         part.check(element, name)
     _check_arms(element, road)
     _check_teeth(element, sprocket)
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}")
     if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
         raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
-    plan = _Plan(element, length, shoes, shoe, sprocket, idler, tuple(rollers), tuple(road), pins)
-    if size_of(element, shoe)[0] >= length:
-        rule = f"shoe.size: length {size_of(element, shoe)[0]:g} leaves no gap for a tooth in pitch = {length:g}"
+    count = None if shoes is None else int(shoes)
+    plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
+    if size_of(element, shoe)[0] > length:
+        rule = f"shoe.size: length {size_of(element, shoe)[0]:g} is above pitch = {length:g}"
         raise validate.fail(element, rule, "give shorter shoes, or a longer pitch")
+    if plan.tooth <= 0.25 * length:
+        rule = f"sprocket.play = {sprocket.play:g} leaves no tooth between pins with pitch = {length:g}"
+        raise validate.fail(element, rule, "give less play")
     if plan.drum <= plan.half:
         rule = f"shoes of thickness {2.0 * plan.half:g} leave no drum in a sprocket of teeth = {sprocket.teeth}"
         raise validate.fail(element, rule, "give thinner shoes, a longer pitch or more teeth")
@@ -405,14 +426,14 @@ def _check_teeth(element: str, sprocket: Sprocket) -> None:
 
 def _check_apart(plan: _Plan) -> None:
     """No two wheels overlap."""
-    named: list[tuple[str, Wheel, Any, float]] = [
-        ("sprocket", plan.sprocket, plan.sprocket.at, plan.drum),
-        ("idler", plan.idler, plan.idler.at, plan.idler_radius),
+    named: list[tuple[str, Any, float]] = [
+        ("sprocket", plan.sprocket.at, plan.drum),
+        ("idler", plan.idler.at, plan.idler_radius),
     ]
-    named += [(f"road[{k}]", w, w.at, w.radius) for k, w in enumerate(plan.road)]
-    named += [(f"rollers[{k}]", w, w.at, w.radius) for k, w in enumerate(plan.rollers)]
-    for k, (name, _, at, radius) in enumerate(named):
-        for other, _, place, size in named[:k]:
+    named += [(f"road[{k}]", w.at, w.radius) for k, w in enumerate(plan.road)]
+    named += [(f"rollers[{k}]", w.at, w.radius) for k, w in enumerate(plan.rollers)]
+    for k, (name, at, radius) in enumerate(named):
+        for other, place, size in named[:k]:
             apart = float(np.linalg.norm(np.subtract(at, place)))
             if apart < radius + size:
                 rule = (

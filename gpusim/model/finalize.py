@@ -65,7 +65,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
     )
     check_laws(builder.shapes, builder.pairs, contact, topology.dynamic)
-    groups = [_group(kind, specs[kind], axes[kind], controls, _numbers(builder.actuators)) for kind in specs]
+    numbers = _numbers(builder.actuators)
+    groups = [_group(kind, specs[kind], axes[kind], controls, numbers) for kind in specs]
     _place_clamped(groups)
     _number_coupled(groups, reached)
     return Model(

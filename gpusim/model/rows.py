@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -268,9 +269,12 @@ class RowCollector:
         before["mix"] = before["line"] + len(self.elements["line"])
         return before[kind] + (self._mix_places[index] if kind == "mix" else index)
 
-    @property
+    @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Number of each mix that has a row: those of couplings, in their order, of axes, and of coupled laws."""
+        """Number of each mix that has a row: those of couplings, in their order, of axes, and of coupled laws.
+
+        Kept at the first use: all rows must be known by then.
+        """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}

@@ -16,6 +16,7 @@ from gpusim import Simulation
 from gpusim.actuators.circuit import MOST_CONSUMERS, MOST_NODES
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.tables import slots_taken
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.work import Work
 from gpusim.solver import schedule
@@ -226,6 +227,8 @@ class Reference:
         axes = t.axis_row.size
         reaction = np.zeros((self.n, axes, t.block), w.real)
         motion = np.zeros((self.n, axes, t.slots, 6), w.real)
+        slots = slots_taken(t)[w.layout.axis_constraint]
+        taken = np.broadcast_to((np.arange(t.slots) < slots[:, None])[..., None], motion.shape[1:])
         for batch in w.batches:
             inverse[:, batch.constraints] = batch.inverse
             inverse[:, batch.constraints[batch.coupled.k]] = batch.coupled.inverse
@@ -235,7 +238,7 @@ class Reference:
         # Rows that do not exist are neither written nor read.
         used = t.row_used[w.layout.axis_constraint]
         return {
-            "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, None),
+            "inverse": (inverse, None), "axis_reaction": (reaction, used), "axis_motion": (motion, taken),
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:

@@ -76,9 +76,9 @@ def scale(outcome: Outcome) -> Array:
         return np.maximum(own, greatest(inputs["twist_kicked"][0]))
     if outcome.stage == "solve" and outcome.name in ("law_impulse", "actuator_term"):
         return np.maximum(own, greatest(inputs["law_slope"][0]) * greatest(inputs["twist_kicked"][0]))
-    if outcome.stage == "solve" and outcome.name.startswith(("oil_circuit_", "coupled_")):
+    if outcome.stage == "solve" and outcome.name.startswith(("oil_circuit_", "coupled_", "cylinder_")):
         return 10.0 * own
-    if outcome.name == "coupling_value":
+    if outcome.name in ("coupling_value", "angle"):  # of arc tangents of numbers near one
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):
         return np.maximum(own, greatest(inputs["axis_position"][0]) / DT)

@@ -19,7 +19,7 @@ def test_examples_print_what_the_page_says() -> None:
     page = PAGE.read_text(encoding="utf-8")
     said = re.findall(r"print\(.*\)  # ([-\d.]+)[^,]*, ([-\d.]+)", page)
     examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(said) == len(examples) == 2
+    assert len(said) == len(examples) == 3
     for code, expected in zip(examples, said, strict=True):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
