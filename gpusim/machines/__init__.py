@@ -13,6 +13,7 @@ from gpusim.machines.arm_cylinders import (
 from gpusim.machines.arms import BoomArm, Link, add_boom_arm, add_bucket_linkage
 from gpusim.machines.carriages import CylinderJack, Outrigger, ServoJack, Swing, add_outrigger, add_swing
 from gpusim.machines.linkage import Static
+from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.planar_arm import ArmStatic, PointForce
@@ -42,6 +43,7 @@ __all__ = [
     "Hub",
     "Idler",
     "Link",
+    "OmniDrive",
     "OmniWheel",
     "Outrigger",
     "Pin",
@@ -67,6 +69,7 @@ __all__ = [
     "add_double_wishbone",
     "add_hydraulic_drive",
     "add_macpherson_strut",
+    "add_omni_drive",
     "add_omni_wheel",
     "add_outrigger",
     "add_power_pack",
