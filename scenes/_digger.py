@@ -1,4 +1,4 @@
-"""The excavator of scene ``excavator``: upper carriage, arm and bucket on one pump, undercarriage, and what it digs in."""
+"""The machine of scene ``excavator``: upper carriage, arm and bucket on one pump, undercarriage; and its trench."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ WIDTH = 0.4
 RETRACTED = {"boom": 0.52, "stick": 0.70, "bucket": 0.64}
 GROUND, STEEL = gpusim.Material(friction=0.8), gpusim.Material(friction=0.4)
 #: The trench between banks: x from, to; half of its width; height of the banks, m.
-TRENCH = (1.65, 2.85, 0.32, 0.25)
+TRENCH = (1.65, 2.9, 0.34, 0.25)
 #: Where the stones begin, distance of their rows, greatest radius, m; how many lie across and along in a layer.
-STONES, STONE, ACROSS, ROWS = (1.68, 0.155), 0.075, 4, 5
+STONES, STONE, ACROSS, ROWS = (1.69, 0.158), 0.075, 4, 5
 PITCH, TEETH, HALF_TRACK = 0.12, 11, 0.65
 ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
@@ -101,8 +101,8 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
     spool = m.Spool(5e-4)
     given = [
         m.ArmCylinder(
-            "boom", "base", "boom", ((0.30, -0.35), (0.75, -0.06)), 0.063, 0.036, 0.5, m.Spool(6e-4), retracted=RETRACTED["boom"],
-            holding=m.HoldingValve(1.6e7), back_pressure=5e5,
+            "boom", "base", "boom", ((0.30, -0.35), (0.75, -0.06)), 0.063, 0.036, 0.5, m.Spool(6e-4),
+            retracted=RETRACTED["boom"], holding=m.HoldingValve(1.6e7), back_pressure=5e5,
         ),
         m.ArmCylinder(
             "stick", "boom", "stick", ((0.75, 0.22), (-0.28, 0.06)), 0.063, 0.036, 0.55, spool,
@@ -144,7 +144,9 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     for k, (size, place) in enumerate(walls):
         b.add_shape_box(-1, size, xform=Transform(place), material=GROUND, label=f"bank{k}", color=EARTH)
     random = np.random.default_rng(3)
-    rock = gpusim.Material(friction=0.5, rolling_friction=0.02, density=2000.0)
+    # Soft contacts: stones that the bucket jams give way as a heap does, by forces that stay bounded.
+    law = gpusim.ContactLaw(normal="spring", damping="linear", stiffness=2e5, damping_coefficient=1e3)
+    rock = gpusim.Material(friction=0.5, rolling_friction=0.02, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []
     for k in range(stones):
         layer, place = divmod(k, ACROSS * ROWS)

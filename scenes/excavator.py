@@ -26,10 +26,10 @@ SIDE = 65.0
 WAY = (
     (1.0, *BUILT, 0.0),
     (3.0, 2.52, 0.50, -100.0, 0.0),
-    (4.2, 2.54, 0.07, -114.0, 0.0),
-    (6.6, 2.10, 0.07, -130.0, 0.0),
-    (7.6, 2.02, 0.24, -155.0, 0.0),
-    (8.4, 2.00, 0.50, -180.0, 0.0),
+    (4.2, 2.54, 0.06, -114.0, 0.0),
+    (6.5, 2.10, 0.07, -130.0, 0.0),
+    (7.6, 2.02, 0.30, -156.0, 0.0),
+    (8.4, 2.00, 0.58, -180.0, 0.0),
     (10.0, 2.00, 1.05, -180.0, 0.0),
     (13.0, 2.00, 1.05, -180.0, SIDE),
     (14.5, 2.30, 1.10, -95.0, SIDE),
@@ -43,9 +43,9 @@ DURATION = 20.0
 
 def build(
     undercarriage: Literal["tracks", "fixed"] = "tracks",
-    stones: int = 36,
+    stones: int = 44,
     flow: float = 1.6e-3,
-    pressure: float = 1.4e7,
+    pressure: float = 1.2e7,
     power: float = 20e3,
 ) -> Scene:
     """Build the scene.
@@ -113,6 +113,7 @@ def _plots(stones: int) -> list[Plot]:
         ),
         Plot("Flow of the pump", "l/min", ["pump.pump.flow"], scale=6e4),
         Plot("Levers", "share of travel", [f"valve.{name}.command" for name in (*LEVERS, "swing")]),
+        Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),
         Plot("Widest gap of a joint", "m", ["sim.joint_drift"]),
         *([Plot("Places of the stones", "m", heights)] if heights else []),
     ]
@@ -122,8 +123,10 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
     hand = made.arm.static().forces
 
     def holds(run: Recording) -> bool:
-        """Virtual work, before the arm moves; the tracks give way by a few mm under it."""
-        return all(near(at(run, f"cylinder.{k}_cylinder.force", 0.9), f, 20.0 + 0.01 * abs(f)) for k, f in hand.items())
+        """Virtual work, on average before the arm moves: machine and arm still swing a little on tracks and oil."""
+        early = (run["time"] > 0.4) & (run["time"] < 1.0)
+        means = {name: run[f"cylinder.{name}_cylinder.force"][early].mean(axis=0) for name in hand}
+        return all(near(means[name], force, 50.0 + 0.04 * abs(force)) for name, force in hand.items())
 
     def follows(run: Recording) -> bool:
         """The tip's way by the strokes, where the operator waits at its end."""
@@ -151,5 +154,6 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         Check("the arm is where the operator wants it at the end", follows),
         Check("the upper carriage swings aside and back", swings),
         *([Check("three stones or more lie beside the trench at the end", dumps)] if stones >= 8 else []),
+        Check("nothing is thrown", lambda run: bool(np.all(run["sim.kinetic_energy"] < 2000.0))),
         Check("the pump keeps its margin above the load", senses),
     ]
