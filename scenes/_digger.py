@@ -43,7 +43,7 @@ def add_excavator(
     b: gpusim.ModelBuilder, undercarriage: str, stones: int, flow: float, pressure: float, power: float
 ) -> Excavator:
     """Add everything: 117 bodies on tracks, and the stones."""
-    soil = gpusim.Material(friction=0.8, rolling_friction=0.02)
+    soil = gpusim.Material(friction=0.8)
     b.add_shape_plane(-1, material=soil, label="ground")
     chassis, tracks = _add_undercarriage(b, undercarriage == "tracks")
     upper = b.add_body(900.0, (150.0, 290.0, 320.0), com=(-0.6, 0, 0.95), label="upper")
@@ -146,7 +146,7 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     random = np.random.default_rng(3)
     # Soft contacts: stones that the bucket jams give way as a heap does, by forces that stay bounded.
     law = gpusim.ContactLaw(normal="spring", damping="linear", stiffness=2e5, damping_coefficient=1e3)
-    rock = gpusim.Material(friction=0.5, rolling_friction=0.02, density=2000.0, law=law)
+    rock = gpusim.Material(friction=0.5, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []
     for k in range(stones):
         layer, place = divmod(k, ACROSS * ROWS)
