@@ -176,8 +176,9 @@ def add_power_pack(
     pressure: float,
     power: float = math.inf,
     control: str = "load_sensing",
-    margin: float = 1.5e6,
-    volume: float = 2e-3,
+    margin: float = 2e6,
+    band: float = 2e6,
+    volume: float = 4e-3,
     relief: float | None = None,
     return_pressure: float = RETURN,
     label_prefix: str = "",
@@ -186,7 +187,7 @@ def add_power_pack(
 
     Args:
         b: the builder.
-        flow, pressure, power, control, margin: of the pump, as of ``HydraulicCircuit.add_pump``.
+        flow, pressure, power, control, margin, band: of the pump, as of ``HydraulicCircuit.add_pump``.
         volume: of the line, m3.
         relief: Pa at which the line's relief valve opens; left out: 1.1 times ``pressure``.
         return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
@@ -204,7 +205,7 @@ def add_power_pack(
     oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
     start = min(margin, top) if control == "load_sensing" else top
     line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
-    pump = oil.add_pump(line, most, top, power, control, margin, label=f"{label_prefix}pump")
+    pump = oil.add_pump(line, most, top, power, control, margin, band, label=f"{label_prefix}pump")
     oil.add_relief_valve(line, opens, most / RELIEF_RISE, label=f"{label_prefix}line_relief")
     return PowerPack(oil, line, pump)
 
