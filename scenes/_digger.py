@@ -149,8 +149,8 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     rock = gpusim.Material(friction=0.5, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []
     for k in range(stones):
-        layer, place = divmod(k, ACROSS * ROWS)
-        row, column = divmod(place, ACROSS)
+        layer, spot = divmod(k, ACROSS * ROWS)
+        row, column = divmod(spot, ACROSS)
         x, y = STONES[0] + (row + 0.5) * STONES[1], (column + 0.5) * pitch - half
         bodies.append(b.add_body(xform=Transform((x, y, STONE * (1.0 + 2.0 * layer))), label=f"stone{k}"))
         radius = STONE * random.uniform(0.85, 1.0)

@@ -87,7 +87,7 @@ def test_a_holding_valve_keeps_the_boom_up_and_lets_it_down() -> None:
     """With its hose open to the tank the boom stays; pressed on the other side it sinks."""
     b = ModelBuilder()
     holding = m.HoldingValve(1e7, pilot_ratio=3.0)
-    arm, drives = digger(b, changes={"boom": {"holding": holding, "back_pressure": 2e5}})
+    arm, drives = digger(b, changes={"boom": {"holding": holding, "back_pressure": 5e5}})
     circuit = b.actuators[drives["boom"].valve].params["circuit"]
     tank = next(k for k, a in enumerate(b.actuators) if a.label == "oil_tank")
     assert b.actuators[tank].params["circuit"] == circuit
@@ -97,7 +97,7 @@ def test_a_holding_valve_keeps_the_boom_up_and_lets_it_down() -> None:
     held = float(sim.read("joint.boom.position")[0])
     assert abs(held) < 1e-6
     hose, chamber = (sim.read(f"node.boom_{name}.pressure")[0] for name in ("hose_a", "cylinder_a"))
-    assert hose < 2e5 < 1e6 < chamber
+    assert hose < 5e5 < 1e6 < chamber
     sim.control["boom"] = -0.5
     sim.step(300)
     assert sim.read("joint.boom.position")[0] < -0.1
@@ -128,7 +128,7 @@ def test_swing_turns_by_the_flow_of_its_valve() -> None:
         sim.control["swing"] = command
         sim.step(500)
         rate = math.copysign((abs(command) - 0.05) / 0.95, command) * 1e-4 / 1e-4
-        assert sim.read("joint.swing.velocity")[0] == pytest.approx(rate, rel=5e-3)
+        assert sim.read("joint.swing.velocity")[0] == pytest.approx(rate, rel=1e-2)
 
 
 @pytest.mark.native
