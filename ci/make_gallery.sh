@@ -30,6 +30,7 @@ excavator --time 9.5 --camera 4.6,-3.6,2.2,1.1,0,0.75
 flyball --time 0.5 --camera fit
 four_bar --time 0.4 --camera fit
 hydraulic_lift --time 2.5 --camera fit
+krt100m --time 2.9
 mecanum_vehicle --time 2.2 --camera 2.0,-0.75,0.5,1.25,0.1,0.06
 omni_vehicle --time 2.2 --camera 2.0,-0.75,0.5,1.25,0.1,0.06
 pile --time 1.5
@@ -39,5 +40,6 @@ rattleback --time 0.5 --camera 0.16,-0.36,0.16,0,0,0.01
 slider_crank --time 0.2 --camera fit
 slope --time 0.4 --camera 1.2,-2,0.9,0.25,0,-0.1
 spinning_top --time 0.3 --camera 0.25,-0.42,0.2,0,0,0.07
+suspension_rig --time 0.5
 tippe_top --time 0.6 --camera fit
 SCENES

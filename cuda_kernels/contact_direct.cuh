@@ -169,9 +169,10 @@ GPUSIM_FN real least_tangent(Lane mass) {
 // Tires give way themselves.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
-    const real stiffest = tire ? real(mass[0]) : smaller(real(mass[0]), least_tangent(mass));
-    floor[0] = larger(real(POINT_FLOOR) * free - stiffest, real(0));
-    floor[1] = tire ? real(0) : larger(floor[0], real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    const real stiffest = smaller(real(mass[0]), least_tangent(mass));
+    floor[0] = larger(real(POINT_FLOOR) * free - mass[0], real(0));
+    const real along = larger(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    floor[1] = tire ? real(0) : along;
     mass[0] += floor[0];
     mass[3] += floor[1];
     mass[5] += floor[1];

@@ -17,6 +17,7 @@ from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
 from gpusim.sensors.signal import SignalInfo
 from gpusim.simulation import Simulation
 from gpusim.solver.assembly import AssemblyReport
+from gpusim.variable_step import VariableStep
 
 __version__ = "0.1.0"
 
@@ -40,5 +41,6 @@ __all__ = [
     "Tire",
     "Transform",
     "UnknownNameError",
+    "VariableStep",
     "orifice_gain",
 ]

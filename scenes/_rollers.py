@@ -34,6 +34,8 @@ MOTOR: dict[str, Any] = {
 MOST_TORQUE = 2.0
 #: Shares of the greatest torque of the wheels in turn, and what the platform then has to do: not turn in place.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
+#: Velocities that people are offered, m/s and rad/s.
+MOST = {"forward": 1.0, "left": 1.0, "turn": 2.0}
 #: How stiffly drives hold the platform's velocity, N s/m, and its yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
 
@@ -67,7 +69,9 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
     if drive == "speeds":
         for name in MOTIONS:
             hold = HOLD_TURN if name == "turn" else HOLD
-            b.add_servo(getattr(together, name), "velocity", damping=hold, label=name)
+            most = MOST[name]
+            tendon = getattr(together, name)
+            b.add_servo(tendon, "velocity", damping=hold, label=name, command_range=(-most, most))
     for k, wheel in enumerate(wheels):
         if drive == "motors":
             b.add_dc_motor(wheel.spin, **MOTOR, label=f"motor{k}")

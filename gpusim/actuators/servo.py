@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,8 +97,11 @@ class Servo(ActuatorType):
         kind, unit = type_.coordinates[axis], type_.unit_of(model.joints[joint], axis)
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
-            return Steering(lower=-most, upper=most, unit=f"{unit}/s")
-        lower, upper = _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
+            lower, upper = spec.params.get("command_range") or (-most, most)
+            return Steering(lower=lower, upper=upper, unit=f"{unit}/s")
+        lower, upper = spec.params.get("command_range") or _position_range(
+            model, joint, axis, target, _FREE_RANGE.get(kind, math.pi)
+        )
         measured = f"joint.{model.joints[joint].label}.position", axis
         return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured)
 
@@ -145,6 +148,17 @@ def _position_range(model: Elements, joint: int, axis: int, target: float, free:
 assert abs(NEXT + LAST + BEFORE_LAST - 1.0) < 1e-15  # the target's weight above relies on it
 
 
+def _checked_range(element: str, given: Any, mode: str) -> tuple[float, float]:
+    lower, upper = (float(x) for x in validate.numbers(element, "command_range", given, 2))
+    if not lower < upper:
+        rule = f"command_range = ({lower:g}, {upper:g}) does not rise"
+        raise validate.fail(element, rule, "give (least, greatest)")
+    if mode == "velocity" and not lower <= 0.0 <= upper:
+        rule = f"command_range = ({lower:g}, {upper:g}) leaves out standing still, where an emergency stop ends"
+        raise validate.fail(element, rule, "give a range that holds 0")
+    return lower, upper
+
+
 @builder_method
 def add_servo(
     self: ModelBuilder,
@@ -156,6 +170,7 @@ def add_servo(
     target: float = 0.0,
     axis: int = 0,
     label: str | None = None,
+    command_range: tuple[float, float] | None = None,
 ) -> int:
     """Add a servo on a joint coordinate; ``sim.control[label]`` is its target.
 
@@ -168,6 +183,8 @@ def add_servo(
         target: the first target.
         axis: which coordinate of the joint.
         label: unique name.
+        command_range: (least, greatest) target that panels and sticks offer people; programs may write others. Left
+            out: the joint's limits, or half a turn or 1 m around the first target; half a turn per second or 1 m/s.
 
     Returns:
         The actuator's index.
@@ -175,7 +192,7 @@ def add_servo(
     element = self.element("actuator", label, "servo")
     if not isinstance(mode, str) or mode not in ("position", "velocity"):
         raise validate.fail(element, f"mode = {mode!r} is unknown", 'give mode="position" or mode="velocity"')
-    params = {
+    params: dict[str, Any] = {
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,
         "stiffness": validate.not_negative(element, "stiffness", stiffness),
@@ -184,6 +201,8 @@ def add_servo(
         "follows_velocity": float(mode == "velocity"),
         "target": validate.number(element, "target", target),
     }
+    if command_range is not None:
+        params["command_range"] = _checked_range(element, command_range, mode)
     if params["stiffness"] == 0.0 and params["damping"] == 0.0:
         raise validate.fail(element, "stiffness and damping are both zero", "give at least one gain")
     if mode == "velocity" and params["damping"] == 0.0:

@@ -256,6 +256,9 @@ def _view(
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
+    most_step: Annotated[
+        float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
+    ] = None,
     camera: CameraOption = None,
     follow: FollowOption = None,
     overlay: OverlayOption = None,
@@ -273,7 +276,7 @@ def _view(
     panel: Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")] = True,
     mapping: Annotated[
         str,
-        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, or a .toml or .json file."),
+        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, wheeled, or a file."),
     ] = "auto",
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
@@ -313,6 +316,7 @@ def _view(
                 visuals=visuals,
             ),
             speed=speed,
+            most_step=most_step,
             paused=paused,
             duration=duration,
             record=record,

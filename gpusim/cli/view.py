@@ -22,6 +22,7 @@ from gpusim.recording.files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters
+from gpusim.variable_step import VariableStep
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import PanelState
@@ -45,6 +46,7 @@ class ViewOptions:
     run: RunOptions
     picture: PictureOptions
     speed: float = 1.0
+    most_step: float | None = None
     paused: bool = False
     duration: float | None = None
     record: Path | None = None
@@ -102,7 +104,7 @@ def _run(options: ViewOptions) -> None:
     run = options.run
     replay = load_replay(run)
     check_backend(run)
-    maker = _Maker(run)
+    maker = _Maker(run, options.most_step)
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
@@ -133,8 +135,8 @@ def _run(options: ViewOptions) -> None:
 class _Maker:
     """Makes the simulation of a command line, again with other parameters when it is restarted."""
 
-    def __init__(self, options: RunOptions) -> None:
-        self._options = options
+    def __init__(self, options: RunOptions, most_step: float | None = None) -> None:
+        self._options, self._most_step = options, most_step
         self.parameters: dict[str, Any] = recorded_parameters(options)
         self.live: Live
         self.operator: Operator | None = None
@@ -150,7 +152,9 @@ class _Maker:
         check(run)
         scene = load_target(run)
         config = dataclasses.replace(scene.config, **run.config_changes())
+        variable = None if self._most_step is None else VariableStep(config.dt, self._most_step)
         self.live = Live(make_simulation(run, scene, config, scene.builder.finalize()), scene)
+        self.live.variable = variable
         self.parameters = wanted
         if self.operator is not None:
             self.operator.attach(self.live.sim, scene, wanted)

@@ -1,4 +1,4 @@
-"""Machine parts as macros over the builder: suspensions, arms and their hydraulics, tracks, omni and mecanum wheels."""
+"""Machine parts as macros over the builder: suspensions, wheels, steering, hitches, tracks, arms and their hydraulics."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,
@@ -17,6 +17,7 @@ from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.planar_arm import ArmStatic, PointForce
+from gpusim.machines.steering import Hitch, SteeringRack, ackermann, add_steering_rack, add_trailer_hitch
 from gpusim.machines.suspensions import (
     Suspension,
     add_double_trailing_arm,
@@ -30,6 +31,17 @@ from gpusim.machines.tie_rods import lateral_tie_rod
 from gpusim.machines.track_parts import Idler, Pin, RoadWheel, Roller, Shoe, Sprocket, TorsionArm
 from gpusim.machines.track_record import Track
 from gpusim.machines.tracks import add_track
+from gpusim.machines.wheels import (
+    DcMotor,
+    DriveTrain,
+    SpeedDrive,
+    TorqueDrive,
+    TurnDrive,
+    Wheel,
+    add_drive_train,
+    add_wheel,
+    spin_of,
+)
 
 __all__ = [
     "Arm",
@@ -38,7 +50,10 @@ __all__ = [
     "BoomArm",
     "Coil",
     "CylinderJack",
+    "DcMotor",
     "Drive",
+    "DriveTrain",
+    "Hitch",
     "HoldingValve",
     "Hub",
     "Idler",
@@ -53,20 +68,27 @@ __all__ = [
     "Roller",
     "ServoJack",
     "Shoe",
+    "SpeedDrive",
     "Spool",
     "Sprocket",
     "Static",
+    "SteeringRack",
     "Suspension",
     "Swing",
     "TieRod",
+    "TorqueDrive",
     "TorsionArm",
     "TorsionBar",
     "Track",
+    "TurnDrive",
+    "Wheel",
+    "ackermann",
     "add_arm_cylinders",
     "add_boom_arm",
     "add_bucket_linkage",
     "add_double_trailing_arm",
     "add_double_wishbone",
+    "add_drive_train",
     "add_hydraulic_drive",
     "add_macpherson_strut",
     "add_omni_drive",
@@ -74,9 +96,13 @@ __all__ = [
     "add_outrigger",
     "add_power_pack",
     "add_sliding_pillar",
+    "add_steering_rack",
     "add_swing",
     "add_swing_axle",
     "add_track",
+    "add_trailer_hitch",
     "add_trailing_arm",
+    "add_wheel",
     "lateral_tie_rod",
+    "spin_of",
 ]

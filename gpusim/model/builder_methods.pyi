@@ -182,6 +182,7 @@ class BuilderMethods:
     def add_servo(
         self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
+        command_range: tuple[float, float] | None = None,
     ) -> int:
         """Add a servo on a joint coordinate; ``sim.control[label]`` is its target."""
 

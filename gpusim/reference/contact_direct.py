@@ -91,9 +91,10 @@ def _add_floors(m: Manifolds, free: Array) -> None:
     apart, both = first - second, first + second
     least = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
     tire = contact_tire.tires(m)[:, None]
-    stiffest = np.where(tire, m.mass[..., 0], np.minimum(m.mass[..., 0], least))
-    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - stiffest, real(0))
-    m.floor[..., 1] = np.where(tire, real(0), np.maximum(m.floor[..., 0], real(0.5 * TANGENT_FLOOR) * both))
+    stiffest = np.minimum(m.mass[..., 0], least)
+    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - m.mass[..., 0], real(0))
+    along = np.maximum(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * both)
+    m.floor[..., 1] = np.where(tire, real(0), along)
     m.mass[..., 0] += m.floor[..., 0]
     m.mass[..., 3] += m.floor[..., 1]
     m.mass[..., 5] += m.floor[..., 1]

@@ -11,6 +11,7 @@ from gpusim import rotations
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.reference.quantities import COORDINATE, FRAME
+from gpusim.reference.work import Work
 from gpusim.reference.writes import Target
 from gpusim.sensors.added_rows import add_row
 from gpusim.sensors.signal import SignalTable
@@ -115,7 +116,19 @@ class JointSignals:
             for name, group in w.groups.items():
                 if k < self.count and name in w.term_forces:
                     total[:, k] += np.sum(w.term_forces[name][:, group.axis == axis], axis=1)
+            total[:, k] += self._coupled(w, axis)
         return total[:, 0] if self.count == 1 else total
+
+    def _coupled(self, w: Work, axis: int) -> Array:
+        """What laws over several axes do on one of them, N or N m, (num_worlds,)."""
+        total, kick = np.zeros(self.sim.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
+        for group in w.groups.values():
+            if group.coupled is None:
+                continue
+            for number, axes in zip(group.coupled, group.axes, strict=True):
+                constraint = self.model.topology.coupled_constraint[number]
+                total += np.sum(w.solved[:, constraint, : axes.size][:, axes == axis], axis=1) / kick
+        return total
 
     def reaction(self) -> Array:
         """Wrench of the last kick's impulses, drives and limits of this joint included."""

@@ -208,3 +208,14 @@ def test_a_circuit_without_consumers_says_so() -> None:
 
 def test_commands_step() -> None:
     assert step(0.2, 0.5)(0.2) == 0.5 and step(0.2, 0.5)(0.19) == 0.0
+
+
+def test_a_joint_tells_what_a_circuit_does_to_it() -> None:
+    """The motor's torque, but for its dry and viscous friction, is the joint's drive_force."""
+    b, _ = CASES["motor_with_relief"]()
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
+    sim.control["v_swing"] = 1.0
+    sim.step(100)
+    torque = sim.read("hydraulic_motor.swing.torque")
+    assert torque[0] > 1000.0
+    np.testing.assert_allclose(sim.read("joint.x_swing.drive_force"), torque, rtol=2e-3)

@@ -121,3 +121,15 @@ def test_steering_has_its_values_in_its_range() -> None:
                 assert np.isfinite([steering.lower, steering.upper]).all() and steering.lower < steering.upper
                 assert steering.lower <= kind.default_command(spec, command) <= steering.upper
                 assert (steering.safe is None) == (steering.measured is not None)
+
+
+def test_a_servo_offers_the_range_that_it_is_given() -> None:
+    """Sticks go to its ends; ranges that fall, or that leave out standing still, are refused with the mend."""
+    b = ModelBuilder()
+    slide = b.add_joint_prismatic(-1, b.add_body(1.0, (1, 1, 1)), axis=(0, 0, 1))
+    b.add_servo(slide, "velocity", damping=1.0, label="lift", command_range=(-0.2, 7.0))
+    (item,) = Operator(Simulation(b.finalize(), backend="numpy")).inputs.values()
+    assert (item.lower, item.upper, item.safe) == (-0.2, 7.0, 0.0)
+    for given, mend in (((1.0, -1.0), "give (least, greatest)"), ((1.0, 2.0), "holds 0")):
+        with pytest.raises(gpusim.ModelError, match=re.escape(mend)):
+            b.add_servo(slide, "velocity", damping=1.0, command_range=given)

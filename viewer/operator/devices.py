@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from gpusim.viewer.operator.drive import Drive
 from gpusim.viewer.operator.gamepad import Gamepad, GamepadState
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.mapping import InputMapping
+from gpusim.viewer.operator.mapping import InputMapping, bound_inputs
 
 
 class Devices:
@@ -32,7 +32,9 @@ class Devices:
 
     def use(self, mapping: InputMapping, inputs: Mapping[str, Input]) -> None:
         """Work by a mapping from here on."""
-        self._drives = [Drive(binding, inputs[binding.command]) for binding in mapping.bindings]
+        self._drives = [
+            Drive(binding, inputs[name]) for binding in mapping.bindings for name in bound_inputs(binding, inputs)
+        ]
         self._bound = {key for binding in mapping.bindings for key in binding.keys}
         self._stop_button = mapping.stop_button
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class Binding:
     """What moves one input.
 
     Attributes:
-        command: name of the input.
+        command: name of the input; with "*" in it all inputs that fit, such as "*_brake".
         keys: (as the stick to the left or back, as it to the right or forward); for a switch one key toggles it.
         axis: stick of the gamepad.
         button: of the gamepad, toggles a switch.
@@ -130,18 +131,32 @@ class InputMapping:
         Raises:
             ModelError: an input is missing, or its binding does not fit it.
         """
+        element = f"mapping '{self.name}'"
+        owners: dict[str, str] = {}
         for binding in self.bindings:
-            element = f"mapping '{self.name}'"
-            if binding.command not in inputs:
+            names = bound_inputs(binding, inputs)
+            if not names:
                 problem = unknown_name("command", binding.command, inputs)
                 raise validate.fail(element, str(problem), "name a command of this scene")
-            switch = mode_of(binding, inputs[binding.command]) == "switch"
+            for name in names:
+                if name in owners:
+                    rule = f"command '{name}' is bound twice, by '{owners[name]}' and '{binding.command}'"
+                    raise validate.fail(element, rule, "keep one of them")
+                owners[name] = binding.command
+            switch = mode_of(binding, inputs[names[0]]) == "switch"
             if switch and (len(binding.keys) > 1 or binding.axis):
                 rule = f"'{binding.command}' is a switch, and it has two keys or an axis"
                 raise validate.fail(element, rule, "give one key or a button")
             if not switch and (len(binding.keys) == 1 or binding.button):
                 rule = f"'{binding.command}' is no switch, and it has one key or a button"
                 raise validate.fail(element, rule, "give two keys or an axis")
+
+
+def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
+    """Names of the inputs that a binding moves: its command, or all that fit where that has a "*"."""
+    if "*" not in binding.command:
+        return [binding.command] if binding.command in inputs else []
+    return [name for name in inputs if fnmatchcase(name, binding.command)]
 
 
 def mode_of(binding: Binding, target: Input) -> str:

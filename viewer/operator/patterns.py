@@ -1,15 +1,15 @@
-"""Ready-made mappings: the excavator patterns of ISO and SAE for scenes with such commands, and one for all others."""
+"""Ready-made mappings: ISO and SAE patterns for excavators, one for wheeled vehicles, and one for all other scenes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from gpusim.errors import unknown_name
 from gpusim.model import validate
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, load_mapping
+from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, bound_inputs, load_mapping
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,19 @@ PATTERNS: dict[str, tuple[Lever, ...]] = {
 }
 """Patterns by name; keys are (left or back, right or forward). Source: ISO 10968 and SAE J1177."""
 
+WHEELED = "wheeled"
+"""Name of the pattern of wheeled vehicles."""
+PEDALS: tuple[Binding, ...] = (
+    Binding("drive", keys=("S", "W"), axis="left_y"),
+    Binding("*_drive", keys=("S", "W"), axis="left_y"),
+    # spring-loaded like a stick, and no faster than a person turns the wheel; positive commands go to the left
+    Binding("steer", keys=("A", "D"), axis="right_x", mode="spring", scale=-1.0, rate_limit=2.0),
+    Binding("turn", keys=("J", "L"), axis="left_x", scale=-1.0),
+    Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
+    Binding("*_brake", keys=("B",), button="a", mode="switch"),
+)
+"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and what moves them, where they are there."""
+
 _KEY_PAIRS = (
     *(("1", "2"), ("3", "4"), ("5", "6"), ("7", "8"), ("9", "0")),
     *(("KP_4", "KP_6"), ("KP_2", "KP_8"), ("KP_1", "KP_3"), ("KP_7", "KP_9")),
@@ -58,7 +71,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
     Args:
         inputs: what there is to move.
-        wish: "auto" (the ISO pattern for excavators, else keys and sticks in order), "iso", "sae", or a mapping file.
+        wish: "auto" (the ISO pattern for excavators, "wheeled" for what drives and steers, else keys and sticks in
+            order), "iso", "sae", "wheeled", or a mapping file.
 
     Raises:
         ModelError: the scene has no such commands, or the file is bad.
@@ -74,10 +88,16 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
             rule = f"no command of this scene has a label with {' or '.join(WORDS[missing[0]])} in it"
             raise validate.fail(f"mapping '{wish}'", rule, "take the mapping 'auto', or write a mapping file")
         return _pattern(wish, functions, inputs)
-    if wish != "auto":
-        raise unknown_name("mapping", wish, ["auto", *PATTERNS])
-    if all(name in functions for name in NEEDED):
+    if wish not in ("auto", WHEELED):
+        raise unknown_name("mapping", wish, ["auto", *PATTERNS, WHEELED])
+    if wish == "auto" and all(name in functions for name in NEEDED):
         return _pattern("iso", functions, inputs)
+    pedals = _pedals(inputs)
+    if pedals:
+        return _with_others("Wheeled", pedals, inputs)
+    if wish == WHEELED:
+        rule = "no commands of this scene are 'steer' and 'drive' or end in '_drive'"
+        raise validate.fail("mapping 'wheeled'", rule, "take the mapping 'auto', or write a mapping file")
     return InputMapping("automatic", tuple(_in_order(inputs.values())))
 
 
@@ -101,13 +121,30 @@ def _words(label: str) -> set[str]:
 def _pattern(name: str, functions: Mapping[str, str], inputs: Mapping[str, Input]) -> InputMapping:
     levers = [lever for lever in PATTERNS[name] if lever.function in functions]
     bound = [Binding(functions[x.function], keys=x.keys, axis=x.axis, scale=x.scale) for x in levers]
-    taken = {binding.command for binding in bound}
+    return _with_others(name.upper(), bound, inputs)
+
+
+def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
+    """Bindings of a wheeled vehicle; none where it does not steer and drive."""
+    found = [binding for binding in PEDALS if bound_inputs(binding, inputs)]
+    names = [binding.command for binding in found]
+    if "drive" in names and "*_drive" in names:
+        found.pop(names.index("*_drive"))
+    return found if "steer" in names and {"drive", "*_drive"} & set(names) else []
+
+
+def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
+    """A pattern; all other inputs get the keys and buttons that it leaves free."""
+    taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
+    buttons = {binding.button for binding in bound}
     # tracks, blades and brakes get what the levers leave free
     others = (item for item in inputs.values() if item.name not in taken)
-    return InputMapping(name.upper(), (*bound, *_in_order(others, sticks=())))
+    return InputMapping(name, (*bound, *_in_order(others, sticks=(), taken=buttons)))
 
 
-def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS) -> list[Binding]:
+def _in_order(
+    inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()
+) -> list[Binding]:
     """Pairs of keys and sticks for one input after the other, as far as they reach."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]
@@ -115,6 +152,7 @@ def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS) -> lis
     for number, item in enumerate(movers[: len(_KEY_PAIRS)]):
         axis = sticks[number] if number < len(sticks) else ""
         bindings.append(Binding(item.name, keys=_KEY_PAIRS[number], axis=axis))
-    for item, key, button in zip(switches, _SWITCH_KEYS, _SWITCH_BUTTONS, strict=False):
+    buttons = [button for button in _SWITCH_BUTTONS if button not in taken]
+    for item, key, button in zip(switches, _SWITCH_KEYS, buttons, strict=False):
         bindings.append(Binding(item.name, keys=(key,), button=button))
     return bindings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusim.viewer.operator import Input, Operator
+from gpusim.viewer.operator.mapping import bound_inputs
 from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.history import number
@@ -68,7 +69,7 @@ def _hint(operator: Operator, item: Input, source: str) -> str:
     nobody = "schedule of the scene" if operator.scheduled() else "nobody"
     lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or nobody}"]
     for binding in operator.mapping.bindings:
-        if binding.command == item.name:
+        if bound_inputs(binding, [item.name]):
             lines.append(f"moved by: {binding.moved_by}")
     if source and not item.switch:
         lines.append("right button: let go")

@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
 from gpusim.typing import Array
+from gpusim.variable_step import VariableStep
 from gpusim.viewer.scene.poses import Poses
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Live:
         operator: sets the commands of people before each step, in place of the scene's schedule; None for none.
         longest: s that pass between two such calls, at most.
         cost: wall time of a step of late, s; None before the first.
+        variable: chooses the step while nothing is recorded or replayed; None: always the simulation's own.
     """
 
     def __init__(self, sim: Simulation, scene: Scene, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -84,6 +86,7 @@ class Live:
         self.model, self.num_worlds = sim.model, sim.num_worlds
         self.before_step: Callable[[float], None] | None = None
         self.operator: Operator | None = None
+        self.variable: VariableStep | None = None
         self.longest = 0.005
         self._clock = clock
         self._time = self._before_time = self._measured()
@@ -119,16 +122,17 @@ class Live:
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """See :class:`Source`. The time is the first step's that is not before the target."""
-        dt = self.sim.config.dt
-        left = math.ceil((target - self._time) / dt - 1e-6)
         end = self._clock() + budget
-        while left > 0:
-            count = min(left, self._chunk(dt, smooth, end - self._clock()))
-            self._steps(count, dt, smooth)
-            left -= count
+        while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
+            self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
             if self._clock() >= end:
                 break
         return self._time
+
+    def _step_size(self) -> float:
+        """The next step, s: what is recorded or replayed must have the same bits elsewhere."""
+        kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
+        return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
         """How many steps may be done at once: nothing may be skipped that happens between two of them."""
@@ -152,8 +156,10 @@ class Live:
             self.before_step(count * dt)
         self._keep(smooth)
         began = self._clock()
-        self.sim.step(count)
+        self.sim.step(count, dt)
         self.cost = (self._clock() - began) / count
+        if self.variable is not None:
+            self.variable.took(self.cost)
         # a schedule goes by the simulation's own sum of its substeps: a replay elsewhere must have the same bits
         self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt

@@ -220,3 +220,21 @@ def test_a_motor_against_a_wall_keeps_its_speed() -> None:
         fastest = max(fastest, abs(float(sim.read("joint.hinge.velocity")[0])))
     assert fastest < 1.1
     assert sim.health()[0]
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+def test_a_light_tip_under_a_planar_arm_does_not_creep(dt: float) -> None:
+    """100 g under 20 kg on hinges: what they lock across must not soften the ground (1.1 mm/s at 5 ms, once)."""
+    b, rough = ModelBuilder(gravity=(0, 0, -9.81)), Material(friction=0.8)
+    b.add_shape_plane(-1, material=rough)
+    arm = b.add_body(20.0, (0.5, 2.0, 2.0), xform=Transform((0.5, 0, 0.1)), label="arm")
+    b.add_joint_revolute(-1, arm, axis=(0, 1, 0), at=(0, 0, 0.1))
+    tip = b.add_body(0.1, (1e-4,) * 3, xform=Transform((1.0, 0, 0.05)), label="tip")
+    b.add_shape_sphere(tip, 0.05, material=rough)
+    b.add_joint_revolute(arm, tip, axis=(0, 1, 0), at=(1.0, 0, 0.1), damping=1.0)
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=dt, joint_solver="direct"))
+    sim.step(round(0.2 / dt))
+    start = sim.read("body.tip.position")[0]
+    sim.step(round(1.0 / dt))
+    np.testing.assert_allclose(sim.read("body.tip.position")[0], start, atol=1e-9)
+    np.testing.assert_allclose(sim.read("body.tip.contact_force")[0], (0.0, 0.0, 10.1 * 9.81), atol=1e-3)

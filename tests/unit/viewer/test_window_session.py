@@ -305,3 +305,48 @@ def test_scrubbing_a_recording(played: Played) -> None:
     assert session.time == 0.0
     session.scrub(7.0)
     assert session.time == pytest.approx(1.0)
+
+
+def total_energy(sim: gpusim.Simulation) -> float:
+    return float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0])
+
+
+def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 2 ms cost 0.5, then 6, then 0.5 ms: time goes on as fast as the clock, and steps get small again."""
+    scene = load_scene("double_pendulum")
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
+    now, cost, sizes = [0.0], [5e-4], []
+    live = Live(sim, scene, clock=lambda: now[0])
+    live.variable = gpusim.VariableStep(2e-3, 1e-2)
+    step, start = sim.step, total_energy(sim)
+
+    def timed(n: int = 1, dt: float | None = None) -> None:
+        now[0] += n * cost[0]
+        sizes.extend([dt] * n)
+        step(n, dt)
+
+    monkeypatch.setattr(sim, "step", timed)
+    session = Session(live)
+    end = run(session, 1.0)
+    assert set(sizes) == {2e-3}
+    cost[0] = 6e-3
+    sizes.clear()
+    end = run(session, 1.0, end + 0.02)
+    assert session.dropped == 0.0 and session.real_time_factor() == pytest.approx(1.0, rel=0.05)
+    assert 7e-3 < np.median(sizes) <= 1e-2
+    cost[0] = 5e-4
+    run(session, 1.0, end + 0.02)
+    assert sizes[-1] == 2e-3
+    assert total_energy(sim) == pytest.approx(start, abs=0.05)
+
+
+def test_one_late_step_changes_nothing_and_sizes_rise() -> None:
+    step = gpusim.VariableStep(1e-3, 8e-3)
+    for seconds in (1e-4, 1e-4, 0.5, 1e-4, 1e-4):
+        step.took(seconds)
+        assert step.size == 1e-3
+    for _ in range(5):
+        step.took(1.0)
+    assert step.size == 8e-3
+    with pytest.raises(gpusim.ModelError, match="smaller step as least"):
+        gpusim.VariableStep(1e-2, 1e-3)

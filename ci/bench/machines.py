@@ -1,0 +1,191 @@
+"""Puts the machines of the scenes through what their users do with them, and writes a table.
+
+    python ci/bench/machines.py [--only krt100m ...] [--minutes 10] [--worlds 256] [--out machines.json]
+
+Each scene, with its own settings, native, on one thread:
+
+* real-time factor of its schedule, by process time and without reads; greatest gap of a joint and overlap;
+* audit of energy over its schedule (gpusim.EnergyAudit);
+* many worlds with different commands: three of them against the same alone, bit for bit;
+* random operator: every command jumps to a random value of its range every half to three seconds, or rests.
+
+Results join those that the JSON file has. Exit code 1 where a world fails, a bit differs or an audit misses 1 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim.bench.machine import describe
+from gpusim.model.model import Model
+from gpusim.scene import Scene, load_scene
+from gpusim.viewer.operator.inputs import Input, command_inputs
+
+SCENES = ("suspension_rig", "krt100m", "rtk_m", "excavator", "omni_vehicle", "mecanum_vehicle")
+AUDITED = 0.01
+STATE = ("position", "orientation", "linear_velocity", "angular_momentum")
+
+
+def simulation(scene: Scene, worlds: int = 1, **config: Any) -> gpusim.Simulation:
+    """The scene on one thread."""
+    settings = replace(scene.config, **config)
+    return gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=settings, threads=1)
+
+
+def pace(name: str) -> dict[str, Any]:
+    """Real-time factor of the schedule, and how whole the machine stays."""
+    scene = load_scene(name)
+    sim = simulation(scene)
+    sim.step(2)  # compiled by now
+    sim.reset()
+    spent, gap, depth = 0.0, 0.0, 0.0
+    steps = round(scene.duration / scene.config.dt)
+    for k in range(steps):
+        if scene.schedule:
+            scene.schedule(sim, float(sim.time))
+        start = time.process_time()
+        sim.step()
+        spent += time.process_time() - start
+        if k % 20 == 0:
+            gap = max(gap, float(sim.read("sim.joint_drift")[0]))
+            depth = max(depth, float(sim.read("sim.penetration")[0]))
+    return {
+        "bodies": len(sim.model.bodies), "dt": scene.config.dt, "step_us": 1e6 * spent / steps,
+        "real_time_factor": scene.duration / spent, "gap": gap, "overlap": depth, "healthy": bool(sim.health().all()),
+    }  # fmt: skip
+
+
+def energy(name: str) -> dict[str, Any]:
+    """The audit of a run of the schedule."""
+    scene = load_scene(name)
+    sim = simulation(scene)
+    audit = gpusim.EnergyAudit(sim)
+    for _ in range(round(scene.duration / scene.config.dt)):
+        if scene.schedule:
+            scene.schedule(sim, float(sim.time))
+        audit.step()
+    found = audit.balance()
+    return {"audit": float(found.relative_error[0]), "turnover": float(found.turnover[0])}
+
+
+def moved(model: Model) -> list[Input]:
+    """Inputs that people see."""
+    return [item for item in command_inputs(model).values() if not item.idle]
+
+
+class Operator:
+    """Commands that jump at random within their ranges."""
+
+    def __init__(self, sim: gpusim.Simulation, seed: int) -> None:
+        self.sim, self.random = sim, np.random.default_rng(seed)
+        self.inputs = moved(sim.model)
+        self.next = np.zeros(len(self.inputs))
+
+    def write(self) -> None:
+        """New values where it is time."""
+        for k, item in enumerate(self.inputs):
+            if float(self.sim.time) < self.next[k]:
+                continue
+            self.next[k] = float(self.sim.time) + self.random.uniform(0.5, 3.0)
+            rests = self.random.random() < 0.3
+            value = item.initial if rests else self.random.uniform(item.lower, item.upper)
+            self.sim.control[item.name] = round(value) if item.switch else value
+
+
+def operated(name: str, minutes: float) -> dict[str, Any]:
+    """Minutes of random commands; stops at a failure."""
+    scene = load_scene(name)
+    sim = simulation(scene)
+    operator, gap, depth = Operator(sim, 7), 0.0, 0.0
+    steps = round(60.0 * minutes / scene.config.dt)
+    for k in range(steps):
+        operator.write()
+        sim.step()
+        if k % 50 == 0:
+            gap = max(gap, float(sim.read("sim.joint_drift")[0]))
+            depth = max(depth, float(sim.read("sim.penetration")[0]))
+            if not sim.health().all():
+                break
+    report = {"operated": float(sim.time), "operated_gap": gap, "operated_overlap": depth}
+    return report | {"operated_healthy": bool(sim.health().all()), "report": str(sim.health_report())[:300]}
+
+
+def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
+    """Whether worlds have the bits that they have alone."""
+    scene = load_scene(name)
+    inputs = moved(scene.builder.finalize())
+    random = np.random.default_rng(3)
+    commands = {item.name: random.uniform(item.lower, item.upper, worlds) for item in inputs}
+
+    def run(chosen: slice | None) -> dict[str, np.ndarray]:
+        sim = simulation(load_scene(name), worlds if chosen is None else 1)
+        for label, values in commands.items():
+            sim.control[label] = values if chosen is None else values[chosen]
+        sim.step(steps)
+        return {key: np.array(sim.state.arrays[key]) for key in STATE}
+
+    together, start = run(None), time.process_time()
+    same = True
+    for world in (0, worlds // 3, worlds - 1):
+        alone = run(slice(world, world + 1))
+        same &= all(np.array_equal(alone[key][0], together[key][world]) for key in STATE)
+    return {"worlds": worlds, "same_bits": bool(same), "spent": time.process_time() - start}
+
+
+def cpu() -> str:
+    """The processor's name, and how many cores there are."""
+    found = describe()
+    return f"{found.get('cpu', 'unknown')}, {found.get('cores', '?')} cores"
+
+
+def table(results: dict[str, dict[str, Any]]) -> str:
+    """Markdown."""
+    head = (
+        "| scene | bodies | step, ms | us a step | times real time | gap, mm | overlap, mm | energy, % "
+        "| worlds, same bits | random operator, s | its gap, mm |"
+    )
+    lines = [f"# Machines of the scenes, native, one thread ({cpu()})", "", head, "|" + " --- |" * 11]
+    for name, r in results.items():
+        lines.append(
+            f"| {name} | {r.get('bodies')} | {1e3 * r.get('dt', 0):g} | {r.get('step_us', 0):.0f} "
+            f"| {r.get('real_time_factor', 0):.2f} | {1e3 * r.get('gap', 0):.2g} | {1e3 * r.get('overlap', 0):.2g} "
+            f"| {100 * r.get('audit', float('nan')):.2g} | {r.get('worlds')}, {'yes' if r.get('same_bits') else 'NO'} "
+            f"| {r.get('operated', 0):.0f}{'' if r.get('operated_healthy') else ' FAILED'} "
+            f"| {1e3 * r.get('operated_gap', 0):.2g} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=SCENES)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--worlds", type=int, default=256)
+    parser.add_argument("--out", type=Path, default=Path("ci/bench/machines.json"))
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = json.loads(given.out.read_text()) if given.out.exists() else {}
+    for name in given.only:
+        own = pace(name) | energy(name) | among(name, given.worlds) | operated(name, given.minutes)
+        results[name] = own
+        print(name, own, flush=True)
+        ordered = {key: results[key] for key in SCENES if key in results}
+        given.out.write_text(json.dumps(ordered, indent=1) + "\n")
+        given.out.with_suffix(".md").write_text(table(ordered))
+    bad = [n for n, r in results.items() if not (r["same_bits"] and r["operated_healthy"] and r["audit"] < AUDITED)]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""Steering racks with their tie rods, and hitches of trailers.
+
+Ackermann's condition: with the wheelbase L and the distance T of the kingpins, all wheels of a vehicle that turns to
+the left about a point on the line of the unsteered axle, R to the left of its middle, have
+
+    cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
+
+where d is the angle of the bicycle model's front wheel. A trapezoid of steering arms meets it at two angles and nearly
+between them; parallel arms turn both wheels by d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
+from gpusim.machines.parts import TieRod
+from gpusim.machines.suspensions import Suspension
+from gpusim.machines.tie_rods import lateral_tie_rod
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+MODES = ("ackermann", "parallel")
+KINDS = ("ball", "pin")
+STEPS = 32
+"""Of a search along the travel."""
+RACK_RADIUS = 0.02
+"""Of its picture, m."""
+
+
+def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
+    """Angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
+
+    Args:
+        angle: rad, below pi/2 in size.
+        wheelbase: m.
+        track: distance of the kingpins, m.
+    """
+    if angle == 0.0:
+        return 0.0, 0.0
+    across = wheelbase / math.tan(abs(angle))
+    inner, outer = (math.atan2(wheelbase, across + side * 0.5 * track) for side in (-1.0, 1.0))
+    return (inner, outer) if angle > 0.0 else (-outer, -inner)
+
+
+@dataclass(frozen=True)
+class SteeringRack:
+    """What :func:`add_steering_rack` has added.
+
+    Attributes:
+        label: of the servo and the joint; the body is ``<label>_rack``.
+        rack: body.
+        joint: its travel, positive where the wheels turn to the left, m.
+        servo: actuator; its command is the travel, m.
+        travel: greatest to either side, m.
+        arm: length of the steering arms, m, backward; below zero forward.
+        wheelbase, half_track: of Ackermann's condition, m; inf and 0 for parallel steering.
+        angle: where the trapezoid meets it, rad.
+    """
+
+    label: str
+    rack: int
+    joint: int
+    servo: int
+    travel: float
+    arm: float
+    wheelbase: float
+    half_track: float
+    angle: float
+
+    def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
+        """The tie rod of a corner, for ``tie_rod=`` of its suspension.
+
+        Args:
+            kingpin: point on the kingpin at the height of the tie rod, in the corner's frame, m.
+            inner: y of the tie rod's inner end there, m.
+
+        Raises:
+            ModelError: no such arm and rod meet the condition, or the rack travels farther than they reach.
+        """
+        rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
+        start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
+        steering = Steering(lambda moves: (start, UP), *rod.ends(element))
+        try:
+            for shift in (self.travel, -self.travel):
+                steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
+        except Unreachable:
+            rule = f"travel = {self.travel:g} m is farther than arm and tie rod reach"
+            raise validate.fail(element, rule, "give a shorter travel, a longer arm, or parallel steering") from None
+        return rod
+
+    def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
+        """Headings of the wheels by hand, rad to the left, at the travel as built.
+
+        Seen from above; the turn about a kingpin that leans (``Suspension.steering_angle``) is a little more.
+
+        Raises:
+            ModelError: a tie rod does not reach that far.
+        """
+        shift, found = -command if self.arm > 0.0 else command, []
+        for corner in corners:
+            side = -1.0 if corner.mirror else 1.0
+            try:
+                axle = corner.linkage.moves(0.0, np.array([0.0, side * shift, 0.0]))["hub"].turn[:, 1]
+            except Unreachable:
+                rule = f"at {command:g} m the tie rod of '{corner.label}' ends"
+                raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller travel") from None
+            found.append(side * math.atan2(-axle[0], axle[1]))
+        return tuple(found)
+
+    def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
+        """Angle of the bicycle model's front wheel by hand, rad: the cotangent is the wheels' mean."""
+        angles = self.angles(corners, command)
+        if any(abs(angle) < 1e-12 for angle in angles):
+            return 0.0
+        return math.atan(1.0 / float(np.mean([1.0 / math.tan(angle) for angle in angles])))
+
+    def command(self, corners: Sequence[Suspension], angle: float) -> float:
+        """The travel that gives an angle of the bicycle model's front wheel, m.
+
+        Raises:
+            ModelError: it is beyond the rack's travel.
+        """
+        before = 0.0
+        for travel in np.linspace(0.0, self.travel, STEPS + 1)[1:].tolist():
+            if self.steering_angle(corners, travel) >= abs(angle):
+                break
+            before = travel
+        else:
+            most = self.steering_angle(corners, self.travel)
+            rule = f"angle = {angle:g} rad is beyond the {most:.3g} rad that its travel gives"
+            raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller angle, or a longer travel")
+        if angle == 0.0:
+            return 0.0
+        size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), before, travel)
+        return math.copysign(float(size), angle)
+
+
+def add_steering_rack(
+    b: ModelBuilder,
+    chassis: int,
+    at: Vector,
+    *,
+    travel: float,
+    arm: float,
+    mode: str = "ackermann",
+    wheelbase: float = math.inf,
+    track: float = 0.0,
+    angle: float = 0.3,
+    mass: float = 2.0,
+    stiffness: float = 4e6,
+    damping: float = 4e5,
+    force: float = math.inf,
+    label: str = "steer",
+) -> SteeringRack:
+    """Add a steering rack, before the suspensions that it steers: ``tie_rod=rack.tie_rod(kingpin, inner)``.
+
+    A body that slides along the chassis' y, and a position servo. The command ``label`` is the rack's travel in m:
+    what a rack can follow at any angle of the wheels; ``rack.command(corners, angle)`` tells it for an angle in rad.
+
+    Args:
+        b: the builder.
+        chassis: body index, -1 for the world.
+        at: its middle, in the chassis' frame, at the height of the tie rods' inner ends, m.
+        travel: greatest to either side, m: rigid stops.
+        arm: length of the steering arms, m, backward from the kingpin; below zero forward.
+        mode: "ackermann" or "parallel".
+        wheelbase: from the kingpins to the unsteered axle, m.
+        track: distance of the kingpins, m.
+        angle: of the bicycle model's wheel where Ackermann's condition is met, rad.
+        mass: kg.
+        stiffness, damping, force: of the servo, N/m, N s/m and N; damping over stiffness is the time that it takes, s.
+        label: names the joint, the servo and its command.
+
+    Raises:
+        ModelError: a number breaks a rule; Ackermann's steering without wheelbase and track.
+    """
+    element = f"steering rack '{label}'"
+    host = b.check_body(element, "chassis", chassis)
+    place = validate.numbers(element, "at", at, 3)
+    reach, length = validate.positive(element, "travel", travel), validate.number(element, "arm", arm)
+    if not isinstance(mode, str) or mode not in MODES:
+        raise validate.fail(element, f"mode = {mode!r} is unknown", f"give one of {', '.join(MODES)}")
+    if reach >= abs(length):
+        rule = f"travel = {reach:g} m is not below the steering arm's length, {abs(length):g} m"
+        raise validate.fail(element, rule, "give a shorter travel or a longer arm")
+    base = validate.positive(element, "wheelbase", wheelbase, infinite=True)
+    half = 0.5 * validate.not_negative(element, "track", track)
+    if mode == "ackermann" and (math.isinf(base) or half == 0.0):
+        rule = "Ackermann's steering needs wheelbase and track"
+        raise validate.fail(element, rule, 'give both in m, or mode="parallel"')
+    m = validate.positive(element, "mass", mass)
+    start = Transform() if host == WORLD else b.bodies[host].xform
+    pose = Transform(start.apply(place), start.rotation)
+    wide = max(half, 2.0 * reach)
+    across, along = m * (wide**2 / 3.0 + RACK_RADIUS**2 / 4.0), 0.5 * m * RACK_RADIUS**2
+    rack = b.add_body(m, (across, along, across), xform=pose, label=f"{label}_rack")
+    lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(rack, "capsule", RACK_RADIUS, 0.6 * wide, xform=lying)
+    left = -math.copysign(1.0, length)  # an arm that points backward turns to the left where its end goes right
+    joint = b.add_joint_prismatic(
+        host, rack, axis=(0.0, left, 0.0), at=pose, limit_lower=-reach, limit_upper=reach, label=label
+    )
+    servo = b.add_servo(joint, stiffness=stiffness, damping=damping, effort_limit=force, label=label)
+    if mode == "parallel":
+        base, half = math.inf, 0.0
+    return SteeringRack(label, rack, joint, servo, reach, length, base, half, float(angle))
+
+
+@dataclass(frozen=True)
+class Hitch:
+    """What :func:`add_trailer_hitch` has added.
+
+    Attributes:
+        joint: between tractor and trailer, zero as built.
+        kind: "ball" or "pin".
+        at: its place as built, in the world, m.
+    """
+
+    joint: int
+    kind: str
+    at: tuple[float, float, float]
+
+
+def add_trailer_hitch(
+    b: ModelBuilder,
+    tractor: int,
+    trailer: int,
+    at: Vector,
+    *,
+    kind: str = "ball",
+    limit: float = math.inf,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    label: str = "hitch",
+) -> Hitch:
+    """Join a trailer to a tractor.
+
+    Args:
+        b: the builder.
+        tractor, trailer: bodies.
+        at: where, in the tractor's frame as built, m.
+        kind: "ball" (a coupling: the trailer pitches and rolls by itself) or "pin" (an upright bolt: it yaws alone).
+        limit: greatest turn to either side, rad: of a ball the angle of the whole rotation, of a pin the yaw.
+        damping: N m s/rad.
+        friction: dry, N m.
+        label: of the joint.
+
+    Raises:
+        ModelError: one body for both, an unknown kind, or a limit that is not above zero.
+    """
+    element = f"trailer hitch '{label}'"
+    front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)
+    if WORLD in (front, rear) or front == rear:
+        raise validate.fail(element, "tractor and trailer are not two bodies", "give the index of each")
+    place = b.bodies[front].xform.apply(validate.numbers(element, "at", at, 3))
+    most = validate.positive(element, "limit", limit, infinite=True)
+    point = (float(place[0]), float(place[1]), float(place[2]))
+    frame = Transform(place, b.bodies[front].xform.rotation)
+    losses: dict[str, Any] = {
+        "damping": validate.not_negative(element, "damping", damping),
+        "friction": validate.not_negative(element, "friction", friction),
+    }
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise validate.fail(element, f"kind = {kind!r} is unknown", f"give one of {', '.join(KINDS)}")
+    if kind == "ball":
+        if math.isfinite(most) and most >= math.pi:
+            raise validate.fail(element, f"limit = {most:g} rad is half a turn or more", "give less, or leave it out")
+        joint = b.add_joint_ball(front, rear, at=frame, limit=most, label=label, **losses)
+    else:
+        losses |= {"limit_lower": -most, "limit_upper": most}
+        joint = b.add_joint_revolute(front, rear, at=frame, axis=(0.0, 0.0, 1.0), label=label, **losses)
+    return Hitch(joint, kind, point)

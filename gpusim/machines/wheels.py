@@ -1,0 +1,371 @@
+"""Wheels: a body on a hinge at the hub, its tire, drive and brake; and drive trains that move several at once.
+
+    v = w R,    one wheel
+    m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n,    a drive train
+
+A drive train acts on the two sums as open differentials do: its motors share their torque evenly between the wheels,
+of either sign between the sides, whatever the wheels' own speeds are. What turns the sides apart does so through a
+clutch: a motor that stays on the difference holds it, as a locked differential, and the vehicle would hardly steer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.machines.suspensions import Suspension
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.material import Material
+from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
+
+SHAPES = ("wheel", "cylinder", "ellipsoid")
+RIM = 0.5
+"""Inner radius of the ring that a wheel's mass is taken for, as a share of its radius."""
+SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
+"""Of a turn motor's shaft, m."""
+
+
+@dataclass(frozen=True)
+class DcMotor:
+    """A DC motor with gearbox; the command is its voltage, -1 to 1. Numbers as of ``add_dc_motor``."""
+
+    stall_torque: float
+    no_load_speed: float
+    mechanical_time_constant: float
+    electrical_time_constant: float = 0.0
+    gear_ratio: float = 1.0
+
+    def add(self, b: ModelBuilder, joint: int, label: str) -> int:
+        """Onto a coordinate; the actuator's index."""
+        return b.add_dc_motor(joint, **vars(self), label=label)
+
+
+@dataclass(frozen=True)
+class SpeedDrive:
+    """A drive that holds a speed: torque = gain (wanted - speed), at most ``torque``; the command is rad/s.
+
+    Attributes:
+        torque: greatest, N m.
+        gain: N m s/rad.
+        most: greatest speed that panels and sticks offer people, rad/s; programs may command more.
+    """
+
+    torque: float
+    gain: float
+    most: float = 30.0
+
+    def add(self, b: ModelBuilder, joint: int, label: str) -> int:
+        """Onto a coordinate; the actuator's index."""
+        offered = -self.most, self.most
+        return b.add_servo(
+            joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
+        )
+
+
+@dataclass(frozen=True)
+class TorqueDrive:
+    """A torque by command, -1 to 1, at any speed.
+
+    Attributes:
+        torque: greatest, N m.
+    """
+
+    torque: float
+
+    def add(self, b: ModelBuilder, joint: int, label: str) -> int:
+        """Onto a coordinate; the actuator's index."""
+        return b.add_torque_motor(joint, self.torque, label=label)
+
+
+WheelDrive = DcMotor | SpeedDrive | TorqueDrive
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """What :func:`add_wheel` has added.
+
+    Attributes:
+        label: the body is ``<label>_wheel``, the hinge ``<label>_spin``, the shape ``<label>_tire``.
+        body: index.
+        spin: joint of the hub and the wheel; positive speeds roll forward, along x of the hub.
+        shape: index.
+        radius, width: as given, m.
+        drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
+        stiffness: of the tire along its radius, N/m; inf without one.
+    """
+
+    label: str
+    body: int
+    spin: int
+    shape: int
+    radius: float
+    width: float
+    drive: int | None
+    brake: int | None
+    stiffness: float
+
+    def height(self, load: float = 0.0) -> float:
+        """Of the wheel's center above level ground under a load (N) at rest, m."""
+        pressed = validate.not_negative(f"wheel '{self.label}'", "load", load) / self.stiffness
+        return self.radius - pressed
+
+    def rolling_radius(self, load: float = 0.0) -> float:
+        """Speed over spin while it rolls freely, m: the point of contact lies in the middle of the tire's depth."""
+        return 0.5 * (self.radius + self.height(load))
+
+
+def add_wheel(
+    b: ModelBuilder,
+    hub: int | Suspension,
+    xform: Transform | None = None,
+    *,
+    radius: float,
+    width: float,
+    mass: float,
+    material: Material | None = None,
+    inertia: Any = None,
+    shape: str = "wheel",
+    edge_radius: float | None = None,
+    drive: WheelDrive | None = None,
+    brake: float = 0.0,
+    friction: float = 0.0,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int | None = None,
+    color: Any = None,
+) -> Wheel:
+    """Add a wheel on a hinge.
+
+    Args:
+        b: the builder.
+        hub: a suspension, or a body; -1 for the world.
+        xform: the wheel's frame in the hub's: it rolls along x and turns about y; left out: the hub's.
+        radius, width: m.
+        mass: kg.
+        material: with ``law=gpusim.Tire(...)`` for a tire; left out: as of ``add_shape``.
+        inertia: about its center, kg m2, as of ``add_body``; left out: that of a ring from half its radius on.
+        shape: "wheel" (one point of contact, for tires), "cylinder" (stands on its edge) or "ellipsoid" (a balloon).
+        edge_radius: of the shape "wheel", m; left out: half its width, or a quarter of its radius if that is less.
+        drive: on the hinge; its command is ``<label>_drive``.
+        brake: its greatest torque, N m; the command ``<label>_brake`` is the share of it, 0 to 1. 0: none.
+        friction: dry, of the bearing, N m.
+        label: goes before all labels; left out: the suspension's.
+        group, mask, color: of the shape.
+
+    Raises:
+        ModelError: a number breaks a rule.
+    """
+    if label is None and isinstance(hub, Suspension):
+        label = hub.label
+    element = f"wheel '{label}'" if label else "wheel"
+    if not isinstance(label, str) or not label:
+        raise validate.fail(element, f"label = {label!r} names nothing", 'give a word, such as label="fl"')
+    carrier = b.check_body(element, "hub", hub.hub if isinstance(hub, Suspension) else hub)
+    validate.transform(element, "xform", xform)
+    r, w = validate.positive(element, "radius", radius), validate.positive(element, "width", width)
+    m, torque = validate.positive(element, "mass", mass), validate.not_negative(element, "brake", brake)
+    options = _shape_options(element, shape, r, w, edge_radius)
+    if drive is not None and not isinstance(drive, WheelDrive):
+        rule = f"drive = {drive!r} is none"
+        raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
+    place = (Transform() if carrier == WORLD else b.bodies[carrier].xform) * (xform or Transform())
+    turning = _ring(m, r, w) if inertia is None else validate.body_inertia(element, inertia, m)
+    if mask is not None:
+        options["mask"] = mask
+    body = b.add_body(m, turning, xform=place, label=f"{label}_wheel")
+    spin = b.add_joint_revolute(carrier, body, axis=(0.0, 1.0, 0.0), at=place, friction=friction, label=f"{label}_spin")
+    across = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)  # the shape's axle is its z
+    add = getattr(b, f"add_shape_{shape}")
+    index = add(body, xform=across, material=material, label=f"{label}_tire", group=group, color=color, **options)
+    law = material.law if material is not None else None
+    soft = law is not None and law.normal == "spring" and law.stiffness
+    return Wheel(
+        label=label,
+        body=body,
+        spin=spin,
+        shape=index,
+        radius=r,
+        width=w,
+        drive=None if drive is None else drive.add(b, spin, f"{label}_drive"),
+        brake=b.add_brake(spin, torque, label=f"{label}_brake") if torque else None,
+        stiffness=float(law.stiffness or math.inf) if law is not None and soft else math.inf,
+    )
+
+
+def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
+    """Sizes of the shape, with its axle along z."""
+    if not isinstance(shape, str) or shape not in SHAPES:
+        raise validate.fail(element, f"shape = {shape!r} is unknown", f"give one of {', '.join(SHAPES)}")
+    if edge_radius is not None and shape != "wheel":
+        raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
+    if shape == "cylinder":
+        return {"radius": radius, "half_length": 0.5 * width}
+    if shape == "ellipsoid":
+        return {"semi_axes": (radius, radius, 0.5 * width)}
+    edge = min(0.5 * width, 0.25 * radius) if edge_radius is None else edge_radius
+    if not 0.0 <= validate.number(element, "edge_radius", edge) < radius:
+        rule = f"edge_radius = {edge:g} is not within 0 to below radius = {radius:g}"
+        raise validate.fail(element, rule, "give the rounding of the rim, such as half of the width")
+    return {"radius": radius, "edge_radius": edge}
+
+
+def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float]:
+    """A thick ring about y: m (R^2 + r^2)/2 about its axle, half of it and m w^2/12 across."""
+    axle = 0.5 * mass * radius**2 * (1.0 + RIM**2)
+    across = 0.5 * axle + mass * width**2 / 12.0
+    return across, axle, across
+
+
+@dataclass(frozen=True)
+class DriveTrain:
+    """What :func:`add_drive_train` has added.
+
+    Attributes:
+        label: before all labels.
+        mean: tendon ``<label>_mean``, the mean spin of all wheels.
+        drive: actuator ``<label>_drive`` on it.
+        turn: its parts, or None.
+    """
+
+    label: str
+    mean: int
+    drive: int
+    turn: TurnDrive | None
+
+
+@dataclass(frozen=True)
+class TurnDrive:
+    """What turns the sides of a drive train apart.
+
+    Attributes:
+        body: the shaft ``<label>_turn_shaft`` of its motor.
+        shaft: its joint.
+        difference: tendon ``<label>_difference``: how far the clutch slips, the difference of the sides, halved, less
+            the shaft's angle.
+        drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
+    """
+
+    body: int
+    shaft: int
+    difference: int
+    drive: int
+    clutch: int
+
+
+def add_drive_train(
+    b: ModelBuilder,
+    chassis: int,
+    left: Sequence[Wheel],
+    right: Sequence[Wheel],
+    *,
+    drive: WheelDrive,
+    turn: WheelDrive | None = None,
+    clutch: float = math.inf,
+    viscosity: float = 0.0,
+    shaft_mass: float = 2.0,
+    label: str = "",
+) -> DriveTrain:
+    """Add a drive train: one motor for all wheels through open differentials, and one that turns the sides apart.
+
+    The mean of all spins is what ``drive`` moves. ``turn`` moves half of the difference of both sides, to the left
+    where it is positive, as long as the command of the clutch is on: the vehicle turns on the spot. Speeds and torques
+    are the wheels' (each has the share 1/n of a torque), after the gearbox.
+
+    Args:
+        b: the builder.
+        chassis: body that the shaft is on.
+        left, right: wheels of each side, as many on both.
+        drive, turn: commands ``drive`` and ``turn``; see ``add_wheel``.
+        clutch: greatest torque that it passes on, N m; the command ``turn_clutch`` is the share of it, 0 to 1. Must be
+            given with ``turn``.
+        viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip, without which the wheels
+            of a side slide at speeds of their own while it turns on the spot.
+        shaft_mass: of the turn motor's shaft, kg; it lies across in the chassis' center of mass, or in its origin where
+            the shapes give the former.
+        label: goes before all labels, with "_".
+
+    Raises:
+        ModelError: no wheels, unequal sides, a wheel twice, or a turn drive without a clutch.
+    """
+    element = f"drive train '{label}'" if label else "drive train"
+    host = b.check_body(element, "chassis", chassis)
+    spins = _paired_spins(element, left, right)
+    for name, motor in (("drive", drive), ("turn", turn)):
+        if not isinstance(motor, WheelDrive) and not (motor is None and name == "turn"):
+            rule = f"{name} = {motor!r} is none"
+            raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
+    torque = validate.positive(element, "clutch", clutch, infinite=turn is None)
+    mass = validate.positive(element, "shaft_mass", shaft_mass)
+    before, share = f"{label}_" if label else "", 0.5 / len(spins[0])
+    slip = validate.not_negative(element, "viscosity", viscosity)
+    mean = b.add_tendon([(spin, share) for side in spins for spin in side], label=f"{before}mean")
+    if slip:
+        for name, side in zip(("left", "right"), spins, strict=True):
+            for k, pair in enumerate(zip(side[:-1], side[1:], strict=True)):
+                terms = [(pair[0], 1.0), (pair[1], -1.0)]
+                b.add_tendon(terms, damping=slip, label=f"{before}{name}_slip{k}")
+    driving = drive.add(b, mean, f"{before}drive")
+    turning = None if turn is None else _turn_drive(b, host, spins, turn, torque, mass, before)
+    return DriveTrain(label, mean, driving, turning)
+
+
+def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
+    """The joints of both sides, checked."""
+    for name, side in (("left", left), ("right", right)):
+        if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
+            raise validate.fail(element, f"{name} = {side!r} are no wheels", "give what add_wheel returns, in a list")
+    spins = [wheel.spin for wheel in left], [wheel.spin for wheel in right]
+    if len(left) != len(right) or not left:
+        rule = f"{len(left)} wheels on the left and {len(right)} on the right are no pairs"
+        raise validate.fail(element, rule, "give as many on both sides, at least one")
+    if len(set(spins[0] + spins[1])) != 2 * len(left):
+        raise validate.fail(element, "a wheel is given twice", "give each once")
+    return spins
+
+
+def _turn_drive(
+    b: ModelBuilder,
+    chassis: int,
+    spins: tuple[list[int], list[int]],
+    turn: WheelDrive,
+    clutch: float,
+    mass: float,
+    before: str,
+) -> TurnDrive:
+    """A motor on a shaft, and the clutch between it and the difference of the sides."""
+    start = Transform() if chassis == WORLD else b.bodies[chassis].xform
+    middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
+    place = Transform(start.apply(middle), start.rotation)
+    across, along = mass * SHAFT_LENGTH**2 / 12.0, 0.5 * mass * SHAFT_RADIUS**2
+    body = b.add_body(mass, (across, along, across), xform=place, label=f"{before}turn_shaft")
+    across_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(body, "cylinder", SHAFT_RADIUS, 0.5 * SHAFT_LENGTH, xform=across_y)
+    shaft = b.add_joint_revolute(chassis, body, axis=(0.0, 1.0, 0.0), at=place, label=f"{before}turn_shaft")
+    share = 0.5 / len(spins[0])
+    terms = [(spin, sign * share) for sign, side in zip((-1.0, 1.0), spins, strict=True) for spin in side]
+    difference = b.add_tendon([*terms, (shaft, -1.0)], label=f"{before}difference")
+    return TurnDrive(
+        body=body,
+        shaft=shaft,
+        difference=difference,
+        drive=turn.add(b, shaft, f"{before}turn"),
+        clutch=b.add_brake(difference, clutch, label=f"{before}turn_clutch"),
+    )
+
+
+def spin_of(speed: float, yaw_rate: float, offset: float, radius: float) -> float:
+    """Spin of an unsteered wheel that rolls without slip, rad/s: (v - yaw_rate y)/R.
+
+    Args:
+        speed: of the vehicle along x, m/s.
+        yaw_rate: about z, rad/s.
+        offset: y of the wheel, m.
+        radius: its rolling radius, m.
+    """
+    return float(np.subtract(speed, yaw_rate * offset)) / validate.positive("spin_of", "radius", radius)

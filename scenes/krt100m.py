@@ -1,0 +1,254 @@
+"""A mobile robot on double wishbones crosses obstacles with one side's wheels, and draws a trailer on sliding pillars.
+
+After the wheeled robots of the VirSim paper on wheels: torsion bars, travel limits of its eq. 7, DC motors; tires, an
+Ackermann rack and a ball hitch. Drives and commands are those of ``gpusim.machines``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+import gpusim
+from gpusim import machines as m
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._checks import Recording, keeps_whole
+
+NAME = "krt100m"
+GRAVITY = 9.81
+WHEELBASE, TRACK = 1.6, 1.2
+RADIUS, WIDTH, WHEEL_MASS, RADIAL_STIFFNESS = 0.3, 0.16, 15.0, 2e5
+HUB_MASS, LOWER_MASS, UPPER_MASS, RACK_MASS, SHAFT_MASS = 5.0, 3.0, 2.0, 2.0, 2.0
+CHASSIS_MASS, CHASSIS_COM = 400.0, (0.1, 0.0, 0.45)
+TRAILER_MASS, TRAILER_COM = 150.0, (0.1, 0.0, 0.45)
+HITCH_X, TRAILER_X, HITCH_HEIGHT = -1.35, -2.7, 0.35
+KINGPIN_Y, RACK_HEIGHT = 0.5118, 0.32
+STEERING_ARM, RACK_TRAVEL = 0.12, 0.048
+MOTOR = m.DcMotor(40.0, 800.0, 0.02, gear_ratio=40.0)
+"""Of the drive train; 20 rad/s at the wheels and 1600 N m on all of them."""
+FREE_SPEED = MOTOR.no_load_speed / MOTOR.gear_ratio
+VISCOSITY = 40.0
+"""Between front and rear wheels, N m s/rad."""
+BRAKE = 500.0
+OBSTACLE_X = 2.5
+WHEELS = ("fl", "fr", "rl", "rr")
+TRAILER_WHEELS = ("tl", "tr")
+
+
+def build(
+    obstacle: Literal["kerb", "sine", "step", "none"] = "kerb",
+    height: float = 0.08,
+    speed: float = 1.5,
+    turn: float = 0.0,
+    steer: float = 0.0,
+    drive_mode: Literal["motor", "speed"] = "motor",
+    trailer: bool = True,
+    travel: float = 0.08,
+    stiffness: float = 1800.0,
+    damping: float = 150.0,
+    friction: float = 0.9,
+    slope: float = 0.0,
+    brake: bool = False,
+) -> Scene:
+    """Build the scene; commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
+
+    Args:
+        obstacle: under the left wheels alone: a kerb 0.3 m long, waves 1 m long, or a step that goes on.
+        height: of the obstacle, m, 0.01 to 0.15.
+        speed: that the schedule drives at, m/s; 0 for standing.
+        turn: speed of the right wheels over the mean, m/s: with speed = 0 it turns on the spot, to the left.
+        steer: angle of the bicycle model's front wheel, rad, positive to the left.
+        drive_mode: a DC motor by voltage, or a drive that holds the wheels' mean speed.
+        trailer: whether it draws one.
+        travel: of the wheels, up and down, m.
+        stiffness: of the robot's torsion bars, N m/rad.
+        damping: of their dampers, N m s/rad.
+        friction: of the ground; the tires have 1.
+        slope: of the ground, falling forward, rad.
+        brake: all brakes on from the start.
+    """
+    require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
+    require(abs(speed) <= 0.9 * FREE_SPEED * RADIUS, NAME, "speed", speed, "is beyond what the motors reach")
+    require(abs(turn) <= 0.9 * FREE_SPEED * RADIUS, NAME, "turn", turn, "is beyond what the motors reach")
+    require(0.02 <= travel <= 0.12, NAME, "travel", travel, "must lie between 0.02 and 0.12")
+    require(abs(slope) <= 0.6, NAME, "slope", slope, "must lie between -0.6 and 0.6")
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    ground = gpusim.Transform.from_axis_angle((0, 0, 0), (0, 1, 0), slope)
+    _add_ground(b, obstacle, height, ground, gpusim.Material(friction=friction))
+    rack, corners, wheels = _add_robot(b, ground, trailer, travel, stiffness, damping)
+    limits = {f"joint.{corner.label}_lower.position": corner.limits for corner in corners}
+    if trailer:
+        _add_trailer(b, ground, travel)
+    held = m.SpeedDrive(torque=1600.0, gain=2000.0)
+    chassis = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
+    m.add_drive_train(
+        b, chassis, wheels[0::2], wheels[1::2], drive=MOTOR if drive_mode == "motor" else held, turn=held,
+        clutch=2000.0, viscosity=VISCOSITY, shaft_mass=SHAFT_MASS,
+    )  # fmt: skip
+    full = FREE_SPEED * RADIUS if drive_mode == "motor" else RADIUS
+    commands = {
+        "drive": Schedule([(0.5, 0.0), (1.0, speed / full)]),
+        "turn": Schedule([(0.5, 0.0), (1.0, turn / RADIUS)]),
+        "turn_clutch": Schedule([(0.0, float(turn != 0.0))]),
+        "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners[:2], steer))]),
+    }
+    braked = (*WHEELS, *(TRAILER_WHEELS if trailer else ()))
+    if brake:
+        commands |= {f"{name}_brake": Schedule([(0.0, 1.0)]) for name in braked}
+    return Scene(
+        name=NAME,
+        description="A wheeled robot with a trailer crosses an obstacle with its left wheels.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=5e-3),
+        duration=7.0,
+        plots=_plots(braked),
+        camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
+        schedule=drive(commands),
+        checks=[
+            Check("the robot and its trailer cross the kerb and stay on their line", _crosses),
+            _droops(limits),
+            keeps_whole(1e-4),
+        ],
+    )
+
+
+def _add_ground(
+    b: gpusim.ModelBuilder, obstacle: str, height: float, ground: gpusim.Transform, material: gpusim.Material
+) -> None:
+    """A plane, and what lies on it in the left wheels' way."""
+    b.add_shape_plane(-1, xform=ground, material=material, label="ground")
+    aside = 0.5 * TRACK
+    if obstacle in ("kerb", "step"):
+        half = 0.15 if obstacle == "kerb" else 3.0
+        place = ground * gpusim.Transform((OBSTACLE_X + half, aside, 0.5 * height))
+        b.add_shape_box(-1, (half, 0.3, 0.5 * height), xform=place, material=material, label="obstacle")
+    elif obstacle == "sine":
+        x = np.arange(0.0, 4.0 + 1e-9, 0.05)
+        waves = np.tile(0.5 * height * (1.0 - np.cos(2.0 * math.pi * x)), (3, 1))
+        place = ground * gpusim.Transform((OBSTACLE_X + 2.0, aside, 0.0))
+        b.add_shape_height_field(-1, waves, (0.05, 0.3), xform=place, material=material, label="obstacle")
+
+
+def _tire(load: float) -> gpusim.Material:
+    """Of a wheel under a load, N: the slip stiffness is in proportion to it, along 15 and across 10 loads."""
+    law = gpusim.Tire((15.0 * load, 10.0 * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, 0.015, WIDTH)
+    return gpusim.Material(friction=1.0, law=law)
+
+
+def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
+    """Force of the level ground on a wheel of the front, rear and trailer's axle as built, N: balance of moments."""
+    corner = WHEEL_MASS + HUB_MASS
+    tongue = TRAILER_MASS * TRAILER_COM[0] / (HITCH_X - TRAILER_X) if trailer else 0.0
+    axle = 2.0 * (corner + LOWER_MASS + UPPER_MASS)
+    body = CHASSIS_MASS + SHAFT_MASS
+    parts = ((body, CHASSIS_COM[0]), (RACK_MASS, 0.5 * WHEELBASE - STEERING_ARM), (tongue, HITCH_X))
+    total = sum(mass for mass, _ in parts)
+    front = sum(mass * (x + 0.5 * WHEELBASE) for mass, x in parts) / WHEELBASE
+    masses = (front + axle, total - front + axle, TRAILER_MASS - tongue + 2.0 * corner)
+    return tuple(0.5 * GRAVITY * mass for mass in masses)  # type: ignore[return-value]
+
+
+def _add_robot(
+    b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
+) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
+    """Chassis, rack and four corners; its frame is on the ground below its middle. The front ones are first."""
+    loads = axle_loads(trailer)
+    sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
+    inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
+    chassis = b.add_body(CHASSIS_MASS, inertia, com=CHASSIS_COM, xform=ground * sunk, label="chassis")
+    b.add_visual(chassis, "box", (1.05, 0.23, 0.08), xform=gpusim.Transform((0.0, 0.0, 0.5)), color="#c75437")
+    b.add_visual(chassis, "box", (0.35, 0.2, 0.12), xform=gpusim.Transform((-0.25, 0.0, 0.7)), color="#3a76b4")
+    b.add_visual(chassis, "box", (0.25, 0.04, 0.04), xform=gpusim.Transform((-1.1, 0.0, 0.4)), color="#555555")
+    rack = m.add_steering_rack(
+        b, chassis, (0.5 * WHEELBASE - STEERING_ARM, 0.0, RACK_HEIGHT), travel=RACK_TRAVEL, arm=STEERING_ARM,
+        wheelbase=WHEELBASE, track=2.0 * KINGPIN_Y, mass=RACK_MASS,
+    )  # fmt: skip
+    held = m.TieRod((-STEERING_ARM, 0.27, RACK_HEIGHT), (-STEERING_ARM, KINGPIN_Y, RACK_HEIGHT))
+    rods = {"f": rack.tie_rod((0.0, KINGPIN_Y, RACK_HEIGHT), 0.27), "r": held}
+    corners, wheels = [], []
+    for label in WHEELS:
+        load = loads[0] if label[0] == "f" else loads[1]
+        place = gpusim.Transform((0.5 * WHEELBASE if label[0] == "f" else -0.5 * WHEELBASE, 0.0, 0.0))
+        corner = m.add_double_wishbone(
+            b, chassis, place, mirror=label[1] == "r", label=label, tie_rod=rods[label[0]], travel=(-travel, travel),
+            lower=m.Arm((0.0, 0.25, 0.25), (0.0, 0.52, 0.25), LOWER_MASS),
+            upper=m.Arm((0.0, 0.30, 0.42), (0.0, 0.50, 0.42), UPPER_MASS),
+            hub=m.Hub((0.0, 0.5 * TRACK, RADIUS), HUB_MASS, (0.05, 0.03, 0.05), com=(0.0, 0.53, 0.33)),
+            spring=m.TorsionBar(stiffness, damping, load=load - WHEEL_MASS * GRAVITY),
+        )  # fmt: skip
+        corners.append(corner)
+        wheels.append(_add_wheel(b, corner, load))
+    return rack, corners, wheels
+
+
+def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
+    """A trailer with one axle; its frame is on the ground below the axle."""
+    load = axle_loads()[2]
+    # as low as the robot, so that its frame stays level with the robot's
+    tractor = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
+    pose = b.bodies[tractor].xform * gpusim.Transform((TRAILER_X, 0.0, 0.0))
+    inertia = (0.1 * TRAILER_MASS, 0.2 * TRAILER_MASS, 0.25 * TRAILER_MASS)
+    body = b.add_body(TRAILER_MASS, inertia, com=TRAILER_COM, xform=pose, label="trailer")
+    b.add_visual(body, "box", (0.55, 0.35, 0.18), xform=gpusim.Transform((0.0, 0.0, 0.6)), color="#6a8f4e")
+    b.add_visual(body, "box", (0.45, 0.03, 0.03), xform=gpusim.Transform((0.9, 0.0, 0.38)), color="#555555")
+    for label in TRAILER_WHEELS:
+        coil = m.Coil((0.0, 0.5, 0.68), (0.0, 0.5, RADIUS), 12e3, (700.0, 1100.0), load=load - WHEEL_MASS * GRAVITY)
+        pillar = m.add_sliding_pillar(
+            b, body, hub=m.Hub((0.0, 0.5 * TRACK, RADIUS), HUB_MASS), pillar=(0.0, 0.5, RADIUS), spring=coil,
+            travel=(-travel, travel), mirror=label[1] == "r", label=label,
+        )  # fmt: skip
+        _add_wheel(b, pillar, load)
+    m.add_trailer_hitch(b, tractor, body, (HITCH_X, 0.0, HITCH_HEIGHT), limit=1.4, damping=5.0)
+
+
+def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.Wheel:
+    """Its tire touches the ground alone."""
+    return m.add_wheel(
+        b, corner, radius=RADIUS, width=WIDTH, mass=WHEEL_MASS, edge_radius=0.05, material=_tire(load), brake=BRAKE,
+        group=2, mask=1, color="#2b2b2b",
+    )  # fmt: skip
+
+
+def _coordinates(wheels: tuple[str, ...]) -> list[str]:
+    """Signals of the suspensions, each of which rises with its wheel."""
+    return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
+
+
+def _plots(wheels: tuple[str, ...]) -> list[Plot]:
+    return [
+        Plot("Chassis", "m", ["body.chassis.position"], labels=["position"]),
+        Plot("Arms (rad) and the trailer's pillars (m)", "rad, m", _coordinates(wheels), labels=list(wheels)),
+        Plot("Spin of the wheels", "rad/s", [f"joint.{name}_spin.velocity" for name in WHEELS], labels=list(WHEELS)),
+        Plot("Mean turn of the wheels", "rad", ["joint.mean.position"]),
+        Plot("Steering rack", "mm", ["joint.steer.position"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+    ]
+
+
+def _crosses(run: Recording) -> bool:
+    """All wheels past the kerb, within 5 cm of the line, having rolled as far as they turned but for 3 %."""
+    x, y, _ = run["body.chassis.position"][-1, 0]
+    rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
+    return x + TRAILER_X > OBSTACLE_X + 0.3 and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03
+
+
+def _droops(most: dict[str, tuple[float, float]]) -> Check:
+    """While the left wheels climb, the right ones droop, all within their travel.
+
+    Args:
+        most: limits of the suspensions' coordinates by signal, rad (m).
+    """
+
+    def passes(run: Recording) -> bool:
+        slack = 1e-3  # rad: 0.5 mm at the wheel
+        within = all(
+            run[name].min() > low - slack and run[name].max() < high + slack for name, (low, high) in most.items()
+        )
+        left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
+        return bool(within and left.max() > 0.07 and right.min() < -0.07)
+
+    return Check("while the left wheels climb the right ones droop, within their travel", passes)

@@ -1,0 +1,264 @@
+"""One of six suspensions on a rig: it settles, is thrown onto both stops, and a shaker lifts its wheel.
+
+After section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double trailing arm, double
+wishbone, sliding pillar, MacPherson strut. The chassis is on an upright guide; the wheel's center is on a pad that
+slides on the shaker's plate. Rest, frequency and damping are compared with the hand calculation ``susp.static``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+import gpusim
+from gpusim import machines as m
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._checks import Recording, keeps_whole
+
+NAME = "suspension_rig"
+GRAVITY = 9.81
+HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
+RADIUS, HALF_WIDTH = 0.3, 0.08
+PLATE = -0.02
+"""Height of the middle of the shaker's plate under the wheel, m."""
+THROW = 9000.0
+"""Force on the chassis that throws it onto its stops, N."""
+PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
+"""From, to, s: onto the upper stop, then the lower one."""
+SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
+"""Of the shaker, s and m."""
+SETTLED = 2.95
+SPAN = 0.02
+"""Between the samples that the heave is fitted to, s."""
+Kind = Literal[
+    "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
+]
+
+
+def build(
+    kind: Kind = "double_wishbone",
+    spring: Literal["coil", "torsion"] = "coil",
+    steered: bool = False,
+    load: float = 2500.0,
+    payload: float = 1.02,
+    stiffness: float = 30e3,
+    damping: float = 2500.0,
+    travel_up: float = 0.07,
+    travel_down: float = 0.08,
+) -> Scene:
+    """Build the scene; commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
+
+    Args:
+        kind: of the suspension.
+        spring: a coil, or a torsion bar on the arm's hinge, which a sliding pillar has not.
+        steered: with a kingpin and a tie rod.
+        load: force on the wheel under which it stands as built, N.
+        payload: the load that is on it, over ``load``.
+        stiffness: of the spring where the wheel's center is, N/m, roughly; of a coil itself.
+        damping: of its damper, likewise, N s/m.
+        travel_up: greatest travel of the wheel, m.
+        travel_down: likewise, down, m.
+    """
+    require(load > 500.0, NAME, "load", load, "must be above 500")
+    require(0.5 <= payload <= 2.0, NAME, "payload", payload, "must lie between 0.5 and 2")
+    require(stiffness > 0.0, NAME, "stiffness", stiffness, "must be above 0")
+    require(damping >= 0.0, NAME, "damping", damping, "must not be negative")
+    require(travel_up > 0.0, NAME, "travel_up", travel_up, "must be above 0")
+    require(travel_down > 0.0, NAME, "travel_down", travel_down, "must be above 0")
+    hinged = kind != "sliding_pillar"
+    require(hinged or spring == "coil", NAME, "spring", spring, "needs a hinge, which a sliding pillar has not")
+    given: dict[str, Any] = {"hub": HUB, "travel": (-travel_down, travel_up)}
+    lever = ARMS[kind]
+    if spring == "torsion":
+        given["spring"] = m.TorsionBar(stiffness * lever**2, damping * lever**2, load=load)
+    else:
+        given["spring"] = m.Coil(*COILS[kind], stiffness, damping, load=load)
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
+    chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, given)
+    b.add_force(chassis, (0.0, 0.0, -THROW), label="press")
+    b.add_force(chassis, (0.0, 0.0, THROW), label="lift")
+    forces = {
+        name: Schedule([(0.0, 0.0), (start, 1.0), (end, 0.0)], kind="constant")
+        for name, (start, end) in (("press", PRESSED), ("lift", LIFTED))
+    }
+    rest = susp.static(payload * load)
+    return Scene(
+        name=NAME,
+        description="One of six suspensions settles, is thrown onto its stops and shaken.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3),
+        duration=8.0,
+        plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
+        camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
+        schedule=drive(forces | {"shaker": Schedule(SHAKES)}),
+        checks=[
+            Check("it settles as far down as by hand, within 0.1 mm", _settles(rest)),
+            Check("it heaves with the frequency and the damping of the linear model, within 1 and 3 %", _heaves(rest)),
+            Check("its stops end the travel within 0.5 mm", _stops(-travel_down, travel_up)),
+            Check("the wheel follows the shaker, and the chassis swings over it", _shakes),
+            keeps_whole(1e-4),
+        ],
+    )
+
+
+def _add_rig(
+    b: gpusim.ModelBuilder, add: Callable[..., m.Suspension], steered: bool, load: float, given: dict[str, Any]
+) -> tuple[int, m.Suspension]:
+    """Chassis on its guide, suspension, pad and shaker."""
+    # the parts weigh as well: what is left of the load is the chassis
+    sprung = add(gpusim.ModelBuilder(gravity=b.gravity), -1, steered, given).linkage.sprung(load)
+    chassis = b.add_body(sprung, (20.0, 20.0, 20.0), com=(0.0, 0.0, 0.5), label="chassis")
+    b.add_visual(chassis, "box", (0.3, 0.05, 0.25), xform=gpusim.Transform((0.0, 0.1, 0.55)), color="#c75437")
+    b.add_visual(chassis, "box", (0.05, 0.25, 0.05), xform=gpusim.Transform((0.0, 0.3, 0.75)), color="#c75437")
+    b.add_joint_prismatic(-1, chassis, axis=(0, 0, 1), at=(0.0, 0.0, 0.0), label="guide")
+    susp = add(b, chassis, steered, given)
+    center = b.bodies[susp.hub].xform.position
+    across = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(susp.hub, "cylinder", RADIUS, HALF_WIDTH, xform=across, color="#2b2b2b")
+    plate = b.add_body(50.0, (2.0, 2.0, 4.0), xform=gpusim.Transform((center[0], center[1], PLATE)), label="plate")
+    b.add_visual(plate, "box", (0.4, 0.25, 0.02), color="#8a8f98")
+    rail = b.add_joint_prismatic(
+        -1, plate, axis=(0, 0, 1), at=(center[0], center[1], PLATE), limit_lower=-0.15, limit_upper=0.15, label="plate"
+    )
+    b.add_servo(rail, stiffness=1e9, damping=1e7, label="shaker")
+    pad = b.add_body(1e-4, (1e-6, 1e-6, 1e-6), xform=gpusim.Transform(center), label="pad")
+    b.add_visual(pad, "sphere", 0.03, color="#d9b44a")
+    b.add_joint_planar(plate, pad, axis=(0, 0, 1), at=center, label="ground")
+    b.add_joint_ball(pad, susp.hub, at=center, label="wheel")
+    return chassis, susp
+
+
+COILS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
+    "swing_axle": ((0.02, 0.40, 0.62), (0.0, 0.45, 0.30)),
+    "trailing_arm": ((0.05, 0.48, 0.70), (0.05, 0.5, 0.31)),
+    "double_trailing_arm": ((0.05, 0.48, 0.66), (0.05, 0.5, 0.23)),
+    "double_wishbone": ((0.0, 0.34, 0.66), (0.0, 0.44, 0.21)),
+    "sliding_pillar": ((0.0, 0.5, 0.7), (0.0, 0.52, 0.3)),
+    "macpherson_strut": ((0.0, 0.44, 0.78), (0.0, 0.50, 0.42)),
+}
+"""Top and foot of the coils."""
+ARMS = {
+    "swing_axle": 0.5,
+    "trailing_arm": 0.4,
+    "double_trailing_arm": 0.35,
+    "double_wishbone": 0.3,
+    "sliding_pillar": 0.0,
+    "macpherson_strut": 0.35,
+}
+"""Levers of the torsion bars, m."""
+
+
+def _tie_rod(steered: bool, inner: tuple[float, float, float], outer: tuple[float, float, float]) -> m.TieRod | None:
+    return m.TieRod(inner, outer) if steered else None
+
+
+def _swing_axle(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (-0.14, 0.20, 0.30), (-0.14, 0.58, 0.30))
+    arm = m.Arm((0.0, 0.1, 0.33), (0.0, 0.56, 0.30), 6.0)
+    return m.add_swing_axle(b, chassis, arm=arm, tie_rod=rod, label="susp", **given)
+
+
+def _trailing_arm(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (0.15, 0.15, 0.36), (0.12, 0.50, 0.34))
+    arm = m.Arm((0.4, 0.5, 0.38), (0.0, 0.53, 0.3), 6.0)
+    return m.add_trailing_arm(b, chassis, arm=arm, tie_rod=rod, label="susp", **given)
+
+
+def _double_trailing(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (0.13, 0.15, 0.33), (0.11, 0.47, 0.31))
+    lower, upper = m.Arm((0.35, 0.5, 0.24), (0.0, 0.5, 0.22)), m.Arm((0.33, 0.5, 0.42), (0.0, 0.49, 0.40), 2.0)
+    return m.add_double_trailing_arm(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **given)
+
+
+def _double_wishbone(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (-0.12, 0.27, 0.33), (-0.12, 0.52, 0.32))
+    lower, upper = m.Arm((0.0, 0.25, 0.22), (0.01, 0.54, 0.20)), m.Arm((0.0, 0.30, 0.44), (-0.01, 0.51, 0.42), 2.0)
+    return m.add_double_wishbone(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **given)
+
+
+def _sliding_pillar(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (-0.13, 0.15, 0.30), (-0.13, 0.50, 0.30))
+    pillar: dict[str, Any] = {"pillar": (0.0, 0.52, 0.3), "axis": (0.02, -0.05, 1.0)}
+    return m.add_sliding_pillar(b, chassis, tie_rod=rod, label="susp", **pillar, **given)
+
+
+def _macpherson(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+    rod = _tie_rod(steered, (-0.13, 0.22, 0.27), (-0.12, 0.52, 0.26))
+    top, foot = COILS["macpherson_strut"]
+    lower = m.Arm((0.0, 0.2, 0.22), (0.0, 0.55, 0.20))
+    return m.add_macpherson_strut(b, chassis, lower=lower, top=top, foot=foot, tie_rod=rod, label="susp", **given)
+
+
+ADD: dict[str, Callable[..., m.Suspension]] = {
+    "swing_axle": _swing_axle,
+    "trailing_arm": _trailing_arm,
+    "double_trailing_arm": _double_trailing,
+    "double_wishbone": _double_wishbone,
+    "sliding_pillar": _sliding_pillar,
+    "macpherson_strut": _macpherson,
+}
+
+
+def _plots(joint: str, spring: str) -> list[Plot]:
+    guide, plate = "joint.guide.position", "joint.plate.position"
+    return [
+        Plot("Heights over as built", "mm", [guide, plate], labels=["chassis", "shaker"], scale=1e3),
+        Plot("Coordinate of the suspension", "rad (m of a pillar)", [f"joint.{joint}.position"]),
+        Plot("Force of the spring", "N (N m of a torsion bar)", [f"spring.{spring}.force"]),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+    ]
+
+
+def travel_of(run: Recording) -> np.ndarray:
+    """Of the wheel's center against the chassis, m up from where it was built."""
+    travel: np.ndarray = (run["joint.plate.position"] - run["joint.guide.position"])[:, 0]
+    return travel
+
+
+def _settles(rest: m.Static) -> Callable[[Recording], bool]:
+    def passes(run: Recording) -> bool:
+        now = travel_of(run)[(run["time"] > 2.0) & (run["time"] < SETTLED)]
+        return bool(np.abs(now - rest.travel).max() < 1e-4 and abs(now[0]) > 1e-4)
+
+    return passes
+
+
+def _heaves(rest: m.Static) -> Callable[[Recording], bool]:
+    """Poles of x(t + T) = a x(t) + b x(t - T), fitted to the free decay at the start."""
+
+    def passes(run: Recording) -> bool:
+        every = max(1, round(SPAN / (run["time"][1] - run["time"][0])))
+        times = run["time"][run["time"] < 1.2][::every]
+        x = travel_of(run)[: every * len(times) : every] - rest.travel
+        a, b = np.linalg.lstsq(np.stack([x[1:-1], x[:-2]], axis=1), x[2:], rcond=None)[0]
+        pole = np.log(complex(np.roots([1.0, -a, -b])[0])) / (times[1] - times[0])
+        frequency, ratio = abs(pole) / (2.0 * math.pi), -pole.real / max(abs(pole), 1e-9)
+        return bool(
+            abs(frequency / rest.frequency - 1.0) < 0.01 and abs(ratio - rest.damping_ratio) < 0.03 * rest.damping_ratio
+        )
+
+    return passes
+
+
+def _stops(low: float, high: float) -> Callable[[Recording], bool]:
+    def passes(run: Recording) -> bool:
+        thrown = travel_of(run)[(run["time"] > PRESSED[0]) & (run["time"] < 4.5)]
+        return abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4
+
+    return passes
+
+
+def _shakes(run: Recording) -> bool:
+    """The plate goes where it is told, within 0.1 mm; the chassis rises by more than that, and comes back."""
+    lifted = (run["time"] > 6.3) & (run["time"] < 6.6)
+    plate, chassis = run["joint.plate.position"][:, 0], run["joint.guide.position"][:, 0]
+    before = chassis[(run["time"] > 5.5) & (run["time"] < 6.0)].mean()
+    over = chassis[run["time"] > 6.0].max() - before
+    return bool(
+        np.abs(plate[lifted] - SHAKES[1][1]).max() < 1e-4 and over > SHAKES[1][1] and abs(chassis[-1] - before) < 5e-3
+    )

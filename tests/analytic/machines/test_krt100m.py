@@ -1,0 +1,199 @@
+"""The scene krt100m against closed forms: loads, straight running, a braked slope, steady turns, obstacles, energy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import EnergyAudit, ModelError, Simulation, Transform
+from gpusim.scene import Scene, load_scene
+from gpusim.scenes import krt100m
+
+pytestmark = pytest.mark.native
+WHEELS = (*krt100m.WHEELS, *krt100m.TRAILER_WHEELS)
+
+
+class Run:
+    """The scene with its schedule, one world."""
+
+    def __init__(self, dt: float = 1e-2, **parameters: Any) -> None:
+        self.scene: Scene = load_scene("krt100m", **parameters)
+        config = replace(self.scene.config, dt=dt)
+        self.sim = Simulation(self.scene.builder.finalize(), backend="native", config=config)
+
+    def go(self, seconds: float) -> None:
+        assert self.scene.schedule is not None
+        for _ in range(round(seconds / self.sim.config.dt)):
+            self.scene.schedule(self.sim, self.sim.time)
+            self.sim.step()
+
+    def read(self, name: str) -> np.ndarray:
+        return np.array(self.sim.read(name)[0], dtype=float)
+
+    def place(self) -> Transform:
+        return Transform(self.read("body.chassis.position"), self.read("body.chassis.orientation"))
+
+
+def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
+    """Wheel loads within 1e-4 of the balance of moments; nothing moves by 0.5 mm from where it was built."""
+    run = Run(speed=0.0, obstacle="none")
+    run.go(6.0)
+    loads = np.repeat(krt100m.axle_loads(), 2)
+    found = [run.read(f"shape.{name}_tire.contact_force")[2] for name in WHEELS]
+    np.testing.assert_allclose(found, loads, rtol=2e-3)
+    assert sum(found) == pytest.approx(loads.sum(), rel=1e-9)
+    built = run.scene.builder.bodies[0].xform.position
+    assert np.abs(run.read("body.chassis.position") - built).max() < 5e-4
+
+
+@pytest.mark.parametrize("trailer", [True, False])
+def test_it_keeps_its_line(trailer: bool) -> None:
+    """18 m at 5 m/s without steering: less than 1 mm sideways (6e-3 mm measured)."""
+    run = Run(speed=5.0, obstacle="none", drive_mode="speed", trailer=trailer)
+    run.go(4.0)
+    start = run.read("body.chassis.position")
+    run.go(3.7)
+    way = run.read("body.chassis.position") - start
+    assert way[0] > 18.0 and run.read("body.chassis.linear_velocity")[0] > 4.9
+    assert abs(way[1]) < 1e-4 < 1e-3
+
+
+def test_its_brakes_hold_it_on_a_slope() -> None:
+    """60 s on 10 degrees: less than 0.1 mm (1e-5 mm measured)."""
+    run = Run(speed=0.0, obstacle="none", slope=math.radians(10.0), brake=True)
+    run.go(6.0)
+    start = run.read("body.chassis.position")
+    run.sim.step(6000)
+    assert np.abs(run.read("body.chassis.position") - start).max() < 1e-6 < 1e-4
+
+
+@pytest.mark.parametrize(("speed", "angle"), [(2.0, 0.3), (4.0, 0.1)])
+@pytest.mark.parametrize("trailer", [True, False])
+def test_yaw_rate_is_that_of_the_bicycle_model(speed: float, angle: float, trailer: bool) -> None:
+    """v tan(d)/L with Ackermann steering, as its tires' stiffnesses are in proportion to their loads: within 1 %."""
+    run = Run(speed=speed, steer=angle, obstacle="none", drive_mode="speed", trailer=trailer)
+    run.go(8.0)
+    rate, velocity = run.read("body.chassis.angular_velocity"), run.read("body.chassis.linear_velocity")
+    frame = run.place().matrix()
+    axle = frame @ (-0.5 * krt100m.WHEELBASE, 0.0, krt100m.RADIUS)
+    ahead = float((velocity + np.cross(rate, axle)) @ frame[:, 0])
+    assert ahead > 0.9 * speed
+    assert rate[2] == pytest.approx(ahead * math.tan(angle) / krt100m.WHEELBASE, rel=1e-2)
+
+
+def test_it_turns_on_the_spot() -> None:
+    """Opposed wheels: more than half a turn in 6 s, around a point that stays within a wheelbase."""
+    run = Run(speed=0.0, turn=1.0, obstacle="none", trailer=False)
+    turned = 0.0
+    for _ in range(60):
+        run.go(0.1)
+        turned += 0.1 * run.read("body.chassis.angular_velocity")[2]
+    assert turned > math.pi
+    assert run.read("joint.rr_spin.velocity") > 1.0 > -1.0 > run.read("joint.rl_spin.velocity")
+    assert float(np.linalg.norm(run.read("body.chassis.position")[:2])) < 0.6 * krt100m.WHEELBASE
+
+
+@pytest.mark.parametrize(("obstacle", "height"), [("kerb", 0.15), ("sine", 0.08), ("step", 0.15)])
+@pytest.mark.parametrize("dt", [5e-3, 1e-2])
+def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, dt: float) -> None:
+    """One side's wheels climb, the other's droop, within the travel to 0.5 mm; joints within 0.1 mm; it goes on."""
+    run = Run(dt, obstacle=obstacle, height=height, travel=0.04)
+    coordinates = {}
+    for joint in run.scene.builder.joints:
+        if joint.label in [f"{name}_lower" for name in krt100m.WHEELS]:
+            limits = (float(np.ravel(joint.params[f"limit_{end}"])[0]) for end in ("lower", "upper"))
+            coordinates[f"joint.{joint.label}.position"] = tuple(limits)
+    least = dict.fromkeys(coordinates, math.inf)
+    most = dict.fromkeys(coordinates, -math.inf)
+    for _ in range(round(4.0 / dt)):
+        run.go(dt)
+        assert run.sim.read("sim.joint_drift")[0] < 1e-4
+        for name in coordinates:
+            value = float(run.read(name))
+            least[name], most[name] = min(least[name], value), max(most[name], value)
+    slack = 5e-4 / 0.35
+    for name, (low, high) in coordinates.items():
+        assert low - slack < least[name] and most[name] < high + slack
+    assert least["joint.fr_lower.position"] < -0.07 and most["joint.fl_lower.position"] > 0.06
+    assert run.sim.health().all() and run.read("body.chassis.position")[0] > krt100m.OBSTACLE_X
+
+
+def test_its_energy_account_closes() -> None:
+    """Over the kerb: within 1 % of the turnover (2e-5 measured)."""
+    run = Run()
+    audit = EnergyAudit(run.sim)
+    assert run.scene.schedule is not None
+    for _ in range(400):
+        run.scene.schedule(run.sim, run.sim.time)
+        audit.step()
+    balance = audit.balance()
+    assert balance.works["motor.drive"][0] > 500.0 and balance.works["contacts"][0] < -100.0
+    assert abs(float(balance.relative_error[0])) < 1e-3 < 1e-2
+
+
+def test_worlds_have_their_bits_alone() -> None:
+    """Four of 256 worlds, each with a friction, a payload and commands of its own, against runs of one world."""
+    scene = load_scene("krt100m")
+    model, steps = scene.builder.finalize(), 30
+    rng = np.random.default_rng(3)
+    numbers = {name: rng.uniform(low, high, 256) for name, low, high in KNOBS}
+
+    def ends(worlds: np.ndarray) -> dict[str, np.ndarray]:
+        sim = Simulation(model, worlds.size, backend="native", config=replace(scene.config, dt=1e-2))
+        sim.write("shape.ground.friction", numbers["friction"][worlds])
+        sim.write("body.chassis.mass", numbers["mass"][worlds])
+        for command in ("drive", "steer", "fl_brake"):
+            sim.control[command] = numbers[command][worlds]
+        sim.step(steps)
+        state = sim.read_state()
+        return {name: np.array(state[name]) for name in ("position", "orientation", "linear_velocity", "impulse")}
+
+    chosen = np.array([0, 77, 128, 255])
+    together = ends(np.arange(256))
+    for world in chosen:
+        alone = ends(np.array([world]))
+        for name, values in alone.items():
+            assert np.array_equal(values[0], together[name][world]), (world, name)
+    assert len(np.unique(together["position"][:, 0, 0])) == 256
+
+
+KNOBS = (
+    ("friction", 0.5, 1.0), ("mass", 350.0, 450.0), ("drive", -1.0, 1.0), ("steer", -0.04, 0.04), ("fl_brake", 0.0, 1.0)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"height": 0.5}, "'height' must lie between 0.01 and 0.15, got 0.5; give another"),
+        ({"speed": 9.0}, "'speed' is beyond what the motors reach, got 9.0"),
+        ({"turn": -9.0}, "'turn' is beyond what the motors reach"),
+        ({"travel": 0.5}, "'travel' must lie between 0.02 and 0.12"),
+        ({"slope": 1.0}, "'slope' must lie between -0.6 and 0.6"),
+        ({"steer": 1.0}, "steering rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"),
+        ({"stiffness": -5.0}, "double wishbone 'fl': spring.stiffness = -5 must not be negative; give"),
+        ({"obstacle": "wall"}, "must be one of 'kerb', 'sine', 'step', 'none'"),
+    ],
+)
+def test_bad_parameters_are_told(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load_scene("krt100m", **change)
+
+
+def test_random_commands_leave_it_whole() -> None:
+    """5 s of jumps of all commands within their ranges: joints within 0.1 mm, no world fails."""
+    run = Run(dt=5e-3)
+    rng = np.random.default_rng(5)
+    ranges = {"drive": (-1.0, 1.0), "turn": (-3.0, 3.0), "turn_clutch": (0.0, 1.0), "steer": (-0.048, 0.048)}
+    ranges |= {f"{name}_brake": (-1.0, 1.0) for name in WHEELS}  # below 0: released
+    for _ in range(25):
+        for command, ends in ranges.items():
+            run.sim.control[command] = rng.uniform(*ends)
+        for _ in range(10):
+            run.sim.step(4)
+            assert run.sim.read("sim.joint_drift")[0] < 1e-4
+    assert run.sim.health().all(), run.sim.health_report()

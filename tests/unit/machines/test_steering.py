@@ -1,0 +1,148 @@
+"""Steering racks against Ackermann's condition and in motion; trailer hitches; bad parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim import machines as m
+
+WHEELBASE, KINGPIN, HEIGHT = 1.6, 0.5118, 0.32
+GIVEN: dict[str, Any] = {"travel": 0.048, "arm": 0.12, "wheelbase": WHEELBASE, "track": 2.0 * KINGPIN}
+
+
+def front(b: ModelBuilder, **options: Any) -> tuple[m.SteeringRack, list[m.Suspension]]:
+    """A rack and two steered double wishbones on the world, 0.8 m ahead."""
+    given = GIVEN | options
+    rack = m.add_steering_rack(b, -1, (0.8 - given["arm"], 0, HEIGHT), **given)
+    rod = rack.tie_rod((0, KINGPIN, HEIGHT), 0.2)
+    corners = [
+        m.add_double_wishbone(
+            b, -1, Transform((0.8, 0, 0)), mirror=mirror, label=label, tie_rod=rod, spring=m.TorsionBar(1800.0, 200.0),
+            lower=m.Arm((0, 0.25, 0.25), (0, 0.52, 0.25)), upper=m.Arm((0, 0.30, 0.42), (0, 0.50, 0.42)),
+            hub=m.Hub((0, 0.6, 0.3)),
+        )
+        for label, mirror in (("fl", False), ("fr", True))
+    ]  # fmt: skip
+    return rack, corners
+
+
+@pytest.mark.parametrize("angle", [0.05, 0.3, 1.2, -0.3])
+def test_ackermanns_angles_meet_at_one_point(angle: float) -> None:
+    """cot(right) - cot(left) = T/L for a turn to the left, and the bicycle model's wheel is in their middle."""
+    left, right = m.ackermann(angle, WHEELBASE, 1.0)
+    cotangents = [1.0 / math.tan(turn) for turn in (left, right)]
+    assert cotangents[1] - cotangents[0] == pytest.approx(1.0 / WHEELBASE)
+    assert 0.5 * sum(cotangents) == pytest.approx(1.0 / math.tan(angle))
+    assert m.ackermann(0.0, WHEELBASE, 1.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("arm", [0.12, -0.12])
+def test_a_rack_steers_after_ackermann_or_parallel(arm: float) -> None:
+    """Within 2 mrad of the closed form to either side up to 0.3 rad, where the condition is met."""
+    rack, corners = front(ModelBuilder(), arm=arm)
+    for angle in (0.1, 0.2, 0.3, -0.2):
+        found = rack.angles(corners, rack.command(corners, angle))
+        assert found == pytest.approx(m.ackermann(angle, WHEELBASE, 2.0 * KINGPIN), abs=2e-3)
+        assert rack.steering_angle(corners, rack.command(corners, angle)) == pytest.approx(angle, abs=1e-9)
+    rack, corners = front(ModelBuilder(), arm=arm, mode="parallel")
+    left, right = rack.angles(corners, 0.03)
+    assert left == pytest.approx(right, rel=0.04) and left > 0.2
+    assert rack.angles(corners, 0.0) == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+@pytest.mark.native
+def test_wheels_follow_the_command_and_the_rack_stops_at_its_travel() -> None:
+    b = ModelBuilder(gravity=(0, 0, 0))
+    rack, corners = front(b)
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
+    for command in (0.03, -0.045):
+        sim.control["steer"] = command
+        sim.step(600)
+        for corner, hand in zip(corners, rack.angles(corners, command), strict=True):
+            turn = Transform((0, 0, 0), sim.read(f"body.{corner.label}_hub.orientation")[0]).matrix()
+            assert math.atan2(-turn[0, 1], turn[1, 1]) == pytest.approx(hand, abs=2e-4)
+    sim.control["steer"] = 0.06
+    sim.step(600)
+    assert sim.read("joint.steer.position")[0] == pytest.approx(0.048, abs=1e-5)
+
+
+RACKS: list[tuple[dict[str, Any], str]] = [
+    ({"travel": 0.0}, r"travel = 0 must be above zero; give"),
+    ({"travel": 0.2}, r"travel = 0.2 m is not below the steering arm's length, 0.12 m; give a shorter"),
+    ({"mode": "crab"}, r"mode = 'crab' is unknown; give one of ackermann, parallel"),
+    ({"wheelbase": math.inf}, r"Ackermann's steering needs wheelbase and track; give both in m, or mode="),
+    ({"track": 0.0}, r"Ackermann's steering needs wheelbase and track; give"),
+    ({"mass": -1.0}, r"mass = -1 must be above zero; give"),
+    ({"chassis": 9}, r"chassis = 9 is unknown.*; give"),
+    ({"at": (0, 0)}, r"at has shape \(2,\), not \(3,\); give 3 numbers"),
+    ({"label": "left rack"}, r"must be a word"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), RACKS)
+def test_bad_racks_are_told(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = GIVEN | {"chassis": -1, "at": (0, 0, 0)} | change
+    with pytest.raises(ModelError, match=message):
+        m.add_steering_rack(ModelBuilder(), given.pop("chassis"), given.pop("at"), **given)
+
+
+def test_what_a_rack_does_not_reach_is_told() -> None:
+    rack, corners = front(ModelBuilder())
+    with pytest.raises(
+        ModelError, match=r"rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"
+    ):
+        rack.command(corners, 1.0)
+    with pytest.raises(ModelError, match=r"rack 'steer': at 0.11 m the tie rod of 'f[lr]' ends; give a smaller travel"):
+        rack.angles(corners, 0.11)
+    with pytest.raises(ModelError, match=r"rack 'steer': travel = 0.07 m is farther than arm and tie rod reach; give"):
+        front(ModelBuilder(), travel=0.07)
+    with pytest.raises(ModelError, match=r"lateral_tie_rod: no steering arm of 0.12 m meets .*; give"):
+        front(ModelBuilder(), angle=1.4)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kind", ["ball", "pin"])
+def test_a_hitch_turns_as_far_as_its_limit(kind: str) -> None:
+    """A trailer that is pushed aside; on a pin it neither pitches nor rolls, on a ball it hangs down."""
+    b = ModelBuilder()
+    tractor = b.add_body(500.0, (50, 100, 100), kinematic=True, xform=Transform((0, 0, 0.5)), label="tractor")
+    trailer = b.add_body(50.0, (5, 10, 10), xform=Transform((-2.0, 0, 0.4)), label="trailer")
+    hitch = m.add_trailer_hitch(b, tractor, trailer, (-1.0, 0, -0.1), kind=kind, limit=0.6, damping=20.0)
+    assert hitch.at == pytest.approx((-1.0, 0.0, 0.4)) and b.joints[hitch.joint].label == "hitch"
+    push = b.add_force(trailer, (0, 600.0, 0), label="push")
+    assert push >= 0
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
+    sim.step(1000)
+    turn = Transform((0, 0, 0), sim.read("body.trailer.orientation")[0]).matrix()
+    angle = math.acos(0.5 * (turn.trace() - 1.0))
+    assert angle == pytest.approx(0.6, abs=1e-5)
+    sagged = sim.read("body.trailer.position")[0][2] - 0.4
+    assert abs(sagged) < 1e-9 if kind == "pin" else sagged < -0.2
+    place = Transform(sim.read("body.trailer.position")[0], sim.read("body.trailer.orientation")[0])
+    assert place.apply((1.0, 0.0, 0.0)) == pytest.approx(hitch.at, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trailer": 0}, r"tractor and trailer are not two bodies; give the index of each"),
+        ({"trailer": -1}, r"tractor and trailer are not two bodies; give"),
+        ({"trailer": 5}, r"trailer = 5 is unknown.*; give"),
+        ({"kind": "hook"}, r"kind = 'hook' is unknown; give one of ball, pin"),
+        ({"limit": 0.0}, r"limit = 0 must be above zero; give"),
+        ({"limit": 3.5}, r"limit = 3.5 rad is half a turn or more; give less"),
+        ({"damping": -1.0}, r"damping = -1 must not be negative; give"),
+        ({"at": 1.0}, r"at has shape \(\), not \(3,\); give"),
+    ],
+)
+def test_bad_hitches_are_told(change: dict[str, Any], message: str) -> None:
+    b = ModelBuilder()
+    for label in ("tractor", "trailer"):
+        b.add_body(10.0, (1, 1, 1), label=label)
+    given: dict[str, Any] = {"trailer": 1, "at": (-1, 0, 0)} | change
+    with pytest.raises(ModelError, match=rf"trailer hitch 'hitch': {message}"):
+        m.add_trailer_hitch(b, 0, given.pop("trailer"), given.pop("at"), **given)
