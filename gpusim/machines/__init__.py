@@ -1,4 +1,4 @@
-"""Machine parts as macros over the builder: suspensions, wheels, steering, hitches, tracks, arms and their hydraulics."""
+"""Machine parts as macros: suspensions, wheels, omni wheels, steering, hitches, tracks, arms and their hydraulics."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,
