@@ -26,6 +26,7 @@ chain --time 0.8 --camera fit
 chrono_crane --time 4 --camera fit
 dc_motor_rig --time 0.5 --camera 1.1,-2.6,0.7,0,0,-0.05
 double_pendulum --time 0.3 --camera fit
+excavator --time 9.5 --camera 4.6,-3.6,2.2,1.1,0,0.75
 flyball --time 0.5 --camera fit
 four_bar --time 0.4 --camera fit
 hydraulic_lift --time 2.5 --camera fit

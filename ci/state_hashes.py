@@ -36,7 +36,7 @@ HEAP = 10
 """A scene of more shapes is a heap."""
 ARRAYS = ("position", "orientation", "linear_velocity", "angular_momentum", "impulse", "angle", "contact_impulse")
 ROBOT = "robot"
-KERNELS_ALONE = {"card_house", "krt100m", "pile", "pyramid", "rattleback", "tippe_top"}
+KERNELS_ALONE = {"card_house", "excavator", "krt100m", "pile", "pyramid", "rattleback", "tippe_top"}
 """Scenes whose contacts NumPy finds in minutes, one pair after another."""
 Case = tuple[str, str, str, str, str, str]
 

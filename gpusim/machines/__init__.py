@@ -1,9 +1,22 @@
-"""Machine parts as macros over the model builder: suspensions, wheels, steering, hitches, omni and mecanum wheels."""
+"""Machine parts as macros: suspensions, wheels, omni wheels, steering, hitches, tracks, arms and their hydraulics."""
 
+from gpusim.machines.arm_cylinders import (
+    ArmCylinder,
+    Drive,
+    HoldingValve,
+    PowerPack,
+    Spool,
+    add_arm_cylinders,
+    add_hydraulic_drive,
+    add_power_pack,
+)
+from gpusim.machines.arms import BoomArm, Link, add_boom_arm, add_bucket_linkage
+from gpusim.machines.carriages import CylinderJack, Outrigger, ServoJack, Swing, add_outrigger, add_swing
 from gpusim.machines.linkage import Static
 from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
+from gpusim.machines.planar_arm import ArmStatic, PointForce
 from gpusim.machines.steering import Hitch, SteeringRack, ackermann, add_steering_rack, add_trailer_hitch
 from gpusim.machines.suspensions import (
     Suspension,
@@ -15,6 +28,9 @@ from gpusim.machines.suspensions import (
     add_trailing_arm,
 )
 from gpusim.machines.tie_rods import lateral_tie_rod
+from gpusim.machines.track_parts import Idler, Pin, RoadWheel, Roller, Shoe, Sprocket, TorsionArm
+from gpusim.machines.track_record import Track
+from gpusim.machines.tracks import add_track
 from gpusim.machines.wheels import (
     DcMotor,
     DriveTrain,
@@ -29,32 +45,61 @@ from gpusim.machines.wheels import (
 
 __all__ = [
     "Arm",
+    "ArmCylinder",
+    "ArmStatic",
+    "BoomArm",
     "Coil",
+    "CylinderJack",
     "DcMotor",
+    "Drive",
     "DriveTrain",
     "Hitch",
+    "HoldingValve",
     "Hub",
+    "Idler",
+    "Link",
     "OmniDrive",
     "OmniWheel",
+    "Outrigger",
+    "Pin",
+    "PointForce",
+    "PowerPack",
+    "RoadWheel",
+    "Roller",
+    "ServoJack",
+    "Shoe",
     "SpeedDrive",
+    "Spool",
+    "Sprocket",
     "Static",
     "SteeringRack",
     "Suspension",
+    "Swing",
     "TieRod",
     "TorqueDrive",
+    "TorsionArm",
     "TorsionBar",
+    "Track",
     "TurnDrive",
     "Wheel",
     "ackermann",
+    "add_arm_cylinders",
+    "add_boom_arm",
+    "add_bucket_linkage",
     "add_double_trailing_arm",
     "add_double_wishbone",
     "add_drive_train",
+    "add_hydraulic_drive",
     "add_macpherson_strut",
     "add_omni_drive",
     "add_omni_wheel",
+    "add_outrigger",
+    "add_power_pack",
     "add_sliding_pillar",
     "add_steering_rack",
+    "add_swing",
     "add_swing_axle",
+    "add_track",
     "add_trailer_hitch",
     "add_trailing_arm",
     "add_wheel",

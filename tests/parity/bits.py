@@ -32,6 +32,8 @@ SLOW = {"pile": 0, "pyramid": 0, "card_house": 1, "krt100m": 0, "rattleback": 1}
 """Scenes whose kernels take long to compile, and the first of the two combinations that they keep."""
 HEAPS = ("pile", "pyramid")
 """Solved side by side by vectors, in builds of their own."""
+LARGE = ("excavator",)
+"""Too large for 64 worlds at once; bits of its worlds: tests/unit/machines/test_excavator.py."""
 CONTACTS = ("card_house", "krt100m", "rattleback", "slope", "tippe_top")
 Case = tuple[str, str, str]
 

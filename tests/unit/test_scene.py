@@ -10,8 +10,9 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.scene import convert, list_scenes, load_scene, require, scene_parameters
 
 SCENES = (
-    "boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum four_bar flyball hydraulic_lift "
-    "krt100m pile pyramid quarter_car rattleback slider_crank slope spinning_top suspension_rig tippe_top"
+    "boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum excavator four_bar flyball "
+    "hydraulic_lift krt100m pile pyramid quarter_car rattleback slider_crank slope spinning_top "
+    "suspension_rig tippe_top"
 ).split()
 
 

@@ -1,0 +1,238 @@
+"""What tracks are made of. Places are (x, z) in the plane of the track: x forward, z up, m."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.material import Material
+from gpusim.typing import Vector
+
+FEWEST_TEETH = 6
+ENGAGEMENTS = ("teeth", "friction")
+GREASED = Material(friction=0.1)
+"""Of teeth and guides: steel on steel, with grease."""
+
+
+class Checked:
+    """Checks of the numbers of a part."""
+
+    positive: ClassVar[tuple[str, ...]] = ()
+    not_negative: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, element: str, name: str) -> None:
+        """Raise ModelError for a number that breaks a rule."""
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name in self.positive and value is not None:
+                validate.positive(element, f"{name}.{field.name}", value)
+            elif field.name in self.not_negative:
+                validate.not_negative(element, f"{name}.{field.name}", value)
+            elif field.name == "at":
+                validate.numbers(element, f"{name}.at", value, 2)
+
+
+@dataclass(frozen=True)
+class Shoe(Checked):
+    """A link with its pad: a box, its pins half a pitch before and behind its center.
+
+    Attributes:
+        size: length along the track, width, thickness, m.
+        mass: kg.
+        guide: height of the two horns that keep the wheels between them, m; 0 for none.
+        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` take time.
+        material: of the pad.
+        color: of the picture; see ``add_shape``.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")
+    not_negative: ClassVar[tuple[str, ...]] = ("guide",)
+    size: Vector = (0.118, 0.3, 0.04)
+    mass: float = 4.0
+    guide: float = 0.04
+    clearance: float = 0.012
+    material: Material = Material(friction=0.8)
+    color: Any = None
+
+    def check(self, element: str, name: str) -> None:
+        """See the base."""
+        super().check(element, name)
+        for word, value in zip(("length", "width", "thickness"), size_of(element, self), strict=True):
+            validate.positive(element, f"{name}.size: {word}", value)
+
+
+@dataclass(frozen=True)
+class Wheel(Checked):
+    """What all wheels share.
+
+    Attributes:
+        mass: kg, a solid disk.
+        width: m.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = ("radius", "mass", "width", "stiffness", "travel", "play")
+    not_negative: ClassVar[tuple[str, ...]] = ("damping", "tension")
+
+
+@dataclass(frozen=True)
+class Sprocket(Wheel):
+    """The driven wheel; its size follows from pitch and teeth.
+
+    Attributes:
+        at: its center.
+        teeth: their number, which is that of the shoes once around.
+        engage: "teeth" that push the pins, or the "friction" of the drum alone.
+        play: of a pin between two teeth to each side, m.
+        mass, width: kg, m.
+        material: of the drum; left out: greased beside teeth, and else a friction of 0.8.
+    """
+
+    at: Vector
+    teeth: int = 11
+    engage: str = "teeth"
+    play: float = 1.5e-3
+    mass: float = 20.0
+    width: float = 0.1
+    material: Material | None = None
+
+
+@dataclass(frozen=True)
+class Idler(Wheel):
+    """The wheel that a spring pushes away from the sprocket.
+
+    Attributes:
+        at: its center; it is built where the track closes, up to a pitch away on the line from the sprocket.
+        radius: m; left out: the drum's of the sprocket.
+        tension: of the track as built, N; the spring pushes with about twice as much.
+        stiffness: of the spring, N/m.
+        damping: N s/m.
+        travel: of the tensioner to both sides, m.
+        mass, width: of the wheel, kg, m.
+        carriage: mass of what slides, kg.
+        material: of the drum.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = (*Wheel.positive, "carriage")
+    at: Vector
+    radius: float | None = None
+    tension: float = 4000.0
+    stiffness: float = 1e6
+    damping: float = 1e4
+    travel: float = 0.03
+    mass: float = 15.0
+    width: float = 0.1
+    carriage: float = 8.0
+    material: Material = Material(friction=0.8)
+
+
+@dataclass(frozen=True)
+class Roller(Wheel):
+    """A return roller, fixed to the chassis; the track lies on it where it lies outside the line of the others.
+
+    Attributes:
+        at: its center.
+        radius: m.
+        mass, width: kg, m.
+        material: of its side.
+    """
+
+    at: Vector
+    radius: float = 0.06
+    mass: float = 3.0
+    width: float = 0.1
+    material: Material = Material(friction=0.8)
+
+
+@dataclass(frozen=True)
+class TorsionArm(Checked):
+    """An arm of a road wheel on a torsion bar.
+
+    Attributes:
+        length: from the hinge to the wheel's center, m.
+        stiffness: N m/rad.
+        damping: N m s/rad.
+        load: force of the shoes on the wheel under which the arm stands as built, N.
+        angle: of the hinge above forward, as seen from the wheel, rad: below pi/2 it trails.
+        travel: least and greatest angle from where it is built, rad; the wheel rises with it.
+        mass: kg, a bar.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = ("length", "stiffness", "mass")
+    not_negative: ClassVar[tuple[str, ...]] = ("damping", "load")
+    length: float = 0.2
+    stiffness: float = 1000.0
+    damping: float = 60.0
+    load: float = 0.0
+    angle: float = 0.42
+    travel: Vector = (-0.5, 0.6)
+    mass: float = 5.0
+
+    def check(self, element: str, name: str) -> None:
+        """See the base."""
+        super().check(element, name)
+        angle = validate.number(element, f"{name}.angle", self.angle)
+        if math.cos(angle) < 0.1:
+            rule = (
+                f"{name}.angle = {angle:g} puts the hinge above or behind the wheel, so that its turn does not lift it"
+            )
+            raise validate.fail(element, rule, "give an angle between -1.4 and 1.4 rad")
+        low, high = validate.numbers(element, f"{name}.travel", self.travel, 2, infinite=True)
+        if not low <= 0.0 <= high:
+            rule = f"{name}.travel = ({low:g}, {high:g}) does not hold 0, where it is built"
+            raise validate.fail(element, rule, "give (least, greatest), such as (-0.5, 0.6)")
+
+
+@dataclass(frozen=True)
+class RoadWheel(Wheel):
+    """A wheel that carries the chassis on the lower run.
+
+    Attributes:
+        at: its center.
+        radius: m.
+        arm: left out: the wheel is fixed to the chassis.
+        mass, width: kg, m.
+        material: of its side.
+    """
+
+    at: Vector
+    radius: float = 0.14
+    arm: TorsionArm | None = None
+    mass: float = 10.0
+    width: float = 0.1
+    material: Material = Material(friction=0.8)
+
+
+@dataclass(frozen=True)
+class Pin(Checked):
+    """What the pins resist a turn with.
+
+    Attributes:
+        damping: N m s/rad.
+        friction: dry, N m.
+    """
+
+    not_negative: ClassVar[tuple[str, ...]] = ("damping", "friction")
+    damping: float = 0.0
+    friction: float = 0.0
+
+
+def size_of(element: str, shoe: Shoe) -> tuple[float, float, float]:
+    """Length, width and thickness."""
+    length, width, thickness = validate.numbers(element, "shoe.size", shoe.size, 3)
+    return float(length), float(width), float(thickness)
+
+
+def disk(mass: float, radius: float, width: float) -> tuple[float, float, float]:
+    """Inertia of a solid disk about an axle along y."""
+    across = mass * (radius**2 / 4.0 + width**2 / 12.0)
+    return across, 0.5 * mass * radius**2, across
+
+
+def block(mass: float, size: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Inertia of a box."""
+    x, y, z = np.square(size)
+    return mass * (y + z) / 12.0, mass * (x + z) / 12.0, mass * (x + y) / 12.0

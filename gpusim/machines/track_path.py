@@ -1,0 +1,195 @@
+"""The way of a link track round its wheels: a closed polygon of equal links that touch the wheels and cut none.
+
+Points are (x, z) in the plane of the track; links go counterclockwise, along x at the bottom, and inside lies at their
+left. A taut link from a pin turns as far to the left as the wheels let it, so it lies along the nearest tangent: at
+the angle t - asin(R/D) where the center of a wheel stands at the distance D in the direction t, and R is the distance
+of the pins' line from the center where a link lies on the wheel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from gpusim.model import validate
+from gpusim.typing import Array
+
+TOUCH = 1e-9
+"""Of angles, rad: a tangent that a link already follows."""
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A wheel as links see it: center (x, z) and distance R of a link that lies on it, m."""
+
+    x: float
+    z: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """A closed track.
+
+    Attributes:
+        pins: (n + 1, 2), the last one again the first one, m.
+        shift: of the idler along its axis from where it was asked for, m.
+        strands: unit vectors (2, 2) of the links that come to the idler and that leave it.
+    """
+
+    pins: Array
+    shift: float
+    strands: Array
+
+
+@dataclass(frozen=True)
+class Wheels:
+    """What the track goes round.
+
+    Attributes:
+        sprocket: its radius is the apothem of the polygon of links.
+        idler: where it is asked for.
+        others: road wheels and rollers.
+        pitch: m.
+        teeth: of the sprocket; pins lie on it at the corners of a polygon of as many sides.
+    """
+
+    sprocket: Circle
+    idler: Circle
+    others: tuple[Circle, ...]
+    pitch: float
+    teeth: int
+
+    @property
+    def axis(self) -> Array:
+        """Unit vector from the sprocket's center to the idler's: the tensioner's."""
+        way = np.array([self.idler.x - self.sprocket.x, self.idler.z - self.sprocket.z])
+        unit: Array = way / np.linalg.norm(way)
+        return unit
+
+
+def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
+    """Find the idler's place for a whole number of links; left out, the nearest number is taken.
+
+    Raises:
+        ModelError: the track is too short or too long for its path.
+    """
+    turned = _entry_is_short(wheels)
+    used = _mirrored(wheels) if turned else wheels
+    natural = _length(used, 0.0) / used.pitch
+    count = round(natural) if shoes is None else shoes
+
+    def error(shift: float) -> float:
+        return _length(used, shift) / used.pitch - count
+
+    reach = used.pitch
+    if error(-reach) > 0.0 or error(reach) < 0.0:
+        word = "short" if natural > count else "long"
+        rule = f"a track of shoes = {count} is too {word} for its path of {natural * used.pitch:.4g} m"
+        move = 0.5 * abs(natural - count) * used.pitch
+        way = "nearer to" if natural > count else "away from"
+        mend = f"give shoes = {round(natural)}, or move the idler about {move:.2g} m {way} the sprocket"
+        raise validate.fail(element, rule, mend)
+    shift = float(brentq(error, -reach, reach, xtol=1e-15, rtol=1e-15))
+    pins, strands = _march(used, shift, count)
+    if turned:
+        pins = pins[::-1] * (-1.0, 1.0)
+        strands = -strands[::-1] * (-1.0, 1.0)
+    return Path(pins, shift, strands)
+
+
+def _mirrored(wheels: Wheels) -> Wheels:
+    """Front and rear exchanged."""
+    turn = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
+    return Wheels(turn[0], turn[1], tuple(turn[2:]), wheels.pitch, wheels.teeth)
+
+
+def _entry_is_short(wheels: Wheels) -> bool:
+    """Whether the links come to the sprocket on a shorter run than they leave it; the loop is closed on the longer."""
+    return _run(wheels) < _run(_mirrored(wheels))
+
+
+def _run(wheels: Wheels) -> float:
+    """Length of the straight run that comes to the sprocket, m."""
+    start, circle, _ = _entry(wheels, 0.0)
+    return math.hypot(start[0] - circle.x, start[1] - circle.z)
+
+
+def _circles(wheels: Wheels, shift: float) -> list[Circle]:
+    """Sprocket, idler where it is shifted to, and the others."""
+    move = shift * wheels.axis
+    idler = Circle(wheels.idler.x + move[0], wheels.idler.z + move[1], wheels.idler.radius)
+    return [wheels.sprocket, idler, *wheels.others]
+
+
+def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
+    """First pin on the sprocket, the wheel that links come to it from, and their heading there, rad.
+
+    Of the common tangents of the sprocket and another wheel, along which both lie at the left, the right one has all
+    other wheels at its left too.
+    """
+    hub, *others = _circles(wheels, shift)
+    best: list[tuple[float, Circle, float]] = []
+    for other in others:
+        dx, dz = hub.x - other.x, hub.z - other.z
+        heading = math.atan2(dz, dx) + math.asin((other.radius - hub.radius) / math.hypot(dx, dz))
+        left = np.array([-math.sin(heading), math.cos(heading)])
+        line = left @ (hub.x, hub.z) - hub.radius
+        least = float(min(left @ (c.x, c.z) - c.radius - line for c in others))
+        if not best or least > best[0][0]:
+            best = [(least, other, heading)]
+    _, circle, heading = best[0]
+    corner = 0.5 * wheels.pitch / math.sin(math.pi / wheels.teeth)
+    start = np.array([hub.x + corner * math.sin(heading), hub.z - corner * math.cos(heading)])
+    return start, circle, heading
+
+
+def _tangent(point: Array, circle: Circle, heading: float) -> float:
+    """Heading of the tangent that has the wheel at its left, the next to the left of ``heading``, rad."""
+    dx, dz = circle.x - point[0], circle.z - point[1]
+    distance = math.hypot(dx, dz)
+    angle = math.atan2(dz, dx) - math.asin(min(1.0, circle.radius / distance))
+    return heading + (angle - heading + TOUCH) % (2.0 * math.pi) - TOUCH
+
+
+def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
+    """Pins from the sprocket to the run that comes back to it, its first pin, and the idler's strands."""
+    circles = _circles(wheels, shift)
+    end, _, first = _entry(wheels, shift)
+    heading = first
+    pins, strands, on_idler = [end], [np.zeros(2), np.zeros(2)], False
+    while True:
+        ways = [_tangent(pins[-1], circle, heading) for circle in circles]
+        home = math.inf
+        if heading - first > math.pi:  # more than half round
+            home = _tangent(pins[-1], Circle(end[0], end[1], 0.0), heading)
+        aim = min(range(len(ways)), key=ways.__getitem__)
+        heading = min(ways[aim], home)
+        unit = np.array([math.cos(heading), math.sin(heading)])
+        if aim == 1 and home > ways[1]:
+            if not on_idler:
+                strands[0] = unit
+            on_idler = True
+        elif on_idler:
+            strands[1], on_idler = unit, False
+        if home <= ways[aim]:
+            return pins, end, np.array(strands)
+        pins.append(pins[-1] + wheels.pitch * unit)
+
+
+def _length(wheels: Wheels, shift: float) -> float:
+    """Length of the track, m: continuous and rising in the shift."""
+    pins, end, _ = _walk(wheels, shift)
+    return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
+
+
+def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
+    """All pins, with the last run divided evenly."""
+    pins, end, strands = _walk(wheels, shift)
+    rest = count + 1 - len(pins)
+    last = pins[-1]
+    shares = (np.arange(1, rest + 1) / rest)[:, None] if rest else np.zeros((0, 1))
+    return np.concatenate([np.array(pins), last + shares * (end - last)]), strands

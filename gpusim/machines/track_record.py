@@ -1,0 +1,139 @@
+"""What ``add_track`` returns: indices, and how a running track does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.model import validate
+from gpusim.simulation import Simulation
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+SLOWEST = 1e-3
+"""Speed of the track, m/s, below which there is no share to tell."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A track; indices are those of its builder, ``label`` is the prefix if that was added to another one.
+
+    Attributes:
+        label: before all labels.
+        chassis: body index.
+        xform: the track's frame in the chassis.
+        pitch: m.
+        teeth: of the sprocket.
+        count: shoes of the loop.
+        shoes: bodies in order, ``<label>_shoe0`` ...; none of a track that is its surface speed alone.
+        pins: joints, ``<label>_pin0`` between the first two shoes.
+        sprocket, idler: bodies.
+        drive: joint of the sprocket, ``<label>_drive``; positive speeds drive forward.
+        tension_joint: prismatic joint of the idler, ``<label>_tension``, rising away from the sprocket.
+        road: bodies of the road wheels.
+        arms: joints of their arms, ``<label>_arm0`` ..., rising with the wheel.
+        rollers: bodies.
+        strand_share: push on the idler over the tension of the track, as built.
+        chassis_label: as of the chassis.
+    """
+
+    label: str
+    chassis: int
+    xform: Transform
+    pitch: float
+    teeth: int
+    count: int
+    shoes: tuple[int, ...]
+    pins: tuple[int, ...]
+    sprocket: int
+    drive: int
+    idler: int
+    tension_joint: int | None
+    road: tuple[int, ...]
+    arms: tuple[int, ...]
+    rollers: tuple[int, ...]
+    strand_share: float = field(repr=False)
+    chassis_label: str = field(repr=False)
+
+    @property
+    def advance(self) -> float:
+        """How far the track goes for a turn of the sprocket, m/rad: teeth times pitch over 2 pi."""
+        return self.teeth * self.pitch / (2.0 * math.pi)
+
+    def drive_speed(self, speed: float) -> float:
+        """Speed of the sprocket, rad/s, for a speed of the track, m/s."""
+        return speed / self.advance
+
+    def speed(self, sim: Simulation) -> Array:
+        """Mean speed of the shoes along the chassis, by the sprocket's, (num_worlds,), m/s."""
+        return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
+
+    def ground_speed(self, sim: Simulation) -> Array:
+        """Speed of the chassis over a ground at rest at the track's origin along its x, (num_worlds,), m/s."""
+        if self.chassis < 0:
+            return np.zeros(sim.num_worlds)
+        body = f"body.{self.chassis_label}"
+        origin, turn = self._pose(sim)
+        center = _read(sim, f"{body}.center_of_mass")
+        spin = np.cross(_read(sim, f"{body}.angular_velocity"), origin - center)
+        velocity = _read(sim, f"{body}.linear_velocity") + spin
+        forward = rotations.matvec(turn, self.xform.rotate((1.0, 0.0, 0.0)))
+        share: Array = np.sum(velocity * forward, axis=-1)
+        return share
+
+    def slip(self, sim: Simulation) -> Array:
+        """Share of the track's speed that the chassis lags behind, 1 - v/v_track, (num_worlds,); 0 below 1 mm/s."""
+        speed = self.speed(sim)
+        moving = np.abs(speed) > SLOWEST
+        lag: Array = np.where(moving, 1.0 - self.ground_speed(sim) / np.where(moving, speed, 1.0), 0.0)
+        return lag
+
+    def tension(self, sim: Simulation) -> Array:
+        """Mean tension of the two runs at the idler by the push of its spring, (num_worlds,), N."""
+        self._needs_shoes("tension")
+        return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
+
+    def gap(self, sim: Simulation) -> Array:
+        """Greatest distance of the two halves of a pin, (num_worlds,), m."""
+        ends, starts = self._pin_points(sim)
+        widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
+        return widest
+
+    def length_drift(self, sim: Simulation) -> Array:
+        """By which share the loop through the middles of the pins is longer than its links, (num_worlds,)."""
+        ends, starts = self._pin_points(sim)
+        middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
+        lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)
+        drift: Array = lengths.sum(axis=1) / (self.count * self.pitch) - 1.0
+        return drift
+
+    def _pose(self, sim: Simulation) -> tuple[Array, Array]:
+        """Origin of the track in the world (num_worlds, 3), and the chassis' rotation matrices."""
+        turn = rotations.matrix_from_quaternion(_read(sim, f"body.{self.chassis_label}.orientation"))
+        place = _read(sim, f"body.{self.chassis_label}.position")
+        return place + rotations.matvec(turn, self.xform.position), turn
+
+    def _pin_points(self, sim: Simulation) -> tuple[Array, Array]:
+        """The front and the rear pin's place of each shoe, (num_worlds, shoes, 3), m."""
+        self._needs_shoes("pins")
+        names = [f"body.{self.label}_shoe{k}.{what}" for k in range(self.count) for what in ("position", "orientation")]
+        seen = _host(sim.observe(names).read()).reshape(sim.num_worlds, self.count, 7)
+        half = rotations.matvec(rotations.matrix_from_quaternion(seen[..., 3:]), np.array([0.5 * self.pitch, 0.0, 0.0]))
+        return seen[..., :3] + half, seen[..., :3] - half
+
+    def _needs_shoes(self, what: str) -> None:
+        if not self.shoes:
+            rule = f"a track with surface_speed = True has no {what}"
+            raise validate.fail(f"track '{self.label}'", rule, "build it with shoes")
+
+
+def _read(sim: Simulation, name: str) -> Array:
+    return np.asarray(sim.read(name, numpy=True), float)
+
+
+def _host(array: Any) -> Array:
+    return np.array(array.get() if hasattr(array, "get") else array, float)

@@ -1,0 +1,442 @@
+"""Tracks: shoes on pins in a closed loop round a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
+
+Nothing here is solved: shoes are bodies on hinges, teeth and wheels push them by contacts. ``SolverConfig(joint_solver=
+"auto")`` sweeps the ring of pins together with its contacts, and solves what else the machine has directly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.machines import track_path
+from gpusim.machines.track_parts import (
+    ENGAGEMENTS,
+    FEWEST_TEETH,
+    GREASED,
+    Checked,
+    Idler,
+    Pin,
+    RoadWheel,
+    Roller,
+    Shoe,
+    Sprocket,
+    block,
+    disk,
+    size_of,
+)
+from gpusim.machines.track_record import Track
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.joint_groups import SOLVERS
+from gpusim.model.material import Material
+from gpusim.transform import Transform
+
+CLEARANCE = 1e-4
+"""Between wheels and shoes as built, m."""
+BUSHING = 0.17
+"""Radius of the round part of a shoe about its pin, as a share of the pitch."""
+LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """All parts, checked."""
+
+    element: str
+    pitch: float
+    shoes: int | None
+    shoe: Shoe
+    sprocket: Sprocket
+    idler: Idler
+    rollers: tuple[Roller, ...]
+    road: tuple[RoadWheel, ...]
+    pins: Pin
+    solver: str
+
+    @property
+    def half(self) -> float:
+        """Half of a shoe's thickness, m."""
+        return 0.5 * size_of(self.element, self.shoe)[2]
+
+    @property
+    def apothem(self) -> float:
+        """Of the polygon of shoes on the sprocket, m."""
+        return 0.5 * self.pitch / math.tan(math.pi / self.sprocket.teeth)
+
+    @property
+    def bushing(self) -> float:
+        """Radius of the round part of a shoe about its pin, m."""
+        return BUSHING * self.pitch
+
+    @property
+    def tooth(self) -> float:
+        """Radius of a tooth, whose middle stands on the pins' circle halfway between two pins, m."""
+        corner = 0.5 * self.pitch / math.sin(math.pi / self.sprocket.teeth)
+        return 2.0 * corner * math.sin(0.5 * math.pi / self.sprocket.teeth) - self.bushing - float(self.sprocket.play)
+
+    @property
+    def drum(self) -> float:
+        """Radius of the sprocket's drum, m."""
+        return self.apothem - self.half - CLEARANCE
+
+    @property
+    def idler_radius(self) -> float:
+        """m."""
+        return self.drum if self.idler.radius is None else float(self.idler.radius)
+
+
+def add_track(
+    builder: ModelBuilder,
+    chassis: int,
+    xform: Transform | None = None,
+    *,
+    pitch: float,
+    sprocket: Sprocket,
+    idler: Idler,
+    road: Sequence[RoadWheel] = (),
+    rollers: Sequence[Roller] = (),
+    shoe: Shoe | None = None,
+    shoes: int | None = None,
+    pins: Pin | None = None,
+    surface_speed: bool = False,
+    solver: str = "direct",
+    label: str = "track",
+) -> Track:
+    """Add a link track to a chassis; drives and brakes go onto the joint ``Track.drive`` of the sprocket.
+
+    All links have the length ``pitch``, close exactly and cut no wheel: the idler is built where that is so.
+    Positive speeds of the drive move the chassis along the track's x.
+
+    Args:
+        builder: that holds the chassis.
+        chassis: body index, -1 for the world.
+        xform: the track's frame in the chassis: x forward, z up, the middle of the track at y = 0.
+        pitch: from pin to pin, m.
+        sprocket: the driven wheel, in front or at the rear.
+        idler: the tensioned wheel at the other end.
+        road: wheels that carry the chassis.
+        rollers: that carry the upper run.
+        shoe: the links; left out: ``Shoe()``.
+        shoes: their number; left out: that of the path.
+        pins: their friction; left out: none.
+        surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
+            that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
+        solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
+            "colored", faster with gaps of some tenths of a millimeter; see ``ModelBuilder.set_joint_solver``.
+        label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
+            ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
+
+    Raises:
+        ModelError: a number breaks a rule, or the track does not fit its path.
+    """
+    element = f"track '{label}'"
+    builder.check_body(element, "chassis", chassis)
+    validate.transform(element, "xform", xform)
+    plan = _checked(element, pitch, shoes, shoe, sprocket, idler, rollers, road, pins, solver)
+    if not isinstance(surface_speed, bool):
+        rule = f"surface_speed = {surface_speed!r} is neither True nor False"
+        raise validate.fail(element, rule, "give one of them")
+    path = track_path.close(element, _wheels(plan), plan.shoes)
+    part = ModelBuilder(gravity=builder.gravity)
+    made = _Maker(part, plan, path, surface_speed)
+    made.all()
+    pose = xform or Transform()
+    first_body, first_joint = len(builder.bodies), len(builder.joints)
+    builder.add_builder(part, pose, f"{label}_", parent=chassis)
+    count = len(path.pins) - 1
+    moved = {name: index + first_body for name, index in made.bodies.items()}
+    joints = {name: index + first_joint for name, index in made.joints.items()}
+    axis = _wheels(plan).axis
+    return Track(
+        label=label,
+        chassis=chassis,
+        xform=pose,
+        pitch=plan.pitch,
+        teeth=plan.sprocket.teeth,
+        shoes=() if surface_speed else tuple(moved[f"shoe{k}"] for k in range(count)),
+        pins=() if surface_speed else tuple(joints[f"pin{k}"] for k in range(count)),
+        sprocket=moved["sprocket"],
+        drive=joints["drive"],
+        idler=moved["idler"],
+        tension_joint=joints.get("tension"),
+        road=tuple(moved[f"road{k}"] for k in range(len(plan.road))),
+        arms=tuple(joints[f"arm{k}"] for k, wheel in enumerate(plan.road) if wheel.arm is not None),
+        rollers=tuple(moved[f"roller{k}"] for k in range(len(plan.rollers))),
+        count=count,
+        strand_share=float((path.strands[0] - path.strands[1]) @ axis),
+        chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
+    )
+
+
+class _Maker:
+    """Writes the track into a builder whose world is the chassis."""
+
+    def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
+        self.b, self.plan, self.path, self.surface = b, plan, path, surface
+        self.bodies: dict[str, int] = {}
+        self.joints: dict[str, int] = {}
+        self.geared: list[tuple[int, float]] = []
+
+    def all(self) -> None:
+        """Add everything."""
+        plan = self.plan
+        self.b.set_group_collision("wheels", "wheels", False)
+        if not self.surface:
+            self.b.set_group_collision("wheels", None, False)
+            self.b.set_group_collision("wheels", "shoes", True)
+            self.b.set_group_collision("shoes", "shoes", False)
+        if not self.surface and plan.sprocket.engage == "teeth":
+            for name in ("teeth", "bushings"):
+                self.b.set_group_collision(name, None, False)
+            self.b.set_group_collision("teeth", "bushings", True)
+        self.sprocket()
+        self.idler()
+        for k, wheel in enumerate(plan.road):
+            self.road(k, wheel)
+        for k, roller in enumerate(plan.rollers):
+            self.wheel(f"roller{k}", -1, roller.at, roller.radius, roller)
+        if self.surface:
+            for joint, radius in self.geared:  # surfaces as fast as the pins on the sprocket
+                rate = plan.pitch * plan.sprocket.teeth / (2.0 * math.pi * radius)
+                self.b.add_gear(self.joints["drive"], joint, rate, label=self.b.joints[joint].label)
+        else:
+            self.links()
+
+    def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
+        """A disk on a hinge; its joint's name is the wheel's unless another one is given."""
+        b, key = self.b, joint or name
+        place = (float(at[0]), 0.0, float(at[1]))
+        body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
+        self.bodies[name] = body
+        self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=place, label=key)
+        width, material, outer = wheel.width, wheel.material, radius
+        if material is None:
+            material = GREASED if wheel.engage == "teeth" else Material(friction=0.8)
+        if self.surface:
+            width, material = size_of(self.plan.element, self.plan.shoe)[1], self.plan.shoe.material
+            outer = radius + 2.0 * self.plan.half
+            if key != "drive":
+                self.geared.append((self.joints[key], outer))
+            else:
+                outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
+        if self.surface:
+            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
+        else:
+            b.add_shape_wheel(body, outer, min(0.5 * width, outer), LYING, material, f"{name}_rim", "wheels")
+        return body
+
+    def sprocket(self) -> None:
+        """Drum and teeth."""
+        plan, one = self.plan, self.plan.sprocket
+        body = self.wheel("sprocket", -1, one.at, plan.drum, one, joint="drive")
+        if one.engage != "teeth" or self.surface:
+            return
+        circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
+        x, z = self.path.pins[0] - np.asarray(one.at, float)
+        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING)
+        for k in range(one.teeth):
+            angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
+            turn = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
+            self.b.add_shape_sphere(
+                body, radius, xform=turn * Transform((circle, 0, 0)), material=GREASED, label=f"tooth{k}", group="teeth"
+            )
+            reach = 0.5 * (circle - plan.drum)
+            place = turn * Transform((plan.drum + 0.5 * reach, 0, 0))
+            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place)
+
+    def idler(self) -> None:
+        """On its carriage, with the spring."""
+        b, plan, one = self.b, self.plan, self.plan.idler
+        axis = _wheels(plan).axis
+        x, z = np.asarray(one.at, float) + self.path.shift * axis
+        if self.surface:
+            self.wheel("idler", -1, (x, z), plan.idler_radius, one)
+            return
+        place = (float(x), 0.0, float(z))
+        inertia = block(one.carriage, (0.2, 0.1, 0.1))
+        carriage = b.add_body(one.carriage, inertia, xform=Transform(place), label="carriage")
+        self.bodies["carriage"] = carriage
+        joint = b.add_joint_prismatic(
+            -1, carriage, axis=(axis[0], 0.0, axis[1]), at=place, limit_lower=-one.travel, limit_upper=one.travel,
+            label="tension",
+        )  # fmt: skip
+        self.joints["tension"] = joint
+        strands = self.path.strands
+        push = one.tension * float((strands[0] - strands[1]) @ axis)
+        b.add_torsion_spring(joint, one.stiffness, one.damping, preload=push, label="tension")
+        self.wheel("idler", carriage, (x, z), plan.idler_radius, one)
+
+    def road(self, k: int, wheel: RoadWheel) -> None:
+        """A road wheel, on its arm if it has one."""
+        b, arm, parent = self.b, wheel.arm, -1
+        if arm is not None:
+            reach = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
+            hinge = np.asarray(wheel.at, float) + reach
+            middle = np.asarray(wheel.at, float) + 0.5 * reach
+            pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -arm.angle)
+            inertia = block(arm.mass, (arm.length, 0.05, 0.05))
+            parent = self.bodies[f"arm{k}"] = b.add_body(arm.mass, inertia, xform=pose, label=f"arm{k}")
+            joint = b.add_joint_revolute(
+                -1, parent, axis=(0, 1, 0), at=(hinge[0], 0.0, hinge[1]), limit_lower=arm.travel[0],
+                limit_upper=arm.travel[1], label=f"arm{k}",
+            )  # fmt: skip
+            self.joints[f"arm{k}"] = joint
+            # The wheel's weight acts at its center, the arm's halfway; the angle rises with the wheel.
+            weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
+            torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
+            b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
+            half = 0.5 * arm.length
+            b.add_visual(
+                parent, "capsule", 0.02, half, xform=Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2)
+            )
+        self.wheel(f"road{k}", parent, wheel.at, wheel.radius, wheel)
+
+    def links(self) -> None:
+        """Shoes and pins."""
+        b, plan, shoe = self.b, self.plan, self.plan.shoe
+        pins = self.path.pins
+        size = size_of(plan.element, shoe)
+        count = len(pins) - 1
+        inertia, half = block(shoe.mass, size), 0.5 * np.array(size)
+        widths = [
+            plan.sprocket.width,
+            plan.idler.width,
+            *(w.width for w in plan.road),
+            *(w.width for w in plan.rollers),
+        ]
+        widest = 0.5 * max(widths)
+        horn = np.array([0.22 * size[0], 0.006, 0.5 * shoe.guide])
+        for k in range(count):
+            middle, way = 0.5 * (pins[k] + pins[k + 1]), pins[k + 1] - pins[k]
+            pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -math.atan2(way[1], way[0]))
+            body = self.bodies[f"shoe{k}"] = b.add_body(shoe.mass, inertia, xform=pose, label=f"shoe{k}")
+            b.add_shape_box(body, half, material=shoe.material, label=f"pad{k}", group="shoes", color=shoe.color)
+            if plan.sprocket.engage == "teeth":
+                end = Transform((0.5 * plan.pitch, 0, 0))
+                b.add_shape_sphere(body, plan.bushing, end, GREASED, f"bushing{k}", "bushings")
+            for side in (1.0, -1.0) if shoe.guide > 0.0 else ():
+                place = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
+                name = f"horn{k}_{'left' if side > 0.0 else 'right'}"
+                b.add_shape_box(
+                    body, horn, xform=Transform(place), material=GREASED, label=name, group="shoes", color=shoe.color
+                )
+        for k in range(count):
+            a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
+            # Hinges all around lock three motions twice; sweeps do not mind, the direct solver does.
+            closing = k == count - 1 and plan.solver == "direct"
+            add = b.add_joint_planar_pin if closing else b.add_joint_revolute
+            self.joints[f"pin{k}"] = add(
+                a, c, axis=(0, 1, 0), at=(pins[k + 1][0], 0.0, pins[k + 1][1]), damping=plan.pins.damping,
+                friction=plan.pins.friction, label=f"pin{k}", solver=plan.solver,
+            )  # fmt: skip
+
+
+def _wheels(plan: _Plan) -> track_path.Wheels:
+    """The wheels as the links see them."""
+    over = plan.half + CLEARANCE
+
+    def circle(at: Any, radius: float) -> track_path.Circle:
+        return track_path.Circle(float(at[0]), float(at[1]), radius)
+
+    others = tuple(circle(w.at, w.radius + over) for w in plan.road)
+    others += tuple(circle(w.at, w.radius + over) for w in plan.rollers)
+    return track_path.Wheels(
+        circle(plan.sprocket.at, plan.apothem),
+        circle(plan.idler.at, plan.idler_radius + over),
+        others,
+        plan.pitch,
+        plan.sprocket.teeth,
+    )
+
+
+def _checked(
+    element: str,
+    pitch: Any,
+    shoes: Any,
+    shoe: Any,
+    sprocket: Any,
+    idler: Any,
+    rollers: Any,
+    road: Any,
+    pins: Any,
+    solver: Any,
+) -> _Plan:
+    """The plan, or a ModelError."""
+    length = validate.positive(element, "pitch", pitch)
+    shoe, pins = Shoe() if shoe is None else shoe, Pin() if pins is None else pins
+    parts: list[tuple[str, Any, type[Checked]]] = [("shoe", shoe, Shoe), ("pins", pins, Pin)]
+    parts += [("sprocket", sprocket, Sprocket), ("idler", idler, Idler)]
+    parts += [(f"road[{k}]", wheel, RoadWheel) for k, wheel in enumerate(_listed(element, "road", road))]
+    parts += [(f"rollers[{k}]", wheel, Roller) for k, wheel in enumerate(_listed(element, "rollers", rollers))]
+    for name, part, kind in parts:
+        if not isinstance(part, kind):
+            rule = f"{name} = {part!r} is no {kind.__name__}"
+            raise validate.fail(element, rule, f"give gpusim.machines.{kind.__name__}(...)")
+        part.check(element, name)
+    _check_arms(element, road)
+    _check_teeth(element, sprocket)
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}")
+    if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
+        raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
+    count = None if shoes is None else int(shoes)
+    plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
+    if size_of(element, shoe)[0] > length:
+        rule = f"shoe.size: length {size_of(element, shoe)[0]:g} is above pitch = {length:g}"
+        raise validate.fail(element, rule, "give shorter shoes, or a longer pitch")
+    if plan.tooth <= 0.25 * length:
+        rule = f"sprocket.play = {sprocket.play:g} leaves no tooth between pins with pitch = {length:g}"
+        raise validate.fail(element, rule, "give less play")
+    if plan.drum <= plan.half:
+        rule = f"shoes of thickness {2.0 * plan.half:g} leave no drum in a sprocket of teeth = {sprocket.teeth}"
+        raise validate.fail(element, rule, "give thinner shoes, a longer pitch or more teeth")
+    _check_apart(plan)
+    return plan
+
+
+def _listed(element: str, name: str, value: Any) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise validate.fail(element, f"{name} = {value!r} is no list", "give a list of wheels")
+    return value
+
+
+def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
+    for k, wheel in enumerate(road):
+        if wheel.arm is None:
+            continue
+        from_gpusim = "give gpusim.machines.TorsionArm(...), or None"
+        if not isinstance(wheel.arm, Checked):
+            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is no TorsionArm", from_gpusim)
+        wheel.arm.check(element, f"road[{k}].arm")
+
+
+def _check_teeth(element: str, sprocket: Sprocket) -> None:
+    teeth = sprocket.teeth
+    if isinstance(teeth, bool) or not isinstance(teeth, int | np.integer) or teeth < FEWEST_TEETH:
+        rule = f"sprocket.teeth = {teeth!r} is no whole number of at least {FEWEST_TEETH}"
+        raise validate.fail(element, rule, "give more teeth; fewer make the track's speed ripple")
+    if not isinstance(sprocket.engage, str) or sprocket.engage not in ENGAGEMENTS:
+        raise validate.fail(element, f"sprocket.engage = {sprocket.engage!r} is unknown", f"give one of {ENGAGEMENTS}")
+
+
+def _check_apart(plan: _Plan) -> None:
+    """No two wheels overlap."""
+    named: list[tuple[str, Any, float]] = [
+        ("sprocket", plan.sprocket.at, plan.drum),
+        ("idler", plan.idler.at, plan.idler_radius),
+    ]
+    named += [(f"road[{k}]", w.at, w.radius) for k, w in enumerate(plan.road)]
+    named += [(f"rollers[{k}]", w.at, w.radius) for k, w in enumerate(plan.rollers)]
+    for k, (name, at, radius) in enumerate(named):
+        for other, place, size in named[:k]:
+            apart = float(np.linalg.norm(np.subtract(at, place)))
+            if apart < radius + size:
+                rule = (
+                    f"{other} of radius {size:.3g} m and {name} of radius {radius:.3g} m overlap, {apart:.3g} m apart"
+                )
+                raise validate.fail(plan.element, rule, "move them apart, or give them smaller radii (fewer teeth)")
