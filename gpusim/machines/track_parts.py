@@ -34,6 +34,9 @@ class Checked:
                 validate.not_negative(element, f"{name}.{field.name}", value)
             elif field.name == "at":
                 validate.numbers(element, f"{name}.at", value, 2)
+            elif field.name == "material" and value is not None and not isinstance(value, Material):
+                rule = f"{name}.material = {value!r} is no Material"
+                raise validate.fail(element, rule, "give gpusim.Material(...)")
 
 
 @dataclass(frozen=True)
