@@ -29,6 +29,8 @@ double_pendulum --time 0.3 --camera fit
 flyball --time 0.5 --camera fit
 four_bar --time 0.4 --camera fit
 hydraulic_lift --time 2.5 --camera fit
+mecanum_vehicle --time 2.2 --camera 2.0,-0.75,0.5,1.25,0.1,0.06
+omni_vehicle --time 2.2 --camera 2.0,-0.75,0.5,1.25,0.1,0.06
 pile --time 1.5
 pyramid --camera fit
 quarter_car --time 0.2 --camera fit

@@ -17,6 +17,7 @@ it adds the mean of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over t
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -212,7 +213,7 @@ def add_dc_motor(
     Args:
         joint: joint index.
         stall_torque: M_s, N m, rotor side.
-        no_load_speed: w_idle, rad/s, rotor side.
+        no_load_speed: w_idle, rad/s, rotor side; infinite: the torque does not fall with the speed.
         mechanical_time_constant: t_m of the rotor alone, s; the rotor's inertia is M_s t_m/w_idle.
         electrical_time_constant: T_e, s; 0 for none.
         gear_ratio: r, rotor turns for each turn of the joint; on a travel, rad/m.
@@ -228,7 +229,7 @@ def add_dc_motor(
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,
         "stall_torque": validate.positive(element, "stall_torque", stall_torque),
-        "no_load_speed": validate.positive(element, "no_load_speed", no_load_speed),
+        "no_load_speed": validate.positive(element, "no_load_speed", no_load_speed, infinite=True),
         "mechanical_time_constant": validate.positive(element, "mechanical_time_constant", mechanical_time_constant),
         "electrical_time_constant": validate.not_negative(
             element, "electrical_time_constant", electrical_time_constant
@@ -236,3 +237,22 @@ def add_dc_motor(
         "gear_ratio": ratio,
     }
     return self.add_actuator("motor", label, params)
+
+
+@builder_method
+def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
+    """Add a motor whose torque follows its command at once and at any speed, without inertia: an ideal DC motor.
+
+    ``sim.control[label]`` is the share of the torque, -1 to 1.
+
+    Args:
+        joint: joint index.
+        torque: greatest one on the coordinate, N m; on a travel a force, N.
+        axis: which coordinate of the joint.
+        label: unique name; signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+
+    Returns:
+        The actuator's index.
+    """
+    validate.positive(self.element("actuator", label, "motor"), "torque", torque)
+    return int(self.add_dc_motor(joint, torque, math.inf, 1.0, axis=axis, label=label))

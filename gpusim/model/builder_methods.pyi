@@ -300,6 +300,9 @@ class BuilderMethods:
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
         """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
 
+    def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
+        """Add a motor whose torque follows its command at once and at any speed, without inertia: an ideal DC motor."""
+
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
         axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,

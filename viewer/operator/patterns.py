@@ -85,7 +85,10 @@ def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
     """Commands by excavator function; only those whose label leaves no doubt."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
-        fits = [name for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
+        named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
+        # valves and brakes of the drive that bear its name as well do not go both ways
+        levers = [item for item in named if not item.idle and item.lower < 0.0 < item.upper]
+        fits = [item.name for item in (named if len(named) == 1 else levers)]
         if len(fits) == 1:
             found[function] = fits[0]
     return found

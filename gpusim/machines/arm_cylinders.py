@@ -1,0 +1,399 @@
+"""Hydraulics of arms and undercarriages: a pump with its line, cylinders and motors, each with spool valve and guards.
+
+A drive's valve has the drive's label, so that ``sim.control["boom"]`` is the lever of the boom: 1 extends a cylinder
+and turns a motor forward. Its cylinder or motor has "_cylinder" or "_motor" behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.actuators.circuit_builder import Consumer, HydraulicCircuit
+from gpusim.machines.arms import BoomArm
+from gpusim.machines.planar_arm import Ram, locate
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+
+FREE_DROP = 3e5
+"""Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
+LAMINAR = 2e5
+"""Drop below which the valves of drives are laminar, Pa: where the slope of a flow jumps by more than the oil's own
+stiffness, as at small checks of small volumes, the implicit solve takes many passes."""
+RETURN = 4e5
+"""Pressure of the return line, Pa, absolute: its check valve keeps it there, and it fills what would run dry."""
+RELIEF_RISE = 2e6
+"""Rise of pressure over which a port relief valve takes the whole flow of its spool, Pa."""
+HOSE = 2e-4
+"""Volume between a holding valve and the spool, m3."""
+
+
+def orifice_gain(flow: float, drop: float) -> float:
+    """K of an orifice that lets ``flow`` pass at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
+    return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
+
+
+@dataclass(frozen=True)
+class Spool:
+    """A spool valve of a drive.
+
+    Attributes:
+        flow: of the fully open supply edge at ``drop``, m3/s.
+        drop: Pa.
+        drain: gain of the edges to the tank, as a share of that of the supply edges.
+        compensated: the flow goes by the command alone, whatever the load; needs a pump that keeps ``drop`` above it.
+        frequency: of the spool, rad/s.
+    """
+
+    flow: float
+    drop: float = 6e5
+    drain: float = 1.0
+    compensated: bool = True
+    frequency: float = 60.0
+
+    def gain(self, element: str) -> float:
+        """K of the supply edge, checked, m3/s/sqrt(Pa)."""
+        flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
+        validate.positive(element, "spool.drain", self.drain)
+        return orifice_gain(flow, drop)
+
+
+@dataclass(frozen=True)
+class HoldingValve:
+    """A counterbalance valve on a chamber: it holds the load until the other side is pressed, also with a broken hose.
+
+    Attributes:
+        pressure: at which it opens without the pilot, Pa; above that of every load.
+        chamber: "a" or "b".
+        pilot_ratio: weight of the other side's pressure.
+    """
+
+    pressure: float
+    chamber: str = "a"
+    pilot_ratio: float = 4.0
+
+
+@dataclass(frozen=True)
+class PowerPack:
+    """A circuit with one pump on a line.
+
+    Attributes:
+        circuit: for further parts.
+        line: node that the valves take from.
+        pump: index of the pump.
+    """
+
+    circuit: HydraulicCircuit
+    line: int
+    pump: int
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A cylinder or motor with its valve.
+
+    Attributes:
+        label: of the valve's command.
+        index: of the cylinder or motor among the actuators.
+        node_a, node_b: its sides.
+        port_a, port_b: nodes at the valve; others than the sides behind holding valves.
+        valve: index.
+    """
+
+    label: str
+    index: int
+    node_a: int
+    node_b: int
+    port_a: int
+    port_b: int
+    valve: int
+
+
+@dataclass(frozen=True)
+class ArmCylinder:
+    """A cylinder of an arm between two of its parts.
+
+    Attributes:
+        label: of the valve's command.
+        start, end: parts, such as "base" and "boom"; barrel and rod.
+        pins: on both, (x, z) in their frames, m; that of the base is the arm's.
+        bore, rod: diameters, m.
+        stroke: m.
+        spool: the valve.
+        extension: of the piston as built, m; left out: half of the stroke.
+        retracted: in place of it: distance of the pins at no stroke, m.
+        holding: counterbalance valves.
+        relief: Pa at which the ports' relief valves open; None: no such valves.
+        back_pressure: as built, of the chamber that does not carry, Pa.
+        viscous_friction, dry_friction, piston_mass: N s/m, N, kg.
+        dead_volume: of each chamber at its least, m3.
+    """
+
+    label: str
+    start: str
+    end: str
+    pins: tuple[tuple[float, float], tuple[float, float]]
+    bore: float
+    rod: float
+    stroke: float
+    spool: Spool
+    extension: float | None = None
+    retracted: float | None = None
+    holding: HoldingValve | Sequence[HoldingValve] = ()
+    relief: float | None = 3e7
+    back_pressure: float = 1e6
+    viscous_friction: float = 4000.0
+    dry_friction: float = 0.0
+    piston_mass: float = 8.0
+    dead_volume: float = 2e-4
+
+    def areas(self, element: str) -> tuple[float, float]:
+        """Of the piston and of its ring, m2."""
+        return piston_areas(element, self.bore, self.rod)
+
+
+def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
+    """Areas of the piston and of the ring around the rod, m2, from diameters."""
+    big, small = validate.positive(element, "bore", bore), validate.positive(element, "rod", rod)
+    if small >= big:
+        raise validate.fail(element, f"rod = {small:g} is not below bore = {big:g}", "give a thinner rod")
+    return 0.25 * math.pi * big**2, 0.25 * math.pi * (big**2 - small**2)
+
+
+def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
+    """Pressures of both chambers under which a cylinder pushes with ``force``, N; the lower is ``back_pressure``."""
+    least = back_pressure * (areas[0] - areas[1])
+    if force >= least:
+        return (force + back_pressure * areas[1]) / areas[0], back_pressure
+    return back_pressure, (back_pressure * areas[0] - force) / areas[1]
+
+
+def add_power_pack(
+    b: ModelBuilder,
+    flow: float,
+    pressure: float,
+    power: float = math.inf,
+    control: str = "load_sensing",
+    margin: float = 1.5e6,
+    volume: float = 2e-3,
+    relief: float | None = None,
+    return_pressure: float = RETURN,
+    label_prefix: str = "",
+) -> PowerPack:
+    """Add a circuit with one pump on a line: labels "oil", "line", "pump".
+
+    Args:
+        b: the builder.
+        flow, pressure, power, control, margin: of the pump, as of ``HydraulicCircuit.add_pump``.
+        volume: of the line, m3.
+        relief: Pa at which the line's relief valve opens; left out: 1.1 times ``pressure``.
+        return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
+        label_prefix: goes before the labels.
+
+    Raises:
+        ModelError: a number breaks a rule; at ``finalize``: the pump feeds no cylinder and no motor.
+    """
+    element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
+    top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
+    opens = 1.1 * top if relief is None else validate.positive(element, "relief", relief)
+    if opens < top:
+        rule = f"relief = {opens:g} lies below the pump's pressure = {top:g}"
+        raise validate.fail(element, rule, "give a higher one, so that the pump's cut-off works first")
+    oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
+    start = min(margin, top) if control == "load_sensing" else top
+    line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
+    pump = oil.add_pump(line, most, top, power, control, margin, label=f"{label_prefix}pump")
+    oil.add_relief_valve(line, opens, most / RELIEF_RISE, label=f"{label_prefix}line_relief")
+    return PowerPack(oil, line, pump)
+
+
+def add_arm_cylinders(
+    b: ModelBuilder,
+    arm: BoomArm,
+    pack: PowerPack,
+    cylinders: Sequence[ArmCylinder],
+    hold: bool = True,
+    forces: Sequence[tuple[Any, Any, Any]] = (),
+) -> dict[str, Drive]:
+    """Add all cylinders of an arm to a circuit, with pressures that hold it as built.
+
+    Add links and linkages first: the pressures are those of ``arm.static(forces=...)``.
+
+    Args:
+        b: the builder.
+        arm: from ``add_boom_arm``.
+        pack: from ``add_power_pack``.
+        cylinders: one or more for each hinge.
+        hold: False: all chambers begin at their back pressure.
+        forces: loads that they hold as built besides the arm's weight, as of ``arm.static``.
+
+    Returns:
+        The drives by label.
+
+    Raises:
+        ModelError: a number breaks a rule, a stroke does not reach the pose, or a hinge is held by no cylinder.
+    """
+    if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
+        rule = f"cylinders = {cylinders!r} are no ArmCylinders"
+        raise validate.fail(arm.element, rule, "give a list of gpusim.machines.ArmCylinder(label, start, end, pins)")
+    offsets = {}
+    known = list(arm.mechanism.rams)
+    try:
+        for cylinder in cylinders:
+            offsets[cylinder.label] = _join(arm, cylinder)
+        push = arm.static(forces=forces).forces if hold else {}
+    except Exception:
+        arm.mechanism.rams[:] = known
+        raise
+    drives = {}
+    for c in cylinders:
+        element = f"cylinder '{arm.label_prefix}{c.label}'"
+        areas, back = c.areas(element), validate.not_negative(element, "back_pressure", c.back_pressure)
+        pressure = holding_pressures(push[c.label], areas, back) if hold else (back, back)
+        places = arm.places()
+        pins = [locate(places[part], complex(*pin)) for part, pin in zip((c.start, c.end), c.pins, strict=True)]
+        ends = [arm.world(b, pin).position for pin in pins]
+        consumer = pack.circuit.add_cylinder(
+            arm.bodies[c.start], arm.bodies[c.end], at_a=ends[0], at_b=ends[1], area_a=areas[0], area_b=areas[1],
+            stroke_min=0.0, stroke_max=c.stroke, length_offset=offsets[c.label], dead_volume=c.dead_volume,
+            pressure=pressure, viscous_friction=c.viscous_friction, dry_friction=c.dry_friction,
+            piston_mass=c.piston_mass, label=f"{arm.label_prefix}{c.label}_cylinder",
+        )  # fmt: skip
+        drives[c.label] = guard(pack, consumer, f"{arm.label_prefix}{c.label}", c.spool, c.relief, c.holding, pressure)
+    return drives
+
+
+def _join(arm: BoomArm, c: ArmCylinder) -> float:
+    """Check a cylinder, tell the hand calculation, and return the distance of its pins at no stroke, m."""
+    element = f"cylinder '{arm.label_prefix}{c.label}'"
+    for name in (c.start, c.end):
+        arm.part(name)
+    if c.start == c.end:
+        raise validate.fail(element, f"begins and ends on '{c.start}'", "give two parts")
+    if any(ram.name == c.label for ram in arm.mechanism.rams):
+        raise validate.fail(element, "is there twice", "give each cylinder a label of its own")
+    pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]
+    ram = Ram(c.label, c.start, c.end, (pins[0], pins[1]))
+    places = arm.places()
+    distance = abs(locate(places[c.end], pins[1]) - locate(places[c.start], pins[0]))
+    stroke = validate.positive(element, "stroke", c.stroke)
+    if c.extension is not None and c.retracted is not None:
+        raise validate.fail(element, "extension and retracted both place the piston", "give one of them")
+    offset = distance - (0.5 * stroke if c.extension is None else validate.number(element, "extension", c.extension))
+    if c.retracted is not None:
+        offset = validate.positive(element, "retracted", c.retracted)
+    if not -1e-12 <= distance - offset <= stroke + 1e-12:
+        reach = f"{offset:.4g} to {offset + stroke:.4g}"
+        rule = f"its pins are {distance:.4g} m apart as built, and it reaches from {reach} m"
+        raise validate.fail(element, rule, "move a pin, or give another stroke, extension or retracted length")
+    if offset < stroke:
+        rule = f"a stroke of {stroke:g} m does not fit into {offset:.4g} m between its pins when retracted"
+        raise validate.fail(element, rule, "give a shorter stroke, or pins farther apart")
+    arm.mechanism.rams.append(ram)
+    return offset
+
+
+def add_hydraulic_drive(
+    b: ModelBuilder,
+    pack: PowerPack,
+    joint: int,
+    displacement: float,
+    spool: Spool,
+    label: str,
+    relief: float | None = 2.5e7,
+    brake_torque: float = 0.0,
+    leakage: float = 0.0,
+    viscous_friction: float = 0.0,
+    rotor_inertia: float = 0.0,
+    volume: float = 2e-4,
+    back_pressure: float = 1e6,
+    axis: int = 0,
+) -> Drive:
+    """Add a hydraulic motor on a joint with spool valve, relief valves from port to port, and checks to the tank.
+
+    Args:
+        b: the builder.
+        pack: from ``add_power_pack``.
+        joint: of a swing, a sprocket or a wheel.
+        displacement: m3/rad of the joint, gears included.
+        spool: the valve; 1 turns forward.
+        label: of the valve's command.
+        relief: drop between the ports at which oil passes by the motor, Pa; None: no such valves.
+        brake_torque: N m at ``sim.control["<label>_motor"] = 1``.
+        leakage: between the ports, m3/s/Pa.
+        viscous_friction, rotor_inertia: on the joint, N m s/rad, kg m2.
+        volume: of each side, m3.
+        back_pressure: of both sides as built, Pa.
+        axis: which coordinate of the joint.
+
+    Raises:
+        ModelError: a number breaks a rule.
+    """
+    start = validate.not_negative(f"hydraulic drive '{label}'", "back_pressure", back_pressure)
+    motor = pack.circuit.add_motor(
+        joint, displacement, axis, volume, (start, start), leakage, viscous_friction, 0.0, brake_torque, rotor_inertia,
+        label=f"{label}_motor",
+    )  # fmt: skip
+    return guard(pack, motor, label, spool, relief, (), (start, start), crossed=True)
+
+
+def guard(
+    pack: PowerPack,
+    consumer: Consumer,
+    label: str,
+    spool: Spool,
+    relief: float | None,
+    holding: HoldingValve | Sequence[HoldingValve],
+    pressure: tuple[float, float],
+    crossed: bool = False,
+) -> Drive:
+    """Add spool valve, holding valves and port reliefs with anticavitation checks to a cylinder or motor.
+
+    Args:
+        pack: the circuit.
+        consumer: from its ``add_cylinder`` or ``add_motor``.
+        label: of the spool's command.
+        spool: the valve.
+        relief: Pa; None: neither relief valves nor checks.
+        holding: counterbalance valves.
+        pressure: of both sides as built, Pa.
+        crossed: the relief valves lead to the other port, not to the tank.
+
+    Raises:
+        ModelError: a number breaks a rule, or a holding valve lies below the pressure that it must hold.
+    """
+    oil, element = pack.circuit, f"drive '{label}'"
+    if not isinstance(spool, Spool):
+        raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
+    gain = spool.gain(element)
+    sides = {"a": consumer.node_a, "b": consumer.node_b}
+    ports = dict(sides)
+    for one in (holding,) if isinstance(holding, HoldingValve) else tuple(holding):
+        if one.chamber not in sides:
+            raise validate.fail(element, f"holding.chamber = {one.chamber!r} is none", 'give "a" or "b"')
+        k = "ab".index(one.chamber)
+        if validate.positive(element, "holding.pressure", one.pressure) <= pressure[k]:
+            rule = f"holding.pressure = {one.pressure:g} is below the {pressure[k]:.4g} Pa of the load as built"
+            raise validate.fail(element, rule, "give about 1.3 times the pressure of the greatest load")
+        ports[one.chamber] = oil.add_node(HOSE, label=f"{label}_hose_{one.chamber}")
+        oil.add_counterbalance_valve(
+            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow, FREE_DROP), one.pressure,
+            pilot=sides["ba"[k]], pilot_ratio=one.pilot_ratio, transition_pressure=LAMINAR,
+            label=f"{label}_holding_{one.chamber}",
+        )  # fmt: skip
+    if relief is not None:
+        opens = validate.positive(element, "relief", relief)
+        for k, (name, node) in enumerate(sides.items()):
+            other = sides["ba"[k]] if crossed else None
+            oil.add_relief_valve(node, opens, spool.flow / RELIEF_RISE, other, label=f"{label}_relief_{name}")
+            free = orifice_gain(spool.flow, FREE_DROP)
+            check = f"{label}_anticavitation_{name}"
+            oil.add_check_valve(oil.tank, node, free, transition_pressure=LAMINAR, label=check)
+    valve = oil.add_valve(
+        pack.line, ports["a"], ports["b"], gain, gain * spool.drain,
+        compensator_pressure=spool.drop if spool.compensated else math.inf, frequency=spool.frequency,
+        transition_pressure=LAMINAR, label=label,
+    )  # fmt: skip
+    return Drive(label, consumer.index, consumer.node_a, consumer.node_b, ports["a"], ports["b"], valve)

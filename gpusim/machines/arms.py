@@ -1,0 +1,341 @@
+"""Arms of excavators and manipulators: links in one plane, bucket linkage; swing of the upper carriage; outriggers.
+
+All hinges of an arm are parallel: it moves in the x-z plane of its frame, and angles grow from x towards z. A link's
+frame stands at its hinge, along the link; joints read zero as built. Cylinders: ``arm_cylinders.py``.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.machines.planar_arm import BASE, ArmStatic, FourBar, Hinged, Mechanism, NotClosed, Place, PointForce, locate
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+AXIS = (0.0, -1.0, 0.0)
+"""About which angles grow from x towards z."""
+SAMPLES = 65
+"""Poses in which a linkage is tried over the travel of its bucket."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link of an arm, a bar of box shape from its hinge along x.
+
+    Attributes:
+        label: name, by which the arm knows it.
+        length: to the next hinge, or to the tip, m.
+        mass: kg.
+        pose: angle as built, rad: of the first link to the arm's x, of others to the link before.
+        limits: least and greatest of that angle, rad.
+        height, width: of the bar, in the plane and across, m.
+        com: center of mass (x, z) in its frame, m; left out: the middle.
+        inertia: about it, kg m2, as of ``add_body``; left out: that of the bar.
+        color: of its picture.
+        picture: False where the body's shapes are to be seen.
+    """
+
+    label: str
+    length: float
+    mass: float
+    pose: float = 0.0
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    height: float = 0.1
+    width: float = 0.1
+    com: tuple[float, float] | None = None
+    inertia: Any = None
+    color: Any = None
+    picture: bool = True
+
+    def check(self, arm: str) -> None:
+        """Sizes are positive and the pose lies within its limits."""
+        if not isinstance(self.label, str) or not self.label or self.label == BASE:
+            raise validate.fail(arm, f"label = {self.label!r} names no link", 'give a word, other than "base"')
+        element = f"{arm}: link '{self.label}'"
+        for name in ("length", "mass", "height", "width"):
+            validate.positive(element, name, getattr(self, name))
+        pose = validate.number(element, "pose", self.pose)
+        low, high = validate.numbers(element, "limits", self.limits, 2, infinite=True)
+        if not low <= pose <= high or low == high:
+            rule = f"limits = ({low:g}, {high:g}) do not hold pose = {pose:g}"
+            raise validate.fail(element, rule, "give (least, greatest) angle around the pose, rad")
+
+    def center(self, element: str) -> complex:
+        """Center of mass in its frame."""
+        if self.com is None:
+            return complex(0.5 * self.length)
+        return complex(*validate.numbers(element, "com", self.com, 2))
+
+    def moments(self) -> Any:
+        """Inertia about the center of mass."""
+        if self.inertia is not None:
+            return self.inertia
+        x2, y2, z2 = (self.mass * edge**2 / 12.0 for edge in (self.length, self.width, self.height))
+        return (y2 + z2, x2 + z2, x2 + y2)
+
+
+@dataclass
+class BoomArm:
+    """What :func:`add_boom_arm` has added, and what linkages and cylinders have added to it.
+
+    Attributes:
+        label_prefix: of all labels.
+        base: body index, -1 for the world.
+        frame: of the arm in the base's frame.
+        bodies: by part: "base", links, and rockers and links of bucket linkages.
+        joints: of the links' hinges; they read zero as built.
+        links: as given.
+        mechanism: for the hand calculation.
+    """
+
+    label_prefix: str
+    base: int
+    frame: Transform
+    bodies: dict[str, int]
+    joints: dict[str, int]
+    links: dict[str, Link]
+    mechanism: Mechanism = field(repr=False)
+
+    @property
+    def element(self) -> str:
+        """How messages call it."""
+        return f"arm '{self.label_prefix}{next(iter(self.links))}'"
+
+    def static(
+        self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
+    ) -> ArmStatic:
+        """Forces of the cylinders by virtual work, under the weights of links and linkages, and ``forces``.
+
+        Args:
+            turns: what the joints of the links read, by link, rad; zero where left out.
+            forces: further ones, each (part, point in its frame, force in the arm's frame), (x, z), m and N.
+
+        Raises:
+            ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot take.
+        """
+        values, given = self._turns(turns), [self._checked(one) for one in forces]
+        try:
+            return self.mechanism.static(self.element, values, given)
+        except NotClosed:
+            raise self._open(values) from None
+
+    def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
+        """A point (x, z) of a part in the base's frame, (3,), m, at the turns of the joints, rad."""
+        here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
+        return self.frame.apply((here.real, 0.0, here.imag))
+
+    def part(self, name: Any) -> str:
+        """``name`` if there is such a part."""
+        if name not in self.bodies:
+            known = ", ".join(f"'{part}'" for part in self.bodies)
+            raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
+        return str(name)
+
+    def places(self, turns: Mapping[str, float] | None = None) -> dict[str, Place]:
+        """Origin and direction of every part in the arm's plane, x + iz, at the turns of the joints, rad."""
+        values = self._turns(turns)
+        try:
+            return self.mechanism.places(values)
+        except NotClosed:
+            raise self._open(values) from None
+
+    def _open(self, turns: Array) -> ModelError:
+        rule = f"its linkage does not close at turns of {np.round(turns, 4).tolist()} rad"
+        return validate.fail(self.element, rule, "give turns within its limits")
+
+    def _turns(self, turns: Mapping[str, float] | None) -> Array:
+        for name in turns or {}:
+            if name not in self.joints:
+                known = ", ".join(f"'{link}'" for link in self.joints)
+                raise validate.fail(self.element, f"has no link {name!r}", f"give turns of {known}")
+        return np.array([validate.number(self.element, "turn", (turns or {}).get(name, 0.0)) for name in self.joints])
+
+    def _checked(self, given: Any) -> PointForce:
+        if not isinstance(given, tuple | list) or len(given) != 3:
+            raise validate.fail(self.element, f"force {given!r} is not a part, a point and a force", "give these three")
+        point, force = (validate.numbers(self.element, n, v, 2) for n, v in (("point", given[1]), ("force", given[2])))
+        return PointForce(self.part(given[0]), (point[0], point[1]), (force[0], force[1]))
+
+    def world(self, b: ModelBuilder, point: complex = 0j, angle: float = 0.0) -> Transform:
+        """A place of the arm's plane in the world, as built."""
+        start = Transform() if self.base == WORLD else b.bodies[self.base].xform
+        return start * self.frame * Transform.from_axis_angle((point.real, 0.0, point.imag), AXIS, angle)
+
+
+def add_boom_arm(
+    b: ModelBuilder,
+    base: int,
+    at: Vector | Transform,
+    links: Sequence[Link],
+    label_prefix: str = "",
+) -> BoomArm:
+    """Add an arm: links on hinges with limits, one on the end of the other.
+
+    Args:
+        b: the builder.
+        base: body index, -1 for the world.
+        at: the first hinge in the base's frame, m; as a Transform also the plane, its x and z.
+        links: from the base on.
+        label_prefix: goes before the links' labels, which bodies and joints get.
+
+    Returns:
+        The record, to which ``add_bucket_linkage`` and ``add_arm_cylinders`` add.
+
+    Raises:
+        ModelError: a number breaks a rule.
+    """
+    element = f"arm '{label_prefix}'" if label_prefix else "arm"
+    b.check_body(element, "base", base)
+    if not isinstance(at, Transform):
+        at = Transform(tuple(validate.numbers(element, "at", at, 3)))
+    if isinstance(links, Link) or not links or not all(isinstance(link, Link) for link in links):
+        rule = f"links = {links!r} are no Links"
+        raise validate.fail(element, rule, "give a list of gpusim.machines.Link(label, length, mass)")
+    host = Transform() if base == WORLD else b.bodies[base].xform
+    pull = (host * at).inverse().rotate(b.gravity)
+    mechanism = Mechanism(complex(pull[0], pull[2]))
+    arm = BoomArm(label_prefix, base, at, {BASE: base}, {}, {}, mechanism)
+    for link in links:
+        link.check(element)
+    last, end = BASE, 0j
+    for link in links:
+        _add_link(b, arm, link, last, end)
+        last, end = link.label, complex(link.length)
+    return arm
+
+
+def add_bucket_linkage(
+    b: ModelBuilder,
+    arm: BoomArm,
+    bucket: Link,
+    at: float | tuple[float, float],
+    ear: tuple[float, float],
+    rocker: float,
+    link: float,
+    rocker_mass: float = 6.0,
+    link_mass: float = 6.0,
+    stick: str | None = None,
+    below: bool = False,
+) -> None:
+    """Add a bucket on the end of a link, and its four-bar: a rocker on the stick, and a link from there to the bucket.
+
+    The last joint of the loop is a planar pin, so that nothing is locked twice. The arm's parts get the bucket's name,
+    and "rocker" and "link" with the bucket's name before them where there are several buckets.
+
+    Args:
+        b: the builder.
+        arm: from ``add_boom_arm``.
+        bucket: its hinge is at the stick's end.
+        at: the rocker's hinge on the stick, (x, z) in its frame, m, or x alone.
+        ear: the link's pin on the bucket, (x, z) in its frame, m.
+        rocker, link: lengths, m.
+        rocker_mass, link_mass: kg.
+        stick: name of the link that carries it; left out: the last one.
+        below: rocker and link meet on the stick's lower side (-z), not on the upper one.
+
+    Raises:
+        ModelError: a number breaks a rule, or the loop does not close over the travel of the bucket.
+    """
+    if not isinstance(bucket, Link):
+        rule = f"bucket = {bucket!r} is no Link"
+        raise validate.fail(f"{arm.element}: bucket linkage", rule, "give gpusim.machines.Link(label, length, mass)")
+    element = f"bucket linkage '{arm.label_prefix}{bucket.label}'"
+    bucket.check(element)
+    carrier = list(arm.links)[-1] if stick is None else stick
+    if carrier not in arm.links:
+        raise validate.fail(element, f"stick = {stick!r} is no link of the arm", f"give one of {list(arm.links)}")
+    pivot = complex(*validate.numbers(element, "at", at if np.ndim(at) else (at, 0.0), 2))
+    pin = complex(*validate.numbers(element, "ear", ear, 2))
+    lengths = [validate.positive(element, name, value) for name, value in (("rocker", rocker), ("link", link))]
+    for name, value in (("rocker_mass", rocker_mass), ("link_mass", link_mass)):
+        validate.positive(element, name, value)
+    prefix = "" if "rocker" not in arm.bodies else f"{bucket.label}_"
+    names = f"{prefix}rocker", f"{prefix}link"
+    side = _side(arm, carrier, pivot, bucket, pin, below)
+    loop = FourBar(*names, carrier, pivot, bucket.label, pin, lengths[0], lengths[1], side)
+    _check_loop(element, loop, arm.links[carrier].length, bucket)
+    _add_link(b, arm, bucket, carrier, complex(arm.links[carrier].length))
+    arm.mechanism.loops.append(loop)
+    places = arm.places()
+    for name, length, mass in zip(names, lengths, (rocker_mass, link_mass), strict=True):
+        _add_body(b, arm, Link(name, length, mass, height=0.06, width=0.06), places[name])
+    ear_place = locate(places[bucket.label], pin)
+    for kind, parent, child, point in (
+        ("revolute", carrier, names[0], places[names[0]][0]),
+        ("revolute", names[0], names[1], places[names[1]][0]),
+        ("planar_pin", names[1], bucket.label, ear_place),
+    ):
+        add = getattr(b, f"add_joint_{kind}")
+        label = f"{arm.label_prefix}{child}" if kind == "revolute" else f"{arm.label_prefix}{prefix}ear"
+        add(arm.bodies[parent], arm.bodies[child], axis=AXIS, at=arm.world(b, point), label=label)
+
+
+def _side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
+    """1 where rocker and link meet to the left of the way from the pivot to the ear, as built."""
+    end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
+    upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
+    return -upper if below else upper
+
+
+def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> None:
+    """Rocker and link meet as built and, in steps, over the bucket's limits."""
+    def closes(angle: float) -> bool:
+        try:
+            loop.close(loop.pivot, length + cmath.exp(1j * angle) * loop.ear)
+        except NotClosed:
+            return False
+        return True
+
+    sizes = f"rocker = {loop.rocker_length:g} and link = {loop.link_length:g}"
+    if not closes(bucket.pose):
+        distance = abs(length + cmath.exp(1j * bucket.pose) * loop.ear - loop.pivot)
+        rule = f"{sizes} do not close the loop as built, with {distance:.4g} m between their hinges"
+        raise validate.fail(element, rule, "give lengths whose sum is above that, and whose difference is below")
+    low, high = (x if math.isfinite(x) else bucket.pose for x in bucket.limits)
+    broken = [angle for angle in np.linspace(low, high, SAMPLES) if not closes(float(angle))]
+    if broken:
+        rule = f"{sizes} do not close the loop where the bucket's angle is {broken[0]:.4g} rad, within its limits"
+        raise validate.fail(element, rule, "give other lengths, or narrower limits")
+
+
+def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
+    """A link with its hinge, at a point of its parent."""
+    if link.label in arm.bodies:
+        raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a label of its own")
+    arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
+    loops, arm.mechanism.loops = arm.mechanism.loops, []
+    place = arm.mechanism.places(np.zeros(len(arm.mechanism.hinges)))[link.label]
+    arm.mechanism.loops = loops
+    arm.links[link.label] = link
+    _add_body(b, arm, link, place)
+    low, high = (float(x) - link.pose for x in link.limits)
+    arm.joints[link.label] = b.add_joint_revolute(
+        arm.bodies[parent], arm.bodies[link.label], axis=AXIS, at=arm.world(b, place[0]),
+        limit_lower=low, limit_upper=high, label=f"{arm.label_prefix}{link.label}",
+    )  # fmt: skip
+
+
+def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
+    """A part with its picture."""
+    com = link.center(f"{arm.element}: link '{link.label}'")
+    body = b.add_body(
+        link.mass, link.moments(), com=(com.real, 0.0, com.imag),
+        xform=arm.world(b, place[0], cmath.phase(place[1])), label=f"{arm.label_prefix}{link.label}",
+    )  # fmt: skip
+    arm.bodies[link.label] = body
+    arm.mechanism.weights[link.label] = link.mass, com
+    if not link.picture:
+        return
+    half = (0.5 * link.length, 0.5 * link.width, 0.5 * link.height)
+    middle = Transform((half[0], 0.0, 0.0))
+    b.add_visual(body, "box", half, xform=middle, color=link.color, label=f"{arm.label_prefix}{link.label}")

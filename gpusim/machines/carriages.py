@@ -1,0 +1,251 @@
+"""What stands between a machine's parts and the ground: the swing of an upper carriage, outriggers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.machines.arm_cylinders import (
+    Drive,
+    HoldingValve,
+    PowerPack,
+    Spool,
+    guard,
+    holding_pressures,
+    piston_areas,
+)
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+from gpusim.model.material import Material
+from gpusim.model.specs import WORLD
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What :func:`add_swing` has added.
+
+    Attributes:
+        joint: for a motor; it reads zero as built and grows counterclockwise from above.
+        brake: index of the brake, command ``<label>_brake``; None without.
+    """
+
+    joint: int
+    brake: int | None
+
+
+def add_swing(
+    b: ModelBuilder,
+    chassis: int,
+    upper: int,
+    at: Vector,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    friction: float = 0.0,
+    brake_torque: float = 0.0,
+    label: str = "swing",
+) -> Swing:
+    """Add the swing of an upper carriage: a hinge about the chassis' z, with a brake.
+
+    Args:
+        b: the builder.
+        chassis: body index, -1 for the world.
+        upper: body that turns.
+        at: center of the ring in the chassis' frame, m.
+        limits: of the angle from as built, rad.
+        friction: dry, of the ring, N m.
+        brake_torque: N m at ``sim.control["<label>_brake"] = 1``; 0: no brake.
+        label: of the joint.
+
+    Raises:
+        ModelError: a number breaks a rule.
+    """
+    element = f"swing '{label}'"
+    for name, body in (("chassis", chassis), ("upper", upper)):
+        b.check_body(element, name, body)
+    if upper in (chassis, WORLD):
+        raise validate.fail(element, f"upper = {upper} does not turn on chassis = {chassis}", "give two bodies")
+    host = Transform() if chassis == WORLD else b.bodies[chassis].xform
+    low, high = validate.numbers(element, "limits", limits, 2, infinite=True)
+    if not low <= 0.0 <= high or low == high:
+        rule = f"limits = ({low:g}, {high:g}) do not hold 0, where it is built"
+        raise validate.fail(element, rule, "give (least, greatest), rad")
+    joint = b.add_joint_revolute(
+        chassis, upper, axis=(0, 0, 1), at=host * Transform(tuple(validate.numbers(element, "at", at, 3))),
+        limit_lower=low, limit_upper=high, friction=validate.not_negative(element, "friction", friction), label=label,
+    )  # fmt: skip
+    torque = validate.not_negative(element, "brake_torque", brake_torque)
+    return Swing(joint, b.add_brake(joint, torque, label=f"{label}_brake") if torque > 0.0 else None)
+
+
+@dataclass(frozen=True)
+class ServoJack:
+    """A servo that moves an outrigger: its command is the extension, m.
+
+    Attributes:
+        stiffness, damping: N/m, N s/m.
+        effort_limit: N.
+    """
+
+    stiffness: float = 2e6
+    damping: float = 5e4
+    effort_limit: float = math.inf
+
+
+@dataclass(frozen=True)
+class CylinderJack:
+    """A cylinder that moves an outrigger: its command is the valve's, 1 extends.
+
+    Attributes:
+        pack: circuit and line.
+        bore, rod: diameters, m.
+        spool: the valve.
+        holding: on chamber A; keeps the machine up.
+        relief: Pa, of the ports; None: no such valves.
+        viscous_friction, piston_mass: N s/m, kg.
+    """
+
+    pack: PowerPack
+    bore: float
+    rod: float
+    spool: Spool
+    holding: HoldingValve | None = None
+    relief: float | None = 3e7
+    viscous_friction: float = 4000.0
+    piston_mass: float = 4.0
+
+
+@dataclass(frozen=True)
+class Outrigger:
+    """What :func:`add_outrigger` has added.
+
+    Attributes:
+        leg, foot: body indices; one and the same where the foot does not tilt.
+        slide: joint of the leg; its extension, zero as built, m.
+        shape: index of the foot's shape.
+        drive: of a cylinder; None with a servo.
+    """
+
+    leg: int
+    foot: int
+    slide: int
+    shape: int
+    drive: Drive | None
+
+
+def add_outrigger(
+    b: ModelBuilder,
+    chassis: int,
+    at: Vector | Transform,
+    stroke: float,
+    foot_radius: float,
+    jack: ServoJack | CylinderJack,
+    label: str,
+    length: float | None = None,
+    leg_mass: float = 20.0,
+    foot_mass: float = 5.0,
+    tilt: float = 0.0,
+    material: Material | None = None,
+    group: Any = None,
+) -> Outrigger:
+    """Add an outrigger: a leg that slides out of the chassis along -z, with a round foot on the ground.
+
+    Args:
+        b: the builder.
+        chassis: body index.
+        at: middle of the foot's sole as built, in the chassis' frame, m; as a Transform also the direction.
+        stroke: of the leg, m; as built it is at its upper stop.
+        foot_radius: m.
+        jack: what moves it.
+        label: of bodies, joint and command; the foot has "_foot" behind it.
+        length: of the leg above the sole, m; left out: 1.5 times ``stroke``. It must be more than ``stroke``.
+        leg_mass, foot_mass: kg.
+        tilt: greatest angle of the foot to the leg, rad, about both axes across; 0: they are one body.
+        material: of the foot.
+        group: of its shape.
+
+    Raises:
+        ModelError: a number breaks a rule.
+    """
+    element = f"outrigger '{label}'"
+    b.check_body(element, "chassis", chassis)
+    travel, radius = (validate.positive(element, n, v) for n, v in (("stroke", stroke), ("foot_radius", foot_radius)))
+    tall = 1.5 * travel if length is None else validate.positive(element, "length", length)
+    masses = [validate.positive(element, n, v) for n, v in (("leg_mass", leg_mass), ("foot_mass", foot_mass))]
+    if tall <= travel:
+        rule = f"a leg of length = {tall:g} m slides out of the chassis at stroke = {travel:g} m"
+        raise validate.fail(element, rule, "give a longer leg, or a shorter stroke")
+    if not 0.0 <= validate.number(element, "tilt", tilt) < 0.5 * math.pi:
+        raise validate.fail(element, f"tilt = {tilt:g} is not within 0 to pi/2", "give an angle in rad")
+    if not isinstance(jack, ServoJack | CylinderJack):
+        rule = f"jack = {jack!r} is neither a ServoJack nor a CylinderJack"
+        raise validate.fail(element, rule, "give one of them")
+    if not isinstance(at, Transform):
+        at = Transform(tuple(validate.numbers(element, "at", at, 3)))
+    host = Transform() if chassis == WORLD else b.bodies[chassis].xform
+    sole, thick = host * at, 0.2 * radius
+    bodies = _leg_and_foot(b, sole, tall, radius, thick, masses, tilt, label)
+    slide = b.add_joint_prismatic(
+        chassis, bodies[0], axis=(0, 0, -1), at=sole, limit_lower=0.0, limit_upper=travel, label=label
+    )
+    pad = b.bodies[bodies[1]].xform.inverse() * sole * Transform((0, 0, 0.5 * thick))
+    options = {} if group is None else {"group": group}
+    shape = b.add_shape_cylinder(
+        bodies[1], radius, 0.5 * thick, xform=pad, material=material, label=f"{label}_foot", **options
+    )
+    if isinstance(jack, ServoJack):
+        b.add_servo(slide, stiffness=jack.stiffness, damping=jack.damping, effort_limit=jack.effort_limit, label=label)
+        return Outrigger(*bodies, slide, shape, None)
+    pull = float(sole.inverse().rotate(b.gravity)[2]) * sum(masses)
+    drive = _cylinder(b, chassis, bodies[0], sole, tall, travel, jack, pull, label, element)
+    return Outrigger(*bodies, slide, shape, drive)
+
+
+def _leg_and_foot(
+    b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
+    label: str,
+) -> tuple[int, int]:  # fmt: skip
+    """Bodies with their frames on the sole; one where the foot does not tilt."""
+    across = 0.3 * radius
+    leg_inertia = _bar_moments(masses[0], tall, across)
+    foot_inertia = _bar_moments(masses[1], thick, radius)
+    apart = 0.5 * (tall - thick)
+    if tilt == 0.0:
+        mass = sum(masses)
+        shift = masses[0] * masses[1] / mass * apart**2
+        inertia = tuple(np.add(leg_inertia, foot_inertia) + np.array([shift, shift, 0.0]))
+        com = (0.0, 0.0, 0.5 * (masses[0] * tall + masses[1] * thick) / mass)
+        leg = foot = b.add_body(mass, inertia, com=com, xform=sole, label=label)
+    else:
+        leg = b.add_body(masses[0], leg_inertia, com=(0, 0, 0.5 * tall), xform=sole, label=label)
+        foot = b.add_body(masses[1], foot_inertia, com=(0, 0, 0.5 * thick), xform=sole, label=f"{label}_foot")
+        b.add_joint_universal(
+            leg, foot, axis=(1, 0, 0), axis2=(0, 1, 0), at=sole * Transform((0, 0, thick)),
+            limit_lower=(-tilt, -tilt), limit_upper=(tilt, tilt), label=f"{label}_foot",
+        )  # fmt: skip
+    b.add_visual(leg, "cylinder", across, 0.5 * tall, xform=Transform((0, 0, 0.5 * tall)), label=label)
+    return leg, foot
+
+
+def _bar_moments(mass: float, length: float, radius: float) -> tuple[float, float, float]:
+    across = mass * (length**2 / 12.0 + 0.25 * radius**2)
+    return across, across, 0.5 * mass * radius**2
+
+
+def _cylinder(
+    b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
+    pull: float, label: str, element: str,
+) -> Drive:  # fmt: skip
+    """The cylinder along the leg, from above the chassis to the sole, with pressures that carry the leg as built."""
+    areas = piston_areas(element, jack.bore, jack.rod)
+    pressure = holding_pressures(pull, areas, 1e6)
+    cylinder = jack.pack.circuit.add_cylinder(
+        chassis, leg, at_a=sole.apply((0, 0, tall)), at_b=sole.position, length_offset=tall, area_a=areas[0],
+        area_b=areas[1], stroke_min=0.0, stroke_max=travel, pressure=pressure, viscous_friction=jack.viscous_friction,
+        piston_mass=jack.piston_mass, label=f"{label}_cylinder",
+    )  # fmt: skip
+    holding = () if jack.holding is None else jack.holding
+    return guard(jack.pack, cylinder, label, jack.spool, jack.relief, holding, pressure)

@@ -1,0 +1,62 @@
+"""Forward, left and turn of a platform on omni or mecanum wheels, as sums of its wheels' angles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.machines.omni_wheel import OmniWheel
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+
+NAMES = ("forward", "left", "turn")
+SINGULAR = 1e-6
+"""Of the greatest singular value of the wheels' speeds by the platform's: below it they leave a motion free."""
+
+
+@dataclass(frozen=True)
+class OmniDrive:
+    """What :func:`add_omni_drive` has added.
+
+    Attributes:
+        forward, left: tendons whose rates are the platform's velocity along its x and y, m/s, while no roller slips.
+        turn: that of its yaw rate, rad/s.
+    """
+
+    forward: int
+    left: int
+    turn: int
+
+
+def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
+    """Add tendons for the three motions of a platform; actuators on them drive all wheels together.
+
+    With w = B v the wheels' speeds for a velocity v of the platform (:meth:`OmniWheel.ideal`), the tendons are the rows
+    of the pseudo-inverse of B: a force on one becomes torques of the wheels that push the platform that way.
+
+    Args:
+        builder: that holds the wheels.
+        wheels: of one platform, at least three.
+        label: goes before the labels ``forward``, ``left``, ``turn``.
+
+    Raises:
+        ModelError: too few wheels, or wheels that leave a motion free.
+    """
+    element = f"omni drive '{label}'" if label else "omni drive"
+    if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):
+        raise validate.fail(element, f"wheels = {len(wheels)} things", "give at least three records of add_omni_wheel")
+    speeds = np.array([[wheel.ideal(motion) for motion in np.eye(3)] for wheel in wheels])
+    size = np.linalg.svd(speeds, compute_uv=False)
+    if size[-1] < SINGULAR * size[0]:
+        rule = "the wheels leave a motion of the platform free"
+        raise validate.fail(element, rule, "turn their axles or their rollers, or add a wheel")
+    tendons = [
+        builder.add_tendon(
+            [(wheel.spin, float(x)) for wheel, x in zip(wheels, factors, strict=True) if abs(x) > 1e-12],
+            label=f"{label}{name}",
+        )
+        for name, factors in zip(NAMES, np.linalg.pinv(speeds), strict=True)
+    ]
+    return OmniDrive(*tendons)

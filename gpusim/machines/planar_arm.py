@@ -1,0 +1,183 @@
+"""Hand calculation of an arm whose hinges are parallel: kinematics in its plane, cylinder forces by virtual work.
+
+Points of the plane are complex numbers, x + iz. Part k is where ``o_k + e_k p`` says, with e_k of length 1, and the
+coordinates q are turns of the hinges from the pose as built, positive from x towards z. With the cylinders' lengths
+L_k(q), the parts' weights as a potential V(q) and forces f on points p(q), a rest needs
+
+    sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
+
+Nothing here knows of the simulation's rows: tests hold one against the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.typing import Array
+
+BASE = "base"
+STEP = 1e-6
+"""Of central differences, rad."""
+DEAD_CENTER = 1e-3
+"""Lever of a cylinder or of a linkage, as a share of a length of it, below which it holds nothing."""
+Place = tuple[complex, complex]
+Point = tuple[float, float]
+
+
+class PointForce(NamedTuple):
+    """A force on a part: its name, the point in its frame (x, z), m, and the force (x, z) in the arm's frame, N."""
+
+    part: str
+    point: Point
+    force: Point
+
+
+@dataclass(frozen=True)
+class ArmStatic:
+    """A rest by hand.
+
+    Attributes:
+        forces: of every cylinder, N; positive pushes its pins apart.
+        lengths: distance of its pins, m.
+        torques: that the cylinders exert about every hinge, N m.
+    """
+
+    forces: dict[str, float]
+    lengths: dict[str, float]
+    torques: dict[str, float]
+
+
+class NotClosed(Exception):
+    """The linkage does not meet there."""
+
+
+@dataclass(frozen=True)
+class Hinged:
+    """A link: on which part, at which point of it, and at which angle to it as built."""
+
+    name: str
+    parent: str
+    at: complex
+    pose: float
+
+
+@dataclass(frozen=True)
+class FourBar:
+    """A rocker on one part and a link to a point of the next one; they meet on one side of the line between."""
+
+    rocker: str
+    link: str
+    stick: str
+    pivot: complex
+    bucket: str
+    ear: complex
+    rocker_length: float
+    link_length: float
+    side: float
+
+    def close(self, pivot: complex, ear: complex) -> complex:
+        """Where rocker and link meet: circles about both ends."""
+        way = ear - pivot
+        distance = abs(way)
+        a, b = self.rocker_length, self.link_length
+        along = (a * a - b * b + distance * distance) / (2.0 * distance) if distance > 0.0 else 2.0 * a
+        square = a * a - along * along
+        if square <= (DEAD_CENTER * a) ** 2:
+            raise NotClosed
+        return complex(pivot + way / distance * (along + 1j * self.side * np.sqrt(square)))
+
+
+@dataclass(frozen=True)
+class Ram:
+    """A cylinder of the hand calculation: two parts, and its pins in their frames."""
+
+    name: str
+    start: str
+    end: str
+    pins: tuple[complex, complex]
+
+
+@dataclass
+class Mechanism:
+    """The arm in its plane.
+
+    Attributes:
+        gravity: in the arm's frame, x + iz, m/s2.
+        hinges: of the links, each after the one that it hangs on.
+        loops: four-bars.
+        weights: mass and center of mass of every part, in its frame.
+        rams: cylinders.
+    """
+
+    gravity: complex
+    hinges: list[Hinged] = field(default_factory=list)
+    loops: list[FourBar] = field(default_factory=list)
+    weights: dict[str, tuple[float, complex]] = field(default_factory=dict)
+    rams: list[Ram] = field(default_factory=list)
+
+    def places(self, turns: Sequence[float] | Array) -> dict[str, Place]:
+        """Origin and direction of every part.
+
+        Raises:
+            NotClosed: a four-bar does not reach.
+        """
+        found: dict[str, Place] = {BASE: (0j, 1 + 0j)}
+        for hinge, turn in zip(self.hinges, turns, strict=True):
+            origin, along = found[hinge.parent]
+            found[hinge.name] = origin + along * hinge.at, along * np.exp(1j * (hinge.pose + turn))
+        for loop in self.loops:
+            pivot, ear = locate(found[loop.stick], loop.pivot), locate(found[loop.bucket], loop.ear)
+            meet = loop.close(pivot, ear)
+            found[loop.rocker] = pivot, (meet - pivot) / loop.rocker_length
+            found[loop.link] = meet, (ear - meet) / loop.link_length
+        return found
+
+    def lengths(self, places: Mapping[str, Place]) -> Array:
+        """Distances of the cylinders' pins, m."""
+        ends = [(locate(places[r.start], r.pins[0]), locate(places[r.end], r.pins[1])) for r in self.rams]
+        return np.array([abs(end - start) for start, end in ends])
+
+    def potential(self, places: Mapping[str, Place], forces: Sequence[PointForce]) -> float:
+        """Energy of weights and constant forces, J."""
+        pulls = [(mass * self.gravity, locate(places[part], com)) for part, (mass, com) in self.weights.items()]
+        pulls += [(complex(*f.force), locate(places[f.part], complex(*f.point))) for f in forces]
+        return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
+
+    def slopes(self, turns: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
+        """dL/dq, (hinges, cylinders), m, and dV/dq, (hinges,), N m."""
+        levers, torques = [], []
+        for k in range(len(turns)):
+            step = STEP * np.eye(len(turns))[k]
+            ends = [self.places(turns + sign * step) for sign in (1.0, -1.0)]
+            levers.append((self.lengths(ends[0]) - self.lengths(ends[1])) / (2.0 * STEP))
+            torques.append((self.potential(ends[0], forces) - self.potential(ends[1], forces)) / (2.0 * STEP))
+        return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
+
+    def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
+        """Forces of all cylinders at rest; where several hold one hinge, those with the least sum of squares."""
+        lengths = self.lengths(self.places(turns))
+        levers, torques = self.slopes(turns, forces)
+        held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)
+        loose = [hinge.name for hinge, well in zip(self.hinges, held, strict=True) if not well]
+        if loose:
+            rule = f"no cylinder has a lever on the hinge of '{loose[0]}'"
+            raise validate.fail(element, rule, "give every hinge a cylinder, with pins that are not in line with it")
+        push = np.linalg.lstsq(levers, torques, rcond=None)[0]
+        if np.abs(levers @ push - torques).max() > 1e-6 * max(1.0, float(np.abs(torques).max())):
+            raise validate.fail(element, "its cylinders do not hold every hinge", "give every hinge one of its own")
+        names = [ram.name for ram in self.rams]
+        return ArmStatic(
+            dict(zip(names, push.tolist(), strict=True)),
+            dict(zip(names, lengths.tolist(), strict=True)),
+            dict(zip((h.name for h in self.hinges), torques.tolist(), strict=True)),
+        )
+
+
+def locate(place: Place, point: complex) -> complex:
+    """A point of a part in the arm's frame."""
+    return place[0] + place[1] * point

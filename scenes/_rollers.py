@@ -1,0 +1,153 @@
+"""What the vehicles on omni and mecanum wheels share: platform, wheels, drives and what they are told to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+import gpusim
+from gpusim.machines import OmniWheel, add_omni_drive, add_omni_wheel
+from gpusim.scene import Check, Plot
+from gpusim.schedule import Schedule
+
+from ._bodies import box_inertia
+from ._checks import Recording, near
+
+RADIUS = 0.1
+#: Points bear from an opening of 10 um on (contact_slop), so rollers that come down lift the platform that far, once;
+#: it starts there.
+LIFT = 0.99e-5
+Drive = Literal["speeds", "motors", "torques"]
+#: Velocity of the platform, m/s and rad/s, along and about its own axes; forward, aside, then both while turning.
+MOTIONS = {
+    "forward": ((0.0, 0.0), (0.5, 1.0), (2.0, 1.0), (2.5, 0.0), (4.5, 0.0), (5.0, 1.0), (7.5, 1.0), (8.0, 0.0)),
+    "left": ((0.0, 0.0), (2.0, 0.0), (2.5, 1.0), (4.5, 1.0), (5.0, 0.0)),
+    "turn": ((0.0, 0.0), (5.0, 0.0), (5.5, 2.0), (7.5, 2.0), (8.0, 0.0)),
+}
+#: Of a wheel's motor (rotor side) and its gear.
+MOTOR: dict[str, Any] = {
+    "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
+}  # fmt: skip
+MOST_TORQUE = 2.0
+#: Shares of the greatest torque of the wheels in turn, and what the platform then has to do: not turn in place.
+TORQUES = (0.25, -0.15, 0.05, 0.1)
+#: How stiffly drives hold the platform's velocity, N s/m, and its yaw rate, N m s/rad.
+HOLD, HOLD_TURN = 2000.0, 200.0
+
+
+def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
+    """A ground and a platform with its center at the height of the wheels' axles."""
+    b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="ground")
+    body = b.add_body(mass, box_inertia(mass, size), xform=gpusim.Transform((0, 0, RADIUS + LIFT)), label="platform")
+    half = tuple(0.5 * edge for edge in size)
+    b.add_visual(body, "box", half, xform=gpusim.Transform((0, 0, 0.04)), color="#c75437")
+    b.add_visual(body, "box", (0.05, 0.05, 0.02), xform=gpusim.Transform((half[0] - 0.06, 0, 0.1)), color="#f2c14e")
+    return b, body
+
+
+def add_wheels(
+    b: gpusim.ModelBuilder, body: int, places: Sequence[gpusim.Transform], angles: Sequence[float], **given: Any
+) -> list[OmniWheel]:
+    """Wheels w0, w1, ... in frames of the platform, with their rollers' angles."""
+    return [
+        add_omni_wheel(
+            b, body, place, RADIUS, roller_radius=0.02, hub_mass=1.0, label=f"w{k}", roller_angle=angle, **given
+        )
+        for k, (place, angle) in enumerate(zip(places, angles, strict=True))
+    ]
+
+
+def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive) -> None:
+    """Servos on the platform's three motions, DC motors of the wheels, or their torques."""
+    together = add_omni_drive(b, wheels)
+    if drive == "speeds":
+        for name in MOTIONS:
+            hold = HOLD_TURN if name == "turn" else HOLD
+            b.add_servo(getattr(together, name), "velocity", damping=hold, label=name)
+    for k, wheel in enumerate(wheels):
+        if drive == "motors":
+            b.add_dc_motor(wheel.spin, **MOTOR, label=f"motor{k}")
+        elif drive == "torques":
+            b.add_torque_motor(wheel.spin, MOST_TORQUE, label=f"motor{k}")
+
+
+def schedule(
+    wheels: Sequence[OmniWheel], drive: Drive, speed: float
+) -> Callable[[gpusim.Simulation, float], None]:
+    """The motions as commands of the servos, or as voltages at which idle motors have the speeds; or torques."""
+    tables = {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
+    idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
+
+    def write(sim: gpusim.Simulation, t: float) -> None:
+        if drive == "torques":
+            for k, share in enumerate(TORQUES[: len(wheels)]):
+                sim.control[f"motor{k}"] = share
+            return
+        wanted = {name: table.mean(t, t + sim.step_size) for name, table in tables.items()}
+        if drive == "speeds":
+            for name, value in wanted.items():
+                sim.control[name] = value
+            return
+        for k, wheel in enumerate(wheels):
+            sim.control[f"motor{k}"] = float(np.clip(wheel.ideal(list(wanted.values())) / idle, -1.0, 1.0))
+
+    return write
+
+
+def plots(count: int) -> list[Plot]:
+    """Where the platform is and how fast the wheels turn."""
+    spins = [f"joint.w{k}_spin.velocity" for k in range(count)]
+    return [
+        Plot("Position", "m", ["body.platform.position"], labels=["x", "y", "z"]),
+        Plot("Velocity", "m/s", ["body.platform.linear_velocity"], labels=["x", "y", "z"]),
+        Plot("Yaw rate", "rad/s", ["body.platform.angular_velocity"], labels=["x", "y", "z"]),
+        Plot("Wheels", "rad/s", spins, labels=[f"wheel {k}" for k in range(count)]),
+    ]
+
+
+def checks(speed: float, share: float, height: float) -> tuple[Check, ...]:
+    """Of a run with servos; ``share`` of the path, ``height`` in m."""
+
+    def follows(run: Recording) -> bool:
+        """The path is that of the commands, integrated; within a share of the way, from where it turns too."""
+        time, place = run["time"], run["body.platform.position"][:, 0, :2]
+        fine = np.linspace(0.0, float(time[-1]), 20001)
+        forward, left, turn = (
+            speed * np.array([Schedule(points).value(t) for t in fine]) for points in MOTIONS.values()
+        )
+        step = fine[1]
+        yaw = np.concatenate([[0.0], np.cumsum(0.5 * step * (turn[1:] + turn[:-1]))])
+        velocity = np.stack([forward * np.cos(yaw) - left * np.sin(yaw), forward * np.sin(yaw) + left * np.cos(yaw)])
+        path = np.concatenate([np.zeros((2, 1)), np.cumsum(0.5 * step * (velocity[:, 1:] + velocity[:, :-1]), 1)], 1)
+        way = float(np.sum(np.hypot(*np.diff(path)))) or 1.0
+        expected = np.stack([np.interp(time, fine, x) for x in path], axis=1)
+        return near(place - place[0], expected, share * way)
+
+    def stays_up(run: Recording) -> bool:
+        return near(run["body.platform.position"][:, :, 2], RADIUS, height)
+
+    def moves_aside(run: Recording) -> bool:
+        aside = (run["time"] > 3.0) & (run["time"] < 4.4)
+        yaw = run["body.platform.angular_velocity"][aside, 0, 2]
+        sideways = run["body.platform.linear_velocity"][aside, 0, 1]
+        return near(np.mean(sideways), speed, 2.0 * share * speed) and near(np.mean(yaw), 0.0, 2.0 * share * speed)
+
+    return (
+        Check(f"the platform goes where it is told, within {100 * share:g} % of the way", follows),
+        Check(f"it stays at its height within {1e3 * height:g} mm", stays_up),
+        Check("it moves aside without turning", moves_aside),
+    )
+
+
+def around(count: int, distance: float) -> list[gpusim.Transform]:
+    """Wheels on a circle, the first ahead of the left; each rolls along the circle, to the left."""
+    frames = []
+    for k in range(count):
+        angle = 0.5 * math.pi + 2.0 * math.pi * k / count
+        place = (distance * math.cos(angle), distance * math.sin(angle), 0.0)
+        frames.append(gpusim.Transform.from_axis_angle(place, (0, 0, 1), angle + 0.5 * math.pi))
+    return frames

@@ -1,0 +1,69 @@
+"""A platform on four mecanum wheels drives forward, aside, and forward while it turns."""
+
+from __future__ import annotations
+
+import math
+
+import gpusim
+from gpusim.scene import Camera, Scene, require
+
+from . import _rollers
+
+NAME = "mecanum_vehicle"
+
+
+def build(
+    drive: _rollers.Drive = "speeds",
+    speed: float = 0.5,
+    mass: float = 24.0,
+    wheelbase: float = 0.5,
+    track: float = 0.4,
+    roller_angle: float = 45.0,
+    rollers: int = 10,
+    roller_mass: float = 0.05,
+    friction: float = 0.8,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
+        speed: of the motions, m/s and rad/s.
+        mass: of the platform, kg.
+        wheelbase: between the axles, m.
+        track: between left and right wheels, m.
+        roller_angle: between the rollers on the ground and the way ahead, degrees.
+        rollers: of each wheel.
+        roller_mass: of each roller, kg.
+        friction: of rollers and ground.
+    """
+    require(abs(speed) <= 1.0, NAME, "speed", speed, "must lie between -1 and 1")
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    require(wheelbase >= 0.3, NAME, "wheelbase", wheelbase, "must be at least 0.3")
+    require(track >= 0.2, NAME, "track", track, "must be at least 0.2")
+    require(15.0 <= roller_angle <= 70.0, NAME, "roller_angle", roller_angle, "must lie between 15 and 70")
+    require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    b, platform = _rollers.platform((wheelbase + 0.1, track - 0.12, 0.06), mass, friction)
+    corners = [(x, y) for x in (0.5 * wheelbase, -0.5 * wheelbase) for y in (0.5 * track, -0.5 * track)]
+    angles = [math.copysign(math.radians(roller_angle), -x * y) for x, y in corners]
+    wheels = _rollers.add_wheels(
+        b,
+        platform,
+        [gpusim.Transform((x, y, 0.0)) for x, y in corners],
+        angles,
+        rollers=rollers,
+        roller_mass=roller_mass,
+        material=gpusim.Material(friction=friction),
+    )
+    _rollers.add_drives(b, wheels, drive)
+    return Scene(
+        name=NAME,
+        description="A platform on four mecanum wheels drives forward, aside, and while it turns.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3),
+        duration=8.5,
+        plots=_rollers.plots(4),
+        camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
+        schedule=_rollers.schedule(wheels, drive, speed),
+        checks=_rollers.checks(speed, 0.01, 1e-4),
+    )

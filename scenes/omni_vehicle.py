@@ -1,0 +1,57 @@
+"""A platform on three omni wheels drives forward, aside, and forward while it turns.
+
+With rollers without mass and inertia it is the vehicle of Zobova and Tatarinov (2009) and of Borisov, Kilin and Mamaev
+(2015): reference cases F01 and F02 in ``tests/reference/multibody``.
+"""
+
+from __future__ import annotations
+
+import gpusim
+from gpusim.scene import Camera, Scene, require
+
+from . import _rollers
+
+NAME = "omni_vehicle"
+
+
+def build(
+    drive: _rollers.Drive = "speeds",
+    speed: float = 0.5,
+    mass: float = 24.0,
+    distance: float = 0.3,
+    rollers: int = 10,
+    roller_mass: float = 0.05,
+    friction: float = 0.8,
+) -> Scene:
+    """Build the scene.
+
+    Args:
+        drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
+        speed: of the motions, m/s and rad/s.
+        mass: of the platform, kg.
+        distance: of the wheels from its middle, m.
+        rollers: of each wheel.
+        roller_mass: of each roller, kg.
+        friction: of rollers and ground.
+    """
+    require(abs(speed) <= 1.5, NAME, "speed", speed, "must lie between -1.5 and 1.5")
+    require(mass > 0.0, NAME, "mass", mass, "must be above 0")
+    require(distance >= 0.2, NAME, "distance", distance, "must be at least 0.2")
+    require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
+    require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
+    b, platform = _rollers.platform((0.36, 0.36, 0.06), mass, friction)
+    places = _rollers.around(3, distance)
+    given = {"rollers": rollers, "roller_mass": roller_mass, "material": gpusim.Material(friction=friction)}
+    wheels = _rollers.add_wheels(b, platform, places, [0.0] * 3, **given)
+    _rollers.add_drives(b, wheels, drive)
+    return Scene(
+        name=NAME,
+        description="A platform on three omni wheels drives forward, aside, and while it turns.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3),
+        duration=8.5,
+        plots=_rollers.plots(3),
+        camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
+        schedule=_rollers.schedule(wheels, drive, speed),
+        checks=_rollers.checks(speed, 0.005, 1e-4),
+    )
