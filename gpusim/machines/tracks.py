@@ -227,7 +227,7 @@ class _Maker:
         if self.surface:
             b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
         else:
-            b.add_shape_wheel(body, outer, min(0.5 * width, outer), LYING, material, f"{name}_rim", "wheels")
+            b.add_shape_wheel(body, outer, min(0.5 * width, 0.9 * outer), LYING, material, f"{name}_rim", "wheels")
         return body
 
     def sprocket(self) -> None:
