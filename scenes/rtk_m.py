@@ -1,12 +1,13 @@
 """A rescue robot on four tracks climbs a step, stands on its outriggers, and holds a load far aside.
 
-152 bodies. With ``outriggers=false`` the same reach under the same load tips it over.
+152 bodies. With ``outriggers=false`` the same reach under the same load tips it over, until the bucket lands.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import keeps_whole
-from gpusim.scenes._rescuer import LEGS, TRACKS, Rescuer, add_rescuer
+from gpusim.scenes._rescuer import EXTENSIONS, LEGS, TRACKS, Rescuer, add_rescuer
 from gpusim.schedule import Schedule
 
 NAME = "rtk_m"
@@ -32,7 +33,7 @@ GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
 STEP, HALF = 1.7, (3.0, 2.5)
 
 
-def build(outriggers: bool = True, load: float = 3500.0, step: float = 0.15, friction: float = 0.8) -> Scene:
+def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, friction: float = 0.8) -> Scene:
     """Build the scene.
 
     Args:
@@ -55,7 +56,8 @@ def build(outriggers: bool = True, load: float = 3500.0, step: float = 0.15, fri
         name=NAME,
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
-        config=gpusim.SolverConfig(dt=2.5e-3, iterations=4),
+        # Many shoes lie near many wheels: a small margin leaves half of the pairs out.
+        config=gpusim.SolverConfig(dt=4e-3, iterations=4, contact_margin=1e-3),
         duration=END,
         plots=_plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
@@ -69,23 +71,26 @@ def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, f
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
     legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
     swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])
-    load = Schedule([(OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, 0.0)])
+    left = 0.0 if outriggers else 1.0
+    load = Schedule([(OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, left)])
     ends = [made.arm.static(turns).lengths for turns in ({}, REACH)]
     arm = {k: Schedule([(STAND, 0.0), (OUT - 0.7, ends[1][k] - ends[0][k])]) for k in LEVERS}
-    start: dict[str, float] = {}
+    signals = [f"cylinder.{name}_cylinder.position" for name in LEVERS] + ["joint.swing.position"]
+    watched: list[tuple[gpusim.Simulation, Any]] = []
 
     def write(sim: gpusim.Simulation, t: float) -> None:
+        if not watched or watched[0][0] is not sim:
+            watched[:] = [(sim, sim.observe(signals))]
+        now = np.array(watched[0][1].read(), float)
         for track in made.tracks.values():
             sim.control[f"{track.label}_drive"] = track.drive_speed(speed.value(t))
         for name in LEGS:
             sim.control[name] = legs.value(t)
         sim.control["load"] = load.value(t)
-        for name in LEVERS:
-            stroke = np.asarray(sim.read(f"cylinder.{name}_cylinder.position", numpy=True))
-            start.setdefault(name, float(stroke[0]))
-            behind = start[name] + arm[name].value(t) - stroke
+        for k, name in enumerate(LEVERS):
+            behind = EXTENSIONS[name] + arm[name].value(t) - now[:, k]
             sim.control[name] = np.clip(np.where(np.abs(behind) > DEAD, GAIN * behind, 0.0), -1.0, 1.0)
-        behind = swing.value(t) - np.asarray(sim.read("joint.swing.position", numpy=True))
+        behind = swing.value(t) - now[:, -1]
         sim.control["swing"] = np.clip(np.where(np.abs(behind) > 0.01, SWING_GAIN * behind, 0.0), -1.0, 1.0)
 
     return write
@@ -119,7 +124,9 @@ def _checks(outriggers: bool, step: float) -> list[Check]:
         """It stands on the step where it has stopped, level."""
         t = np.argmin(np.abs(run["time"] - STOP - 0.2))
         place, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
-        return bool(np.all(place[..., 0] > 2.7) and np.all(np.abs(place[..., 2] - step) < 0.03) and np.all(level < 0.03))
+        return bool(
+            np.all(place[..., 0] > 2.7) and np.all(np.abs(place[..., 2] - step) < 0.03) and np.all(level < 0.03)
+        )
 
     def reaches(run: Recording) -> bool:
         """Strokes and swing as wanted before the load."""
@@ -132,8 +139,8 @@ def _checks(outriggers: bool, step: float) -> list[Check]:
         return bool(np.all(held < math.radians(3.0)))
 
     def tips(run: Recording) -> bool:
-        """By more than 20 degrees."""
-        return bool(np.all(tilt(run["body.chassis.orientation"]).max(axis=0) > math.radians(20.0)))
+        """By more than 10 degrees, where the bucket lands."""
+        return bool(np.all(tilt(run["body.chassis.orientation"]).max(axis=0) > math.radians(10.0)))
 
     return [
         keeps_whole(1e-4),

@@ -168,6 +168,7 @@ def add_track(
         arms=tuple(joints[f"arm{k}"] for k, wheel in enumerate(plan.road) if wheel.arm is not None),
         rollers=tuple(moved[f"roller{k}"] for k in range(len(plan.rollers))),
         count=count,
+        lowest=made.lowest(),
         strand_share=float((path.strands[0] - path.strands[1]) @ axis),
         chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
     )
@@ -181,6 +182,7 @@ class _Maker:
         self.bodies: dict[str, int] = {}
         self.joints: dict[str, int] = {}
         self.geared: list[tuple[int, float]] = []
+        self.rims: list[tuple[int, float]] = []
 
     def all(self) -> None:
         """Add everything."""
@@ -207,6 +209,15 @@ class _Maker:
         else:
             self.links()
 
+    def lowest(self) -> float:
+        """Of the shoes, or of the wheels without any, z in the track's frame, m."""
+        if self.surface:
+            return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
+        length, _, thickness = size_of(self.plan.element, self.plan.shoe)
+        ways = np.abs(np.diff(self.path.pins, axis=0)) / self.plan.pitch
+        middles = 0.5 * (self.path.pins[1:, 1] + self.path.pins[:-1, 1])
+        return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
+
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
         """A disk on a hinge; its joint's name is the wheel's unless another one is given."""
         b, key = self.b, joint or name
@@ -225,6 +236,7 @@ class _Maker:
             else:
                 outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
         if self.surface:
+            self.rims.append((body, outer))
             b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
         else:
             b.add_shape_wheel(body, outer, min(0.5 * width, 0.9 * outer), LYING, material, f"{name}_rim", "wheels")
