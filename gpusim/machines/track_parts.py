@@ -49,7 +49,7 @@ class Shoe(Checked):
         guide: height of the two horns that keep the wheels between them, m; 0 for none.
         clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` take time.
         material: of the pad.
-        color: of the picture; see ``add_shape``.
+        color: of the whole track's picture; see ``add_shape``.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")

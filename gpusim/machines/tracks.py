@@ -225,7 +225,7 @@ class _Maker:
         body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
         self.bodies[name] = body
         self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=place, label=key)
-        width, material, outer = wheel.width, wheel.material, radius
+        width, material, outer, color = wheel.width, wheel.material, radius, self.plan.shoe.color
         if material is None:
             material = GREASED if wheel.engage == "teeth" else Material(friction=0.8)
         if self.surface:
@@ -237,9 +237,10 @@ class _Maker:
                 outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
         if self.surface:
             self.rims.append((body, outer))
-            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
+            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels", color=color)
         else:
-            b.add_shape_wheel(body, outer, min(0.5 * width, 0.9 * outer), LYING, material, f"{name}_rim", "wheels")
+            round_edge = min(0.5 * width, 0.9 * outer)
+            b.add_shape_wheel(body, outer, round_edge, LYING, material, f"{name}_rim", "wheels", color=color)
         return body
 
     def sprocket(self) -> None:
@@ -250,7 +251,7 @@ class _Maker:
             return
         circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
         x, z = self.path.pins[0] - np.asarray(one.at, float)
-        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING)
+        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING, color=plan.shoe.color)
         for k in range(one.teeth):
             angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
             turn = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
@@ -259,7 +260,7 @@ class _Maker:
             )
             reach = 0.5 * (circle - plan.drum)
             place = turn * Transform((plan.drum + 0.5 * reach, 0, 0))
-            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place)
+            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place, color=plan.shoe.color)
 
     def idler(self) -> None:
         """On its carriage, with the spring."""
@@ -302,10 +303,8 @@ class _Maker:
             weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
             torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
             b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
-            half = 0.5 * arm.length
-            b.add_visual(
-                parent, "capsule", 0.02, half, xform=Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2)
-            )
+            along = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
+            b.add_visual(parent, "capsule", 0.02, 0.5 * arm.length, xform=along, color=self.plan.shoe.color)
         self.wheel(f"road{k}", parent, wheel.at, wheel.radius, wheel)
 
     def links(self) -> None:
