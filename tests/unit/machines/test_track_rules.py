@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig
@@ -123,3 +124,17 @@ def test_labels_and_groups() -> None:
     assert swept.count == len(swept.pins) == len(swept.shoes)
     assert b.finalize().num_worlds == 1
     assert Material(friction=0.8) == m.Shoe().material
+
+
+def test_lowest_is_that_of_the_shoes_corners() -> None:
+    """Small end wheels: links stand out by some of a pitch; with surface_speed the wheels' rims."""
+    b = ModelBuilder()
+    road = [m.RoadWheel((x, 0.131), 0.09) for x in (-0.2, 0.2)]
+    given = {"sprocket": m.Sprocket((-0.42, 0.3), 9), "idler": m.Idler((0.45, 0.3)), "road": road}
+    track = build(b, rollers=[m.Roller((0.0, 0.4), 0.04)], **given)
+    assert [b.bodies[body].label for body in track.rollers] == ["left_roller0"]
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners = [b.bodies[shoe].xform.apply(signs * (0.059, 0.15, 0.02)) for shoe in track.shoes]
+    assert track.lowest == pytest.approx(np.min(corners, axis=(0, 1))[2], abs=1e-12)
+    assert -0.03 < track.lowest < -0.005
+    assert build(ModelBuilder(), surface_speed=True, **given).lowest == pytest.approx(0.131 - 0.09 - 0.04, abs=1e-12)
