@@ -127,7 +127,7 @@ def add_track(
         surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
             that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
         solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
-            "colored", faster with gaps of some tenths of a millimeter; see ``ModelBuilder.set_joint_solver``.
+            "colored", which sweeps them with their contacts; see ``ModelBuilder.set_joint_solver``.
         label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
 
