@@ -37,6 +37,7 @@ pile --time 1.5
 pyramid --camera fit
 quarter_car --time 0.2 --camera fit
 rattleback --time 0.5 --camera 0.16,-0.36,0.16,0,0,0.01
+rtk_m --time 13.5 --camera 6.6,-3.4,2.4,2.7,0.7,0.7
 slider_crank --time 0.2 --camera fit
 slope --time 0.4 --camera 1.2,-2,0.9,0.25,0,-0.1
 spinning_top --time 0.3 --camera 0.25,-0.42,0.2,0,0,0.07

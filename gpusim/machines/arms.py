@@ -289,6 +289,7 @@ def _side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex
 
 def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> None:
     """Rocker and link meet as built and, in steps, over the bucket's limits."""
+
     def closes(angle: float) -> bool:
         try:
             loop.close(loop.pivot, length + cmath.exp(1j * angle) * loop.ear)

@@ -34,6 +34,9 @@ class Checked:
                 validate.not_negative(element, f"{name}.{field.name}", value)
             elif field.name == "at":
                 validate.numbers(element, f"{name}.at", value, 2)
+            elif field.name == "material" and value is not None and not isinstance(value, Material):
+                rule = f"{name}.material = {value!r} is no Material"
+                raise validate.fail(element, rule, "give gpusim.Material(...)")
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Shoe(Checked):
         guide: height of the two horns that keep the wheels between them, m; 0 for none.
         clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` take time.
         material: of the pad.
-        color: of the picture; see ``add_shape``.
+        color: of the whole track's picture; see ``add_shape``.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")

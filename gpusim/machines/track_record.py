@@ -37,6 +37,8 @@ class Track:
         road: bodies of the road wheels.
         arms: joints of their arms, ``<label>_arm0`` ..., rising with the wheel.
         rollers: bodies.
+        lowest: z of the lowest point of the shoes as built in the track's frame, m: links stand out at end wheels that
+            are small for their length.
         strand_share: push on the idler over the tension of the track, as built.
         chassis_label: as of the chassis.
     """
@@ -56,6 +58,7 @@ class Track:
     road: tuple[int, ...]
     arms: tuple[int, ...]
     rollers: tuple[int, ...]
+    lowest: float
     strand_share: float = field(repr=False)
     chassis_label: str = field(repr=False)
 

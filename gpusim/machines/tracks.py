@@ -127,7 +127,7 @@ def add_track(
         surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
             that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
         solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
-            "colored", faster with gaps of some tenths of a millimeter; see ``ModelBuilder.set_joint_solver``.
+            "colored", which sweeps them with their contacts; see ``ModelBuilder.set_joint_solver``.
         label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
 
@@ -168,6 +168,7 @@ def add_track(
         arms=tuple(joints[f"arm{k}"] for k, wheel in enumerate(plan.road) if wheel.arm is not None),
         rollers=tuple(moved[f"roller{k}"] for k in range(len(plan.rollers))),
         count=count,
+        lowest=made.lowest(),
         strand_share=float((path.strands[0] - path.strands[1]) @ axis),
         chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
     )
@@ -181,6 +182,7 @@ class _Maker:
         self.bodies: dict[str, int] = {}
         self.joints: dict[str, int] = {}
         self.geared: list[tuple[int, float]] = []
+        self.rims: list[tuple[int, float]] = []
 
     def all(self) -> None:
         """Add everything."""
@@ -207,6 +209,15 @@ class _Maker:
         else:
             self.links()
 
+    def lowest(self) -> float:
+        """Of the shoes, or of the wheels without any, z in the track's frame, m."""
+        if self.surface:
+            return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
+        length, _, thickness = size_of(self.plan.element, self.plan.shoe)
+        ways = np.abs(np.diff(self.path.pins, axis=0)) / self.plan.pitch
+        middles = 0.5 * (self.path.pins[1:, 1] + self.path.pins[:-1, 1])
+        return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
+
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
         """A disk on a hinge; its joint's name is the wheel's unless another one is given."""
         b, key = self.b, joint or name
@@ -214,7 +225,7 @@ class _Maker:
         body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
         self.bodies[name] = body
         self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=place, label=key)
-        width, material, outer = wheel.width, wheel.material, radius
+        width, material, outer, color = wheel.width, wheel.material, radius, self.plan.shoe.color
         if material is None:
             material = GREASED if wheel.engage == "teeth" else Material(friction=0.8)
         if self.surface:
@@ -225,9 +236,11 @@ class _Maker:
             else:
                 outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
         if self.surface:
-            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels")
+            self.rims.append((body, outer))
+            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels", color=color)
         else:
-            b.add_shape_wheel(body, outer, min(0.5 * width, outer), LYING, material, f"{name}_rim", "wheels")
+            round_edge = min(0.5 * width, 0.9 * outer)
+            b.add_shape_wheel(body, outer, round_edge, LYING, material, f"{name}_rim", "wheels", color=color)
         return body
 
     def sprocket(self) -> None:
@@ -238,7 +251,7 @@ class _Maker:
             return
         circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
         x, z = self.path.pins[0] - np.asarray(one.at, float)
-        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING)
+        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING, color=plan.shoe.color)
         for k in range(one.teeth):
             angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
             turn = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
@@ -247,7 +260,7 @@ class _Maker:
             )
             reach = 0.5 * (circle - plan.drum)
             place = turn * Transform((plan.drum + 0.5 * reach, 0, 0))
-            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place)
+            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place, color=plan.shoe.color)
 
     def idler(self) -> None:
         """On its carriage, with the spring."""
@@ -290,10 +303,8 @@ class _Maker:
             weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
             torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
             b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
-            half = 0.5 * arm.length
-            b.add_visual(
-                parent, "capsule", 0.02, half, xform=Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2)
-            )
+            along = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
+            b.add_visual(parent, "capsule", 0.02, 0.5 * arm.length, xform=along, color=self.plan.shoe.color)
         self.wheel(f"road{k}", parent, wheel.at, wheel.radius, wheel)
 
     def links(self) -> None:

@@ -37,3 +37,12 @@ def test_example_of_arms_prints_what_the_page_says(capsys: pytest.CaptureFixture
     assert [float(x) for x in re.findall(r": ([-\d.]+)", forces)] == pytest.approx(said, abs=0.5)
     angles = [float(x) for x in re.findall(r"([\d.]+) rad", code)]
     assert [float(x) for x in re.findall(r"\[(.*?)\]", moved)] == pytest.approx(angles, abs=6e-3)
+
+
+@pytest.mark.native
+def test_example_of_tracks_drives() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(example("Tracks"), PAGE.name, "exec"), names)
+    sim, left = names["sim"], names["left"]
+    assert left.ground_speed(sim)[0] == pytest.approx(0.5, abs=0.1)
+    assert left.gap(sim)[0] < 1e-5 and abs(left.length_drift(sim)[0]) < 1e-5

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+import numpy as np
+
+from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim import machines as m
 
 CHASSIS, ROAD = 1500.0, (-0.6, -0.3, 0.0, 0.3, 0.6)
@@ -54,7 +56,7 @@ def crawler(dt: float = 2e-3, where: dict[str, Any] | None = None, **options: An
     sim_options = {key: options.pop(key) for key in ("backend", "num_worlds", "threads", "launch") if key in options}
     b = ModelBuilder()
     tracks = add_carrier(b, ground(b, **(where or {})), **options)
-    return Simulation(b.finalize(), config=SolverConfig(dt=dt, **config), **sim_options), tracks
+    return Simulation(b.finalize(), config=SolverConfig(dt=dt, **({"iterations": 4} | config)), **sim_options), tracks
 
 
 def drive(sim: Simulation, tracks: Tracks, *speeds: float) -> None:
@@ -65,3 +67,27 @@ def drive(sim: Simulation, tracks: Tracks, *speeds: float) -> None:
 
 def rad(degrees: float) -> float:
     return math.radians(degrees)
+
+
+def weight(sim: Simulation) -> float:
+    """Of all bodies, N."""
+    return 9.81 * sum(float(sim.read(f"body.{body.label}.mass")[0]) for body in sim.model.bodies)
+
+
+def small(scatter: float = 0.0) -> tuple[Tracks, Model]:
+    """A cart of 60 kg on one track of short shoes, kept upright by a planar joint; shoes displaced by ``scatter`` m."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1, label="ground")
+    chassis = b.add_body(60.0, (2.0, 5.0, 5.0), com=(0, 0, 0.2), label="chassis")
+    b.add_joint_planar(-1, chassis, axis=(0, 1, 0), at=(0, 0, 0), label="guide")
+    track = m.add_track(
+        b, chassis, pitch=0.1, label="left", sprocket=m.Sprocket((-0.25, 0.15), 6, mass=3.0),
+        idler=m.Idler((0.25, 0.15), tension=500.0, mass=3.0, carriage=2.0),
+        shoe=m.Shoe((0.095, 0.15, 0.02), 0.6, guide=0.0),
+    )  # fmt: skip
+    b.add_servo(track.drive, "velocity", damping=500.0, effort_limit=200.0, label="left_drive")
+    noise = np.random.default_rng(0).normal(size=(len(b.bodies), 3)) * scatter
+    for shoe in track.shoes:
+        body = b.bodies[shoe]
+        body.xform = Transform(body.xform.position + noise[shoe] * (1, 0, 1), body.xform.rotation)
+    return (track,), b.finalize()

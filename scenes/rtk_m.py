@@ -1,0 +1,150 @@
+"""A rescue robot on four tracks climbs a step, stands on its outriggers, and holds a load far aside.
+
+152 bodies. With ``outriggers=false`` the same reach under the same load tips it over, until the bucket lands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim import Transform
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scenes._checks import keeps_whole
+from gpusim.scenes._rescuer import EXTENSIONS, LEGS, TRACKS, Rescuer, add_rescuer
+from gpusim.schedule import Schedule
+
+NAME = "rtk_m"
+Recording = Mapping[str, np.ndarray]
+LEVERS = ("boom", "jib", "stick", "bucket")
+#: Turns of boom, jib, stick and bucket from as built while it reaches out, rad, and of the swing.
+REACH = {"boom": -0.7, "jib": 0.9, "stick": 0.6, "bucket": 0.2}
+ASIDE = 0.5 * math.pi
+SPEED, STANDING = 0.6, 0.22
+#: When it stops on the step, stands, has reached out, is loaded and unloaded, s.
+STOP, STAND, OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
+#: Commands of valves per m and rad that the machine is behind, and dead zone of their spools.
+GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
+#: Where the front of the step is, m, and half of its length and width.
+STEP, HALF = 1.7, (3.0, 2.5)
+
+
+def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, friction: float = 0.8) -> Scene:
+    """Build the scene.
+
+    Args:
+        outriggers: whether it stands on them before it reaches out.
+        load: on the bucket, N.
+        step: its height, m.
+        friction: of the ground.
+    """
+    require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
+    require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")
+    require(friction > 0.0, NAME, "friction", friction, "must be above 0")
+    b = gpusim.ModelBuilder()
+    rock = gpusim.Material(friction=friction)
+    b.add_shape_plane(-1, material=rock, label="ground")
+    if step > 0.0:
+        place = Transform((STEP + HALF[0], 0, 0.5 * step))
+        b.add_shape_box(-1, (*HALF, 0.5 * step), xform=place, material=rock, label="step", color="#8d8578")
+    made = add_rescuer(b, load)
+    return Scene(
+        name=NAME,
+        description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
+        builder=b,
+        # Many shoes lie near many wheels: a small margin leaves pairs without force out, and a third of the time.
+        config=gpusim.SolverConfig(dt=4e-3, iterations=4, contact_margin=1e-3),
+        duration=END,
+        plots=_plots(),
+        camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
+        schedule=_operator(made, outriggers),
+        checks=_checks(outriggers, step),
+    )
+
+
+def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
+    """An operator who drives, stands and reaches: levers by how far cylinders and swing are behind."""
+    speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
+    legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
+    swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])
+    left = 0.0 if outriggers else 1.0
+    load = Schedule([(OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, left)])
+    ends = [made.arm.static(turns).lengths for turns in ({}, REACH)]
+    arm = {k: Schedule([(STAND, 0.0), (OUT - 0.7, ends[1][k] - ends[0][k])]) for k in LEVERS}
+    signals = [f"cylinder.{name}_cylinder.position" for name in LEVERS] + ["joint.swing.position"]
+    watched: list[tuple[gpusim.Simulation, Any]] = []
+
+    def write(sim: gpusim.Simulation, t: float) -> None:
+        if not watched or watched[0][0] is not sim:
+            watched[:] = [(sim, sim.observe(signals))]
+        now = np.array(watched[0][1].read(), float)
+        for track in made.tracks.values():
+            sim.control[f"{track.label}_drive"] = track.drive_speed(speed.value(t))
+        for name in LEGS:
+            sim.control[name] = legs.value(t)
+        sim.control["load"] = load.value(t)
+        for k, name in enumerate(LEVERS):
+            behind = EXTENSIONS[name] + arm[name].value(t) - now[:, k]
+            sim.control[name] = np.clip(np.where(np.abs(behind) > DEAD, GAIN * behind, 0.0), -1.0, 1.0)
+        behind = swing.value(t) - now[:, -1]
+        sim.control["swing"] = np.clip(np.where(np.abs(behind) > 0.01, SWING_GAIN * behind, 0.0), -1.0, 1.0)
+
+    return write
+
+
+def _plots() -> list[Plot]:
+    strokes = [f"cylinder.{name}_cylinder.position" for name in LEVERS]
+    forces = [f"cylinder.{name}_cylinder.force" for name in LEVERS]
+    return [
+        Plot("Place of the chassis", "m", ["body.chassis.position"]),
+        Plot("Orientation of the chassis", "quaternion", ["body.chassis.orientation"]),
+        Plot("Strokes", "m", strokes, list(LEVERS)),
+        Plot("Cylinder forces", "kN", forces, list(LEVERS), 1e-3),
+        Plot("Swing", "rad", ["joint.swing.position"]),
+        Plot("Outriggers", "m", [f"joint.{name}.position" for name in LEGS], list(LEGS)),
+        Plot("Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6),
+        Plot("Track speed", "rad/s", [f"joint.{name}_drive.velocity" for name in TRACKS], list(TRACKS)),
+        Plot("Widest gap of a joint", "m", ["sim.joint_drift"]),
+    ]
+
+
+def tilt(orientation: np.ndarray) -> np.ndarray:
+    """Angle of the chassis' z axis to the vertical, rad, of quaternions (..., 4)."""
+    x, y = orientation[..., 0], orientation[..., 1]
+    angle: np.ndarray = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
+    return angle
+
+
+def _checks(outriggers: bool, step: float) -> list[Check]:
+    def climbs(run: Recording) -> bool:
+        """It stands on the step where it has stopped, level."""
+        t = np.argmin(np.abs(run["time"] - STOP - 0.2))
+        place, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
+        return bool(
+            np.all(place[..., 0] > 2.7) and np.all(np.abs(place[..., 2] - step) < 0.03) and np.all(level < 0.03)
+        )
+
+    def reaches(run: Recording) -> bool:
+        """Strokes and swing as wanted before the load."""
+        t = np.argmin(np.abs(run["time"] - OUT))
+        return bool(np.all(np.abs(run["joint.swing.position"][t] - ASIDE) < 0.05))
+
+    def stands(run: Recording) -> bool:
+        """Within 3 degrees under the load."""
+        held = tilt(run["body.chassis.orientation"])[(run["time"] > LOADED) & (run["time"] < UNLOADED)]
+        return bool(np.all(held < math.radians(3.0)))
+
+    def tips(run: Recording) -> bool:
+        """By more than 10 degrees, where the bucket lands."""
+        return bool(np.all(tilt(run["body.chassis.orientation"]).max(axis=0) > math.radians(10.0)))
+
+    return [
+        keeps_whole(1e-4),
+        Check("it climbs the step and stands level on it", climbs),
+        Check("the arm is aside before the load comes", reaches),
+        Check("it stands under the load", stands) if outriggers else Check("it tips over under the load", tips),
+    ]

@@ -1,0 +1,47 @@
+"""Scene rtk_m: whether it tips is what the moments about the edge of its tracks or feet say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.scene import load_scene
+from gpusim.scenes.rtk_m import LOADED, OUT, tilt
+
+#: Load, N; middle lines of the tracks and feet on the side that it reaches to, m, and half of their widths.
+LOAD = 4000.0
+EDGES = {False: 0.55 + 0.12, True: 1.05 + 0.15}
+
+
+def moments(sim: gpusim.Simulation, edge: float) -> tuple[float, float]:
+    """About the edge at y = ``edge``: of all weights, which right the machine, and of the load, N m."""
+    weights = 0.0
+    for body in sim.model.bodies:
+        center = sim.read(f"body.{body.label}.center_of_mass")[0]
+        weights += 9.81 * float(sim.read(f"body.{body.label}.mass")[0]) * (edge - center[1])
+    place = gpusim.Transform(sim.read("body.bucket.position")[0], sim.read("body.bucket.orientation")[0])
+    return weights, LOAD * float(place.apply((0.3, 0.0, 0.05))[1] - edge)
+
+
+@pytest.mark.native
+@pytest.mark.slow
+@pytest.mark.parametrize("outriggers", [False, True])
+def test_tips_without_outriggers_and_stands_with_them(outriggers: bool) -> None:
+    """On level ground, from where the operator begins to stand."""
+    scene = load_scene("rtk_m", step=0.0, load=LOAD, outriggers=outriggers)
+    assert scene.schedule is not None
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
+    begin, weighed, tilts, gaps = 6.3, False, [], []
+    while begin + sim.time < LOADED + 1.0:
+        scene.schedule(sim, begin + sim.time)
+        sim.step()
+        if begin + sim.time > OUT and not weighed:
+            weighed = True
+            righting, tipping = moments(sim, EDGES[outriggers])
+            assert (tipping < 0.8 * righting) if outriggers else (tipping > 1.2 * righting)
+        if weighed:
+            tilts.append(float(tilt(sim.read("body.chassis.orientation", numpy=True)[0])))
+        gaps.append(float(sim.read("sim.joint_drift")[0]))
+    assert max(gaps) < 1e-4 and sim.health()[0]
+    assert (np.max(tilts) < np.radians(1.0)) if outriggers else (tilts[-1] > np.radians(10.0))
