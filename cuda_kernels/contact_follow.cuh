@@ -29,6 +29,8 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
         if (!(r[AT_LAW] == real(LAW_TIRE))) turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
     }
     turn_numbers(before, frame, r + AT_TORQUE);
+    for (int j = 0; j < 3; ++j)
+        if (!has_torque(r, pair_law(w, m), j)) r[AT_TORQUE + j] = real(0);
     turn_frame(before, frame, shear);
     r[AT_SHEAR] = shear[1];
     r[AT_SHEAR + 1] = shear[2];

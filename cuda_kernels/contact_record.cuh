@@ -112,6 +112,13 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     }
     p[AT_AGE] = real(w.contact_age()[at]);
 }
+// Whether a manifold has a torque about an axis of its frame: what turned away from one must not stay.
+GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
+    const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
+    if (axis == 0) return patch || r[AT_SPINNING] > real(0);
+    if (tire) return (axis == 1 ? law[LAW_AT_WIDTH] : law[LAW_AT_ROLLING_RESISTANCE]) > 0.0;
+    return !patch && r[AT_ROLLING] > real(0);
+}
 GPUSIM_FN void load_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     double* anchor = w.record_anchor() + anchor_at(place);
@@ -137,7 +144,7 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     set_frame(w, m, r, normal, frame);
     pair_material(w, m, r);
     to_frame(r, w.pair_torque() + 3 * m, part);
-    for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = part[j];
+    for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = has_torque(r, law, j) ? part[j] : real(0);
     to_frame(r, w.pair_force() + 3 * m, part);
     r[AT_SHEAR] = part[1];
     r[AT_SHEAR + 1] = part[2];

@@ -91,8 +91,8 @@ class NativeBackend(KernelBackend):
     ) -> None:
         # Each thread of a fused launch has a slab of its own, and no more threads than worlds have something to do.
         self.threads = threads or thread_count()
-        # Phases that the host starts one by one keep threads busy that have no world of their own; they take longer, and
-        # a slab for each world.
+        # Phases that the host starts one by one keep threads busy that have no world of their own; they take longer,
+        # and a slab for each world.
         launch = "fused" if launch == "auto" and self.threads <= state.num_worlds else launch
         super().__init__(model, state, parameters, config, real, launch)
         main = "staged.cu" if self.staged else "fused.cu"

@@ -150,8 +150,19 @@ def _start_impulses(w: Work, m: Manifolds) -> None:
     impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
     impulse[..., 0] = larger(impulse[..., 0], real.type(0))
     m.impulse[:] = np.where(m.exists[..., None], impulse, real.type(0))
-    m.torque[:] = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
+    torque = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
+    m.torque[:] = np.where(_turns(m), torque, real.type(0))
     m.shear[:] = to_frame(m, s["pair_force"][m.world, m.pair].astype(real) * factor[:, None])[:, 1:]
+
+
+def _turns(m: Manifolds) -> Array:
+    """About which axes of the frame a manifold has a torque, (n, 3): what turned away from one must not stay."""
+    law = m.law[:, contact_laws.FRICTION_AT]
+    patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
+    rolls = ~patch & (m.rolling > 0.0)
+    ahead = np.where(tire, m.law[:, contact_tire.WIDTH_AT] > 0.0, rolls)
+    across = np.where(tire, m.law[:, contact_tire.ROLLING_AT] > 0.0, rolls)
+    return np.stack([patch | (m.spinning > 0.0), ahead, across], axis=1)
 
 
 def to_frame(m: Manifolds, vector: Array) -> Array:

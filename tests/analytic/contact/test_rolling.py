@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+
 from ..backends import FASTEST, on_backends
 from ..reference_data import load
 from . import models
@@ -39,3 +41,27 @@ def test_float32(dtype, backend):
     found = march(sim, [0.5], lambda s: [read(s, "body.plate.linear_velocity"), read(s, "body.ball3.linear_velocity")])
     expected = 0.5 * np.array([[0.0, RECORD["a_box"], 0.0], [0.0, RECORD["a_ball"], 0.0]])
     assert np.sum((found[0] - expected) ** 2) < 1e-6
+
+
+@pytest.mark.parametrize("backend", ["numpy", FASTEST])
+def test_rolling_friction_never_turns_into_a_drive(backend):
+    """A ball rolls off a bigger one: as the normal turns, its torque stays across it, and energy falls.
+
+    What had turned towards the normal stayed for good, for want of spinning friction to hold it: a ball between others
+    was spun up to 400 rad/s.
+    """
+    rough = Material(friction=0.9, rolling_friction=0.01)
+    b = ModelBuilder(gravity=(0, 0, -9.81))
+    b.add_shape_sphere(-1, 0.5, material=rough)
+    body = b.add_body(1.0, (0.004,) * 3, xform=Transform((0.1, 0.0, 0.5916079783)), angular_velocity=(0.0, 3.0, 2.0))
+    b.add_shape_sphere(body, 0.1, material=rough)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=2e-3))
+    energy, turned = [], 0.0
+    for _ in range(100):
+        sim.step(2)
+        found = sim.contacts()
+        if found.touching.any():
+            turned = max(turned, float(np.abs(np.sum(found.torque * found.normal, axis=1)).max()))
+            energy.append(float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0]))
+    assert len(energy) > 50 and turned == pytest.approx(0.0, abs=1e-12)
+    assert np.diff(energy).max() < 1e-4 * np.ptp(energy)
