@@ -106,9 +106,9 @@ def plots(count: int) -> list[Plot]:
     """Where the platform is and how fast the wheels turn."""
     spins = [f"joint.w{k}_spin.velocity" for k in range(count)]
     return [
-        Plot("Position", "m", ["body.platform.position"], labels=["x", "y", "z"]),
-        Plot("Velocity", "m/s", ["body.platform.linear_velocity"], labels=["x", "y", "z"]),
-        Plot("Yaw rate", "rad/s", ["body.platform.angular_velocity"], labels=["x", "y", "z"]),
+        Plot("Position x, y, z", "m", ["body.platform.position"]),
+        Plot("Velocity x, y, z", "m/s", ["body.platform.linear_velocity"]),
+        Plot("Angular velocity x, y, z", "rad/s", ["body.platform.angular_velocity"]),
         Plot("Wheels", "rad/s", spins, labels=[f"wheel {k}" for k in range(count)]),
     ]
 

@@ -95,3 +95,10 @@ def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
         np.testing.assert_allclose(
             runs[0][signal], expected, rtol=0, atol=1e-6 * max(1.0, float(np.abs(expected).max())), err_msg=signal
         )
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_plots_name_each_line_or_none(name: str) -> None:
+    """What a run refuses to draw."""
+    for plot in load_scene(name).plots:
+        assert len(plot.labels) in (0, len(plot.signals)), plot.title
