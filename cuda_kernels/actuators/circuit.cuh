@@ -59,20 +59,18 @@ struct Branch {
     double forth, back, start, transition, most_drop;
     bool linear;
 };
-GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, double* tangent, double* chord) {
+GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, double* slope) {
     const bool ahead = drop > b.start;
     const double gain = ahead ? b.forth : (drop < 0.0 ? b.back : 0.0), d = ahead ? drop - b.start : smaller(drop, 0.0);
     if (b.linear) {
         *flow = gain * d;
-        *tangent = *chord = gain;
+        *slope = gain;
         return;
     }
     const double kept = smaller(d, b.most_drop), square = kept * kept + b.transition * b.transition;
     const double whole = gain / square_root(square_root(square));
-    const bool over = d > b.most_drop;
     *flow = whole * kept;
-    *tangent = over ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
-    *chord = over ? whole * (kept / d) : whole;
+    *slope = d > b.most_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
 // Branches of circuit k in order: four of each valve, one of each edge. ``visit`` takes each and the valve or edge it is of.
 template <class Visit>
@@ -165,8 +163,8 @@ struct AddFlow {
     const double* p;
     double* inflow;
     MEMBER void operator()(const World&, const Branch& b, int, int) {
-        double flow, tangent, chord;
-        branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
+        double flow, slope;
+        branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
         inflow[b.i] -= flow;
         inflow[b.j] += flow;
     }
@@ -174,20 +172,18 @@ struct AddFlow {
 struct AddSlope {
     const double* p;
     double* matrix;
-    bool chords;
     MEMBER void operator()(const World&, const Branch& b, int, int) {
-        double flow, tangent, chord;
-        branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
-        const double slope = chords ? chord : tangent;
+        double flow, slope;
+        branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
         matrix[b.i * MOST_OIL_NODES + b.i] += slope;
         matrix[b.j * MOST_OIL_NODES + b.j] += slope;
         matrix[b.i * MOST_OIL_NODES + b.j] -= slope;
         matrix[b.j * MOST_OIL_NODES + b.i] -= slope;
     }
 };
-// What the balance of the nodes misses at the pressures p; returns the greatest.
-GPUSIM_SHARED double balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
-    double inflow[MOST_OIL_NODES], most = 0.0, fall;
+// What the balance of the nodes misses at the pressures p.
+GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
+    double inflow[MOST_OIL_NODES], fall;
     for (int i = 0; i < b.nodes; ++i) inflow[i] = 0.0;
     AddFlow add = {p, inflow};
     visit_branches(w, k, add);
@@ -196,23 +192,20 @@ GPUSIM_SHARED double balance_error(const World& w, int k, const Balance& b, cons
             const int at = node_place(w, w.oil_pump_node(n));
             inflow[at] += pump_flow(w, n, p[at], &fall);
         }
-    for (int i = 0; i < b.nodes; ++i) {
+    for (int i = 0; i < b.nodes; ++i)
         error[i] = b.fixed[i] ? 0.0 : b.capacity[i] * (p[i] - b.pressure[i]) - inflow[i] + b.load[i];
-        most = larger(most, magnitude(error[i]));
-    }
-    return most;
 }
-GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, bool chords, double* matrix) {
+GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, double* matrix) {
     double fall;
     for (int i = 0; i < b.nodes; ++i)
         for (int j = 0; j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
-    AddSlope add = {p, matrix, chords};
+    AddSlope add = {p, matrix};
     visit_branches(w, k, add);
     for (int n = 0; n < w.oil_pump_count(); ++n)
         if (int(w.oil_pump_circuit(n)) == k) {
             const int at = node_place(w, w.oil_pump_node(n));
             pump_flow(w, n, p[at], &fall);
-            matrix[at * MOST_OIL_NODES + at] += chords ? larger(fall, w.oil_pump_most_flow(n) / w.oil_pump_band(n)) : fall;
+            matrix[at * MOST_OIL_NODES + at] += fall;
         }
     for (int i = 0; i < b.nodes; ++i) {
         for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
@@ -243,9 +236,35 @@ GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, c
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
     return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
 }
+// Slope along -move of the convex function whose slope the balance is, at a share of the way.
+GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
+    double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
+    for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
+    balance_error(w, k, b, ahead, error);
+    for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
+    return -sum;
+}
+// How far to go along -move, 0 to 1: the slope falls below a share of the first one.
+GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
+    const double most = OIL_OVERSHOOT * magnitude(first);
+    double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
+    for (int n = 0; n < OIL_SECANTS && slope_high > most; ++n) {
+        share = low + clamped(-slope_low / (slope_high - slope_low), OIL_MARGIN, 1.0 - OIL_MARGIN) * (high - low);
+        const double now = slope_along(w, k, b, p, move, share);
+        if (magnitude(now) <= most) break;
+        if (now > 0.0) {
+            high = share;
+            slope_high = now;
+        } else {
+            low = share;
+            slope_low = now;
+        }
+    }
+    return share;
+}
 // Newton's method from the pressures p at the consumers' velocities; the slopes there, and the law.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, const double* speed, const CoupledLaw& law) {
-    double error[MOST_OIL_NODES], before = 1.0 / 0.0, *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
+    double error[MOST_OIL_NODES], move[MOST_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
     double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
     double* reply = w.oil_circuit_reply() + k * MOST_OIL_NODES * MOST_OIL_CONSUMERS;
     for (int i = 0; i < b.nodes; ++i) {
@@ -255,19 +274,21 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, con
         guess[i] = b.fixed[i] ? b.pressure[i] : p[i];
     }
     for (int n = 0; n < OIL_ITERATIONS; ++n) {
-        const double size = balance_error(w, k, b, guess, error);
-        balance_matrix(w, k, b, guess, size > OIL_SLOW * before, matrix);
-        solve_balance(b.nodes, matrix, error, 1, 1);
-        double moved = 0.0, most = 0.0;
+        balance_error(w, k, b, guess, error);
+        balance_matrix(w, k, b, guess, matrix);
+        for (int i = 0; i < b.nodes; ++i) move[i] = error[i];
+        solve_balance(b.nodes, matrix, move, 1, 1);
+        double first = 0.0, moved = 0.0, most = 0.0;
+        for (int i = 0; i < b.nodes; ++i) first += error[i] * move[i];
+        const double share = newton_share(w, k, b, guess, move, -first);
         for (int i = 0; i < b.nodes; ++i) {
-            guess[i] -= error[i];
-            moved = larger(moved, magnitude(error[i]));
+            guess[i] -= share * move[i];
+            moved = larger(moved, magnitude(share * move[i]));
             most = larger(most, magnitude(guess[i]));
         }
-        before = size;
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    balance_matrix(w, k, b, guess, false, matrix);
+    balance_matrix(w, k, b, guess, matrix);
     for (int i = 0; i < b.nodes; ++i)
         for (int row = 0; row < b.rows; ++row) reply[i * MOST_OIL_CONSUMERS + row] = b.fixed[i] ? 0.0 : b.area[i][row];
     solve_balance(b.nodes, matrix, reply, b.rows, MOST_OIL_CONSUMERS);
@@ -324,8 +345,8 @@ struct StoreFlow {
     const double* p;
     double supplied;
     MEMBER void operator()(const World& w, const Branch& b, int n, int part) {
-        double flow, tangent, chord;
-        branch_flow(b, p[b.i] - p[b.j], &flow, &tangent, &chord);
+        double flow, slope;
+        branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
         if (part == 0 || part == 2) supplied = flow;
         if (part == 1) w.oil_valve_flow_a(n) = stored(supplied - flow);
         if (part == 3) w.oil_valve_flow_b(n) = stored(supplied - flow);

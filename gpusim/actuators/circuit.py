@@ -41,9 +41,10 @@ MOST_NODES, MOST_CONSUMERS = 24, 8
 MOST_ITERATIONS = 40
 # Newton ends where no pressure moves by more than this share of the greatest one.
 PRECISION = 1e-13
-# Where the error has not fallen to this share, the next slopes are chords: with tangents alone the root of a drop goes
-# from d to -d, and a pump from full flow to none and back.
-SLOW = 0.7
+# The balance is the slope of a convex function, for all flows rise with their drops: where its slope along Newton's
+# step has more than this share of the first one, with the other sign, the step is too long (the root of a drop goes
+# from d to -d, a pump from full flow to none). So many secants at most shorten it, which keep off both ends.
+OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
 @register
@@ -201,18 +202,16 @@ class CircuitSolve:
         """Newton's method for p at given velocities, and the slopes there; worlds not ``active`` keep theirs."""
         load = np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0]
         p = np.where(self.fixed, self.pressure, start)
-        going, before = np.ones(self.worlds, bool), np.full(self.worlds, np.inf)
+        going = np.ones(self.worlds, bool)
         for _ in range(MOST_ITERATIONS):
-            error, matrix, chords = self._equations(p, load)
-            size = np.abs(error).max(axis=1)
-            slow = size > SLOW * before
-            move = np.linalg.solve(np.where(slow[:, None, None], chords, matrix), error[..., None])[..., 0]
+            error, matrix = self._equations(p, load)
+            move = np.linalg.solve(matrix, error[..., None])[..., 0]
+            move = move * self._share(p, move, error, load)[:, None]
             p = np.where(going[:, None], p - move, p)
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
-            before = size
             if not going.any():
                 break
-        _, matrix, _ = self._equations(p, load)
+        _, matrix = self._equations(p, load)
         reply = np.linalg.solve(matrix, np.where(self.fixed[..., None], 0.0, self.area))
         fitted = Fitted(p, speed.astype(np.float64), reply)
         if active is not None and not active.all():
@@ -223,18 +222,41 @@ class CircuitSolve:
             )  # fmt: skip
         self.fitted = fitted
 
-    def _equations(self, p: Array, load: Array) -> tuple[Array, Array, Array]:
-        """What the balance misses, its slopes by tangents, and by chords."""
-        tangent, chord = self.flows.slopes(p)
+    def _equations(self, p: Array, load: Array) -> tuple[Array, Array]:
+        """What the balance misses, and its slopes."""
+        matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
+        place = np.arange(p.shape[1])
+        matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
+        return self._error(p, load), matrix
+
+    def _error(self, p: Array, load: Array) -> Array:
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
-        error = np.where(self.fixed, 0.0, error)
-        own = np.where(self.fixed, 1.0, self.capacity)
-        place, matrices = np.arange(p.shape[1]), []
-        for slopes in (tangent, chord):
-            matrix = np.where(self.fixed[..., None], 0.0, slopes)
-            matrix[:, place, place] += own
-            matrices.append(matrix)
-        return error, matrices[0], matrices[1]
+        return np.where(self.fixed, 0.0, error)
+
+    def _share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+        """How far to go along -move, 0 to 1, (num_worlds,): the slope falls below a share of the first one."""
+
+        def slope(share: Array) -> Array:
+            ahead = self._error(p - share[:, None] * move, load)
+            return -np.asarray(np.add.accumulate(ahead * move, axis=1)[:, -1])
+
+        first = -np.asarray(np.add.accumulate(error * move, axis=1)[:, -1])
+        low, slope_low, high = np.zeros(self.worlds), first, np.ones(self.worlds)
+        slope_high, most = slope(high), OVERSHOOT * np.abs(first)
+        share, long = high.copy(), slope_high > most
+        for _ in range(MOST_SECANTS):
+            if not long.any():
+                break
+            span = high - low
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = np.clip(-slope_low / (slope_high - slope_low), SECANT_MARGIN, 1.0 - SECANT_MARGIN)
+            share = np.where(long, low + part * span, share)
+            now = slope(share)
+            up, down = long & (now > most), long & (now < -most)
+            high, slope_high = np.where(up, share, high), np.where(up, now, slope_high)
+            low, slope_low = np.where(down, share, low), np.where(down, now, slope_low)
+            long = up | down
+        return share
 
     def advance(self, work: Work, rates: Array) -> None:
         """Write pressures, flows and what follows them."""

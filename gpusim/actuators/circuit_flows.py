@@ -41,21 +41,18 @@ class Branch:
     most_drop: Array
     linear: bool
 
-    def flow(self, drop: Array) -> tuple[Array, Array, Array]:
-        """Flow at a drop, its tangent and its chord."""
+    def flow(self, drop: Array) -> tuple[Array, Array]:
+        """Flow at a drop, and its slope."""
         ahead = drop > self.start
         gain = np.where(ahead, self.forth, np.where(drop < 0.0, self.back, 0.0))
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
         if self.linear:
-            return gain * d, gain, gain
+            return gain * d, gain
         kept = np.minimum(d, self.most_drop)
         square = kept * kept + self.transition * self.transition
-        root = np.sqrt(np.sqrt(square))
-        chord = gain / root
-        over = d > self.most_drop
-        tangent = chord * (0.5 * kept * kept + self.transition * self.transition) / square
-        less = np.where(over, kept / np.where(d > 0.0, d, 1.0), 1.0)
-        return chord * kept, np.where(over, 0.0, tangent), chord * less
+        whole = gain / np.sqrt(np.sqrt(square))
+        slope = whole * (0.5 * kept * kept + self.transition * self.transition) / square
+        return whole * kept, np.where(d > self.most_drop, 0.0, slope)
 
 
 class Flows:
@@ -126,23 +123,22 @@ class Flows:
             total[:, self._at("oil_pump", "node", n)] += self.pump(n, p)[0]
         return total
 
-    def slopes(self, p: Array) -> tuple[Array, Array]:
-        """-d inflow/dp by tangents and by chords, (num_worlds, nodes, nodes)."""
-        both = [np.zeros((*p.shape, p.shape[1])) for _ in range(2)]
+    def slopes(self, p: Array) -> Array:
+        """-d inflow/dp, (num_worlds, nodes, nodes)."""
+        matrix = np.zeros((*p.shape, p.shape[1]))
         for b in self.branches:
-            for matrix, slope in zip(both, b.flow(p[:, b.i] - p[:, b.j])[1:], strict=True):
-                matrix[:, b.i, b.i] += slope
-                matrix[:, b.j, b.j] += slope
-                matrix[:, b.i, b.j] -= slope
-                matrix[:, b.j, b.i] -= slope
+            slope = b.flow(p[:, b.i] - p[:, b.j])[1]
+            matrix[:, b.i, b.i] += slope
+            matrix[:, b.j, b.j] += slope
+            matrix[:, b.i, b.j] -= slope
+            matrix[:, b.j, b.i] -= slope
         for n in self.parts.pumps:
             at = self._at("oil_pump", "node", n)
-            for matrix, slope in zip(both, self.pump(n, p)[1:], strict=True):
-                matrix[:, at, at] += slope
-        return both[0], both[1]
+            matrix[:, at, at] += self.pump(n, p)[1]
+        return matrix
 
-    def pump(self, n: int, p: Array) -> tuple[Array, Array, Array]:
-        """Flow of a pump, how it falls with its pressure there, and at most."""
+    def pump(self, n: int, p: Array) -> tuple[Array, Array]:
+        """Flow of a pump, and how it falls with its pressure."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["most_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -157,7 +153,7 @@ class Flows:
         positive = np.where(at > 0.0, at, 1.0)
         less = (at > 0.0) & (q["power"] / positive < flow)
         fall = np.where(less, q["power"] / (positive * positive), fall)
-        return np.where(less, q["power"] / positive, flow), fall, np.maximum(fall, most / q["band"])
+        return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: Work, p: Array) -> Array:
         """Greatest pressure at the ports that open valves feed, Pa; 0 where none is open."""

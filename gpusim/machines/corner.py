@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.machines.linkage import Linkage, Moves, Spring, Steering
-from gpusim.machines.parts import Arm, Coil, Hub, Solid, TieRod, TorsionBar
+from gpusim.machines.parts import Arm, Coil, Hub, Solid, TieRod, TorsionBar, two_points
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 from gpusim.model.specs import WORLD
@@ -197,7 +197,7 @@ class Corner:
             raise validate.fail(self.element, "a load or a preload needs a stiffness", "give one")
         if isinstance(spring, TorsionBar):
             return spring
-        Arm(spring.top, spring.foot).ends(self.element, "spring")
+        two_points(self.element, "spring", ("top", spring.top), ("foot", spring.foot))
         if spring.on is not None and spring.on not in parts:
             words = " or ".join(f"'{part}'" for part in parts)
             raise validate.fail(self.element, f"spring.on = {spring.on!r} is no part that moves", f"give {words}")

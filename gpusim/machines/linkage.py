@@ -131,7 +131,7 @@ class Static:
     """A suspension at rest under a load, and its small motions about that.
 
     Attributes:
-        load: of the ground on the wheel, N.
+        load: upward force on the wheel's center, N: of the ground, less the weight of a wheel of its own body.
         coordinate: of the travel's joint, rad (m).
         travel: of the wheel's center against the chassis, up from where it was built, m. The chassis stands as much
             lower.

@@ -12,6 +12,14 @@ from gpusim.model import validate
 from gpusim.typing import Array, Vector
 
 
+def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
+    """Two points of a part, each with the name of its field, checked to be apart."""
+    start, end = (validate.numbers(element, f"{name}.{field}", point, 3) for field, point in (a, b))
+    if np.linalg.norm(end - start) < 1e-6:
+        raise validate.fail(element, f"{name}.{a[0]} and {name}.{b[0]} are one point", "place them apart")
+    return start, end
+
+
 @dataclass(frozen=True)
 class Arm:
     """A straight link; its inertia is that of a round bar.
@@ -30,11 +38,7 @@ class Arm:
 
     def ends(self, element: str, name: str) -> tuple[Array, Array]:
         """Checked inner and outer point."""
-        inner = validate.numbers(element, f"{name}.inner", self.inner, 3)
-        outer = validate.numbers(element, f"{name}.outer", self.outer, 3)
-        if np.linalg.norm(outer - inner) < 1e-6:
-            raise validate.fail(element, f"{name}.inner and {name}.outer are one point", "give the arm a length")
-        return inner, outer
+        return two_points(element, name, ("inner", self.inner), ("outer", self.outer))
 
     def solid(self, element: str, name: str) -> Solid:
         """Its mass, center and inertia."""
@@ -76,7 +80,9 @@ class Coil:
         stiffness: N/m.
         damping: N s/m, or (bound, rebound).
         on: name of the part that the foot is on; left out: the first that the suspension's docstring names.
-        load: force of the ground on the wheel under which the suspension stands as built, N; gives the preload.
+        load: upward force on the wheel's center under which the suspension stands as built, N; gives the preload. It
+            carries chassis and parts: a wheel that is a body of its own, as of ``add_wheel``, is not among them, so its
+            weight is to be taken off the force of the ground.
         preload: in place of it: force as built that pushes the ends apart, N.
         bump, droop: soft stops at lengths of the spring.
     """

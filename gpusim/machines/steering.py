@@ -31,6 +31,8 @@ from gpusim.typing import Vector
 
 MODES = ("ackermann", "parallel")
 KINDS = ("ball", "pin")
+STEEPEST = 1.5
+"""Greatest angle of the bicycle model's wheel, rad."""
 STEPS = 32
 """Of a search along the travel."""
 RACK_RADIUS = 0.02
@@ -106,6 +108,9 @@ class SteeringRack:
         Raises:
             ModelError: a tie rod does not reach that far.
         """
+        if len(corners) < 2 or any(corner.tie_rod is None for corner in corners):
+            rule = "corners are not two suspensions with its tie rods"
+            raise validate.fail(f"steering rack '{self.label}'", rule, "give the steered ones, left and right")
         shift, found = -command if self.arm > 0.0 else command, []
         for corner in corners:
             side = -1.0 if corner.mirror else 1.0
@@ -193,6 +198,9 @@ def add_steering_rack(
     if reach >= abs(length):
         rule = f"travel = {reach:g} m is not below the steering arm's length, {abs(length):g} m"
         raise validate.fail(element, rule, "give a shorter travel or a longer arm")
+    if not 0.0 < validate.number(element, "angle", angle) <= STEEPEST:
+        rule = f"angle = {angle:g} rad is not within 0 to {STEEPEST:g}"
+        raise validate.fail(element, rule, "give the angle at which Ackermann's condition is met, such as 0.3")
     base = validate.positive(element, "wheelbase", wheelbase, infinite=True)
     half = 0.5 * validate.not_negative(element, "track", track)
     if mode == "ackermann" and (math.isinf(base) or half == 0.0):

@@ -33,6 +33,8 @@ def fail(element: str, rule: str, mend: str) -> ModelError:
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """A float that is not NaN, and finite unless ``infinite``."""
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError
         result = float(value)
     except (TypeError, ValueError):
         raise fail(element, f"{name} = {value!r} is not a number", f"give a number for {name}") from None

@@ -76,6 +76,7 @@ RACKS: list[tuple[dict[str, Any], str]] = [
     ({"mode": "crab"}, r"mode = 'crab' is unknown; give one of ackermann, parallel"),
     ({"wheelbase": math.inf}, r"Ackermann's steering needs wheelbase and track; give both in m, or mode="),
     ({"track": 0.0}, r"Ackermann's steering needs wheelbase and track; give"),
+    ({"angle": 2.0}, r"angle = 2 rad is not within 0 to 1.5; give"),
     ({"mass": -1.0}, r"mass = -1 must be above zero; give"),
     ({"chassis": 9}, r"chassis = 9 is unknown.*; give"),
     ({"at": (0, 0)}, r"at has shape \(2,\), not \(3,\); give 3 numbers"),
@@ -88,6 +89,12 @@ def test_bad_racks_are_told(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = GIVEN | {"chassis": -1, "at": (0, 0, 0)} | change
     with pytest.raises(ModelError, match=message):
         m.add_steering_rack(ModelBuilder(), given.pop("chassis"), given.pop("at"), **given)
+
+
+def test_a_rack_asks_for_its_corners() -> None:
+    rack, corners = front(ModelBuilder())
+    with pytest.raises(ModelError, match="not two suspensions with its tie rods; give the steered ones"):
+        rack.command(corners[:1], 0.1)
 
 
 def test_what_a_rack_does_not_reach_is_told() -> None:

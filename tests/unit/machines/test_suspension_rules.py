@@ -22,7 +22,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"hub": m.Hub((0, 0.6, 0.3), -1.0)}, r"hub.mass = -1 must be above zero; give a positive"),
     ({"hub": m.Hub((0, 0.6))}, r"hub.center has shape \(2,\), not \(3,\); give 3 numbers"),
     ({"spring": 3.0}, r"spring = 3.0 is neither a Coil nor a TorsionBar; give one"),
-    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.7))}, r"spring.* one point; give"),
+    ({"spring": coil((0, 0.4, 0.7), (0, 0.4, 0.7))}, r"spring.top and spring.foot are one point; place"),
     ({"spring": coil(TOP, FOOT, on="wheel")}, r"spring.on = 'wheel' is no part that moves; give '"),
     ({"spring": coil(TOP, FOOT, stiffness=-1.0)}, r"spring.stiffness = -1 must not be negative; give"),
     ({"spring": coil(TOP, FOOT, preload=3.0)}, r"load and preload both say .*; give one"),
@@ -30,7 +30,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"spring": [coil(TOP, FOOT)] * 2}, r"load is given to more than one spring; give it to one"),
     ({"spring": coil(TOP, FOOT, stiffness=0.0)}, r"a load or a preload needs a stiffness; give one"),
     ({"tie_rod": 3.0}, r"tie_rod = 3.0 is no TieRod; give gpusim.machines.TieRod"),
-    ({"tie_rod": m.TieRod((0, 0.1, 0.3), (0, 0.1, 0.3))}, r"tie_rod.inner and tie_rod.outer are one point; give"),
+    ({"tie_rod": m.TieRod((0, 0.1, 0.3), (0, 0.1, 0.3))}, r"tie_rod.inner and tie_rod.outer are one point; place"),
     ({"tie_rod": m.TieRod((0, 0.1, 0.3), (0, 0.2, 0.3), 7)}, r"tie_rod.rack = 7 is unknown.*; give"),
     ({"mirror": "left"}, r"mirror = 'left' is neither True nor False; give one"),
     ({"label": "front left"}, r"label 'front left.*must be a word.*; give"),
@@ -82,7 +82,7 @@ def test_geometry_that_cannot_move() -> None:
     b, spring = ModelBuilder(), m.TorsionBar(1e3, load=LOAD)
     with pytest.raises(ModelError, match="arm stands upright, so that its turn does not lift the wheel; move"):
         m.add_swing_axle(b, -1, arm=m.Arm((0, 0.6, 0.8), (0, 0.6, 0.3)), hub=HUB, spring=spring)
-    with pytest.raises(ModelError, match="arm.inner and arm.outer are one point; give the arm a length"):
+    with pytest.raises(ModelError, match="arm.inner and arm.outer are one point; place them apart"):
         m.add_trailing_arm(b, -1, arm=m.Arm((0, 0.6, 0.3), (0, 0.6, 0.3)), hub=HUB, spring=spring)
     arm = m.Arm((0, 0.2, 0.2), (0, 0.5, 0.2))
     with pytest.raises(ModelError, match="lower.outer and upper.outer are one point .*; place them one above"):

@@ -140,6 +140,7 @@ def test_spin_without_slip() -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"radius": 0.0}, r"radius = 0 must be above zero; give a positive radius"),
+    ({"radius": "0.3"}, r"radius = '0.3' is not a number; give"),
     ({"width": -1.0}, r"width = -1 must be above zero; give"),
     ({"mass": math.nan}, r"mass = nan is not finite; give"),
     ({"inertia": (1.0, 1.0)}, r"inertia.*; give"),
