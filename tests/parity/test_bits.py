@@ -10,6 +10,7 @@ import pytest
 from .bits import (
     COMBINATIONS,
     CONTACTS,
+    ELSEWHERE,
     HEAPS,
     LARGE,
     SCENES,
@@ -20,7 +21,7 @@ from .bits import (
     differing,
 )
 
-FREE = [name for name in SCENES if name not in (*CONTACTS, *HEAPS, *LARGE)]
+FREE = [name for name in SCENES if name not in (*CONTACTS, *HEAPS, *LARGE, *ELSEWHERE)]
 
 
 @pytest.mark.native

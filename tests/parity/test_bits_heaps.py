@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from .bits import HEAPS, cases, check_64_worlds, check_neighbors
+from .bits import HEAPS, LARGE, cases, check_64_worlds, check_neighbors
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.native
-@pytest.mark.parametrize(("name", "dtype", "solver"), cases(HEAPS))
+@pytest.mark.parametrize(("name", "dtype", "solver"), cases((*HEAPS, *LARGE)))
 def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: str) -> None:
     check_neighbors(name, dtype, solver)
 
