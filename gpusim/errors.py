@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 class GpusimError(Exception):
@@ -43,3 +49,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     else:
         hint = "there are none"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
+
+
+def callers_level() -> int:
+    """``stacklevel`` for a warning of the function that asks: the nearest line outside the package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level

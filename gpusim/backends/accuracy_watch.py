@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from gpusim.backends.base import Backend
+from gpusim.errors import callers_level
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.reference.accuracy import CONTACTS, JOINTS, MODES, accuracy_limits, constraint_of
@@ -43,7 +44,7 @@ class AccuracyWatch:
             self._warned |= kind
             worst = int(worlds[np.argmax(self._figures(kind)[worlds])])
             others = f" ({worlds.size - 1} more worlds as well)" if worlds.size > 1 else ""
-            warnings.warn(f"world {worst}: {self._told(kind, worst)}{others}", stacklevel=3)
+            warnings.warn(f"world {worst}: {self._told(kind, worst)}{others}", stacklevel=callers_level())
 
     def report(self) -> list[str]:
         """One line for every world and kind."""

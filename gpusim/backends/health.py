@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from gpusim.backends.base import Backend
-from gpusim.errors import SimulationError
+from gpusim.errors import SimulationError, callers_level
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.contact_topology import capacity_message
@@ -43,7 +43,7 @@ class Quarantine:
         for world in np.flatnonzero(failed):
             self._reasons[int(world)] = self._cause(int(world))
             warnings.warn(
-                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=4
+                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=callers_level()
             )
         self.stopped |= failed
         if self.stopped.any():
@@ -158,7 +158,7 @@ class CapacityWatch:
         if self._strict:
             raise SimulationError(self._message(new))
         self._warned = True
-        warnings.warn(self._message(new), stacklevel=3)
+        warnings.warn(self._message(new), stacklevel=callers_level())
 
     def release(self, worlds: Array) -> None:
         """Worlds that were reset start anew."""
@@ -231,9 +231,9 @@ class KernelQuarantine:
         new = [world for world in failed if world not in self._told]
         self._told.update(new)
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
-            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=4)
+            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=callers_level())
         if len(new) > _WARNED_EACH:
-            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=4)
+            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
         """Worlds that were reset run again; None: some that only the device knows."""

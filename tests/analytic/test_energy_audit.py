@@ -134,3 +134,16 @@ def test_the_table_and_a_wrong_step() -> None:
     assert "kinetic energy" in text and "contacts" in text and text.splitlines()[-1].startswith("error")
     with pytest.raises(ModelError, match=r"2 substeps.*set substeps=1"):
         EnergyAudit(Simulation(block().finalize(), config=SolverConfig(substeps=2)))
+
+
+def test_warnings_name_the_line_that_steps() -> None:
+    """Also where the audit steps: joints that come apart, from links that start apart."""
+    b = ModelBuilder()
+    links = [b.add_body(1.0, (0.1,) * 3, xform=gpusim.Transform((0.3 * k, 0, 0)), label=f"l{k}") for k in range(2)]
+    for parent, child in ((-1, links[0]), (links[0], links[1])):
+        b.add_joint_ball(parent, child, gpusim.Transform((0.1, 0, 0)))
+    audit = EnergyAudit(Simulation(b.finalize(), config=SolverConfig(dt=1e-2, joint_solver="colored")))
+    with pytest.warns(UserWarning) as told:
+        for _ in range(20):
+            audit.step()
+    assert {warning.filename for warning in told} == {__file__}
