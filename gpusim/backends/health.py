@@ -42,9 +42,9 @@ class Quarantine:
         failed = ~self._fine() & ~self.stopped
         for world in np.flatnonzero(failed):
             self._reasons[int(world)] = self._cause(int(world))
-            warnings.warn(
-                f"world {world} failed and is kept at its last good state: {self._reasons[int(world)]}", stacklevel=callers_level()
-            )
+            reason = self._reasons[int(world)]
+            message = f"world {world} failed and is kept at its last good state: {reason}"
+            warnings.warn(message, stacklevel=callers_level())
         self.stopped |= failed
         if self.stopped.any():
             self._backend.state.restore(self._good, np.flatnonzero(self.stopped))
@@ -231,9 +231,11 @@ class KernelQuarantine:
         new = [world for world in failed if world not in self._told]
         self._told.update(new)
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
-            warnings.warn(f"world {world} failed and is kept at its last good state: {reason}", stacklevel=callers_level())
+            message = f"world {world} failed and is kept at its last good state: {reason}"
+            warnings.warn(message, stacklevel=callers_level())
         if len(new) > _WARNED_EACH:
-            warnings.warn(f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all", stacklevel=callers_level())
+            message = f"{len(new) - _WARNED_EACH} more worlds failed; health_report() names all"
+            warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
         """Worlds that were reset run again; None: some that only the device knows."""
