@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -245,6 +246,7 @@ def _build_function(name: str) -> Callable[..., Scene]:
     return build
 
 
+@functools.cache
 def _description(name: str) -> str:
     spec = importlib.util.find_spec(f"{PACKAGE}.{name}")
     if spec is None or spec.origin is None:

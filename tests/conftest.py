@@ -14,7 +14,6 @@ from functools import cache
 
 import pytest
 
-from gpusim import scene
 from gpusim.backends import why_not
 from tests.builds import optimize_less
 
@@ -25,8 +24,6 @@ NEEDED = {"native": "native", "gpu": "cuda"}
 
 
 def pytest_configure() -> None:
-    # Who loads one scene reads and parses the files of all for their descriptions: 50 ms, some thousand times.
-    pytest.MonkeyPatch().setattr(scene, "_description", cache(scene._description))
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 
