@@ -11,7 +11,7 @@ clutch: a motor that stays on the difference holds it, as a locked differential,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,12 @@ from gpusim.model.material import Material
 from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 
-SHAPES = ("wheel", "cylinder", "ellipsoid")
+SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
+    "wheel": lambda radius, width, edge: {"radius": radius, "edge_radius": edge},
+    "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
+    "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
+}
+"""Sizes of a wheel's shape, from radius, width and the rounding of its rim, m; its axle is along z."""
 RIM = 0.5
 """Inner radius of the ring that a wheel's mass is taken for, as a share of its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
@@ -204,15 +209,11 @@ def _shape_options(element: str, shape: str, radius: float, width: float, edge_r
         raise validate.fail(element, f"shape = {shape!r} is unknown", f"give one of {', '.join(SHAPES)}")
     if edge_radius is not None and shape != "wheel":
         raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
-    if shape == "cylinder":
-        return {"radius": radius, "half_length": 0.5 * width}
-    if shape == "ellipsoid":
-        return {"semi_axes": (radius, radius, 0.5 * width)}
     edge = min(0.5 * width, 0.25 * radius) if edge_radius is None else edge_radius
     if not 0.0 <= validate.number(element, "edge_radius", edge) < radius:
         rule = f"edge_radius = {edge:g} is not within 0 to below radius = {radius:g}"
         raise validate.fail(element, rule, "give the rounding of the rim, such as half of the width")
-    return {"radius": radius, "edge_radius": edge}
+    return SHAPES[shape](radius, width, edge)
 
 
 def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float]:

@@ -82,7 +82,7 @@ def strutted(picture: str | None, **more: float) -> Stage:
     """A body held by a strut, a kind of actuator of the test's own."""
 
     class Strut(ActuatorType):
-        name, prefix, references = "strut", "strut", LINE_REFERENCES
+        name, prefix, references = "gas_strut", "strut", LINE_REFERENCES
 
     Strut.picture = picture
     register(Strut)
@@ -90,10 +90,10 @@ def strutted(picture: str | None, **more: float) -> Stage:
         b = ModelBuilder()
         body = b.add_body(mass=1.0, inertia=(1, 1, 1), xform=Transform((0.0, 0.0, 2.0)))
         ends = {"body_a": -1, "point_a": np.zeros(3), "body_b": body, "point_b": np.array([0.0, 0.0, -0.5])}
-        b.add_actuator("strut", "gas", {**ends, **more})
+        b.add_actuator("gas_strut", "gas", {**ends, **more})
         return Stage(b.finalize())
     finally:
-        _KINDS.forget("strut")
+        _KINDS.forget("gas_strut")
 
 
 def test_a_new_kind_of_actuator_is_drawn_by_the_picture_that_it_chooses() -> None:
