@@ -49,13 +49,13 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
     tracks = {name: _add_track(b, chassis, name, place) for name, place in TRACKS.items()}
     for track in tracks.values():
         label = f"{track.label}_drive"
-        b.add_servo(track.drive, "velocity", damping=2e4, effort_limit=2500.0, label=label)
+        b.add_servo(track.drive, "velocity", damping=2e4, effort_limit=1200.0, label=label)
     rubber, legs = gpusim.Material(friction=0.8), {}
     for name, (x, y) in LEGS.items():
         b.add_visual(
             chassis, "box", (0.06, 0.5 * abs(y) - 0.1, 0.05), xform=Transform((x, 0.5 * y, 0.62)), color=ORANGE
         )
-        jack = m.ServoJack(stiffness=1e6, damping=4e4, effort_limit=3e4)
+        jack = m.ServoJack(stiffness=1e6, damping=1e5, effort_limit=3e4)
         legs[name] = m.add_outrigger(
             b,
             chassis,

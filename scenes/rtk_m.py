@@ -57,7 +57,7 @@ def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, fri
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
         # Many shoes lie near many wheels: a small margin leaves pairs without force out, and a third of the time.
-        config=gpusim.SolverConfig(dt=4e-3, iterations=4, contact_margin=1e-3, max_pairs=1000),
+        config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=1000),
         duration=END,
         plots=_plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
