@@ -106,7 +106,7 @@ def test_a_new_kind_of_actuator_is_drawn_by_the_picture_that_it_chooses() -> Non
 def test_a_picture_that_cannot_be_drawn_is_an_error() -> None:
     with pytest.raises(UnknownNameError, match="picture of gas_strut 'gas', 'coill'; did you mean 'coil'"):
         strutted("coill")
-    with pytest.raises(ModelError, match="gas_strut 'gas': its picture 'barrel_and_rod' shows a parameter 'length_offset'"):
+    with pytest.raises(ModelError, match="gas_strut 'gas': its picture 'barrel_and_rod' shows a parameter"):
         strutted("barrel_and_rod")
 
 
