@@ -1,5 +1,5 @@
-// Stage narrow_phase: the points where close pairs touch, matched with those of the step before by their features
-// (gpusim/reference/narrow_phase.py).
+// Stage narrow_phase: the points where close pairs touch, matched with those of the step before by their features, or
+// where surfaces roll by their places (gpusim/reference/narrow_phase.py).
 #pragma once
 #include "contact_tire.cuh"
 #if GPUSIM_SHAPES
@@ -33,21 +33,57 @@ GPUSIM_FN void clear_point(const World& w, int at) {
     clear_numbers(w.contact_slip() + 3 * at, 3);
     clear_numbers(w.contact_arm() + 6 * at, 6);
 }
-// What point k of pair m takes over from the step before.
-GPUSIM_FN void match_point(const World& w, int m, int k, int old) {
+// Square of how far point k is from point j of the step before on surfaces that roll.
+GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
+    double far = 0.0;
+    for (int side = 0; side < 2; ++side) {
+        if (!w.shape_rolls()[w.pair_shapes()[2 * m + side]]) continue;
+        const double* arm = w.contact_anchor() + 6 * (4 * m + k) + 3 * side;
+        const stored* before = w.before_contact_arm() + 6 * (4 * old + j) + 3 * side;
+        const double x = arm[0] - double(before[0]), y = arm[1] - double(before[1]), z = arm[2] - double(before[2]);
+        far += x * x + y * y + z * z;
+    }
+    return far;
+}
+// The point of the step before whose place is nearest to point k of ``count``, and which has none nearer; or -1.
+GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
+    int best = -1;
+    double least = 0.0;
+    for (int j = 0; j < w.before_pair_points()[old]; ++j) {
+        const double far = way_from(w, m, k, old, j);
+        if (best >= 0 && far >= least) continue;
+        best = j;
+        least = far;
+    }
+    for (int other = 0; best >= 0 && other < count; ++other) {
+        const double far = way_from(w, m, other, old, best);
+        if (far < least || (far == least && other < k)) return -1;
+    }
+    return best;
+}
+GPUSIM_FN int same_feature_before(const World& w, int m, int k, int old) {
+    for (int j = 0; j < w.before_pair_points()[old]; ++j)
+        if (w.before_contact_feature()[4 * old + j] == w.contact_feature()[4 * m + k]) return j;
+    return -1;
+}
+// What point k of ``count`` of pair m takes over from the step before.
+GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int at = 4 * m + k;
     clear_point(w, at);
-    for (int j = 0; old >= 0 && j < w.before_pair_points()[old]; ++j) {
-        const int from = 4 * old + j;
-        if (w.before_contact_feature()[from] != w.contact_feature()[at]) continue;
-        w.contact_age()[at] = w.before_contact_age()[from];
+    if (old < 0) return;
+    const int *pair = w.pair_shapes() + 2 * m;
+    const bool rolls = w.shape_rolls()[pair[0]] || w.shape_rolls()[pair[1]];
+    const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
+    if (j >= 0) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
+        if (w.before_contact_feature()[from] != w.contact_feature()[at]) return;
+        w.contact_age()[at] = w.before_contact_age()[from];
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;
     }
     // Bristles of a tire go on over the seams of a surface.
-    if (old >= 0 && w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
+    if (w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
         copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
 GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) {
@@ -92,7 +128,7 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
         double* anchor = w.contact_anchor() + 6 * (4 * m + k);
         keep_anchor(w, a, found.a + 3 * k, anchor);
         keep_anchor(w, b, found.b + 3 * k, anchor + 3);
-        match_point(w, m, k, old);
     }
+    for (int k = 0; k < count; ++k) match_point(w, m, k, count, old);
     match_pair(w, m, old, found.normal);
 }

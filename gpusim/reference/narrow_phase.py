@@ -1,7 +1,9 @@
 """Stage narrow_phase: the points where close pairs touch, matched with those of the step before.
 
 A point of the step before is the same one where pair and feature are the same; it hands on its impulse, its slip and
-its arms, so that solves start warm and resting contact does not creep.
+its arms, so that solves start warm and resting contact does not creep. Where a surface rolls, features go by the side
+on which it lies lowest: they change sides as a disk rocks. There a point goes on from the one whose place is nearest;
+if that has another feature it is a new one that starts with the other's impulse and slip.
 """
 
 from __future__ import annotations
@@ -110,18 +112,41 @@ def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array,
 
 
 def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """What points take over from the one with the same feature; others start anew."""
+    """What points take over from one of the step before; others start anew."""
     state, world = w.state.arrays, at[0]
-    existed = np.arange(POINTS) < c.before_pair_points[world, old][:, None]
+    existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
-    same &= (old >= 0)[:, None]
-    known, came = np.any(same, axis=1), (world, old, np.argmax(same, axis=1))
+    rolls = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
+    near = np.where(rolls.any(axis=1)[:, None], _nearest(w, c, at, old, rolls, existed), same)
+    goes_on, near_one = np.any(same & near, axis=1), (world, old, np.argmax(near, axis=1))
     state["contact_mode"][at] = FLIGHT
-    state["contact_age"][at] = np.where(known, c.before_contact_age[came], 0)
-    for name in ("contact_impulse", "contact_slip", "contact_arm"):
-        state[name][at] = np.where(known[:, None], c.arrays[f"before_{name}"][came], 0.0)
+    state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
+    for name, taken in (
+        ("contact_impulse", near.any(axis=1)),
+        ("contact_slip", near.any(axis=1)),
+        ("contact_arm", goes_on),
+    ):
+        state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
     # Bristles of a tire go on over the seams of a surface.
-    goes_on = ~known & existed[:, 0] & (old >= 0) & tire_pairs(w, state["pair_shapes"][at[:2]])
-    state["contact_slip"][at] = np.where(
-        goes_on[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at]
+    seam = ~near.any(axis=1) & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
+    state["contact_slip"][at] = np.where(seam[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at])
+
+
+def _nearest(
+    w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array
+) -> Array:
+    """Points of the step before (n, 4) whose place on surfaces that roll is nearest to these, as these are to them."""
+    world, place, k = at
+    arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
+    before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)
+    apart = arm - before
+    squares = apart[..., 0] * apart[..., 0] + apart[..., 1] * apart[..., 1] + apart[..., 2] * apart[..., 2]
+    far = np.where(rolls[:, 0, None, None], squares[..., 0], 0.0) + np.where(
+        rolls[:, 1, None, None], squares[..., 1], 0.0
     )
+    here = np.arange(POINTS) < w.state.arrays["pair_points"][world, place][:, None]
+    far = np.where(existed[:, None, :] & here[:, :, None], far, np.inf)
+    n = np.arange(len(k))
+    best = np.argmin(far[n, k], axis=1)
+    back = np.argmin(far[n, :, best], axis=1)
+    return (np.arange(POINTS) == best[:, None]) & (back == k)[:, None] & existed[n, best][:, None]

@@ -132,12 +132,15 @@ def test_swing_turns_by_the_flow_of_its_valve() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("tilt", [0.0, 0.3])
-def test_a_machine_stands_on_its_outriggers(tilt: float) -> None:
-    """Three cylinders lift it; each carries its share of the chassis, the ground the legs too; shut valves hold."""
+@pytest.mark.parametrize(("tilt", "z"), [(0.0, 0.59), (0.3, 0.6), (0.3, 0.61)])
+def test_a_machine_stands_on_its_outriggers(tilt: float, z: float) -> None:
+    """Three cylinders lift it; each carries its share of the chassis, the ground the legs too; shut valves hold.
+
+    Dropped by 50 mm it lands hard: light feet under it, on ball joints, must not go on rocking from rim to rim.
+    """
     b = ModelBuilder()
     b.add_shape_plane(-1, material=Material(friction=0.7), label="ground")
-    chassis = b.add_body(1000.0, (300, 500, 700), xform=Transform((0, 0, 0.59)), label="chassis")
+    chassis = b.add_body(1000.0, (300, 500, 700), xform=Transform((0, 0, z)), label="chassis")
     pack = power(b)
     jack = m.CylinderJack(pack, 0.08, 0.05, m.Spool(3e-4), m.HoldingValve(1e7))
     legs = [
@@ -153,7 +156,7 @@ def test_a_machine_stands_on_its_outriggers(tilt: float) -> None:
         sim.control[f"leg{k}"] = 0.0
     sim.step(600)
     assert sim.read("body.chassis.position")[0, 2] > 0.61
-    height = float(sim.read("body.chassis.position")[0, 2])
+    place = sim.read("body.chassis.position")[0].copy()
     push = np.array([float(sim.read(f"cylinder.leg{k}_cylinder.force")[0]) for k in range(3)])
     ground = np.array([float(sim.read(f"body.{b.bodies[leg.foot].label}.contact_force")[0, 2]) for leg in legs])
     assert push.sum() == pytest.approx(1000.0 * 9.81, rel=1e-3)
@@ -163,7 +166,7 @@ def test_a_machine_stands_on_its_outriggers(tilt: float) -> None:
         np.testing.assert_allclose(push, shares, rtol=5e-3)
         np.testing.assert_allclose(ground, shares + 25.0 * 9.81, rtol=5e-3)
     sim.step(400)
-    assert float(sim.read("body.chassis.position")[0, 2]) == pytest.approx(height, abs=1e-5)
+    np.testing.assert_allclose(sim.read("body.chassis.position")[0], place, atol=1e-5)
 
 
 @pytest.mark.native
