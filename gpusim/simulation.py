@@ -28,6 +28,7 @@ from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.observe import Command, Observation, matching
+from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalTable
 from gpusim.sensors.writing import Part, StateWriter
 from gpusim.typing import Array
@@ -109,14 +110,18 @@ class Simulation:
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
+        self._signals: SignalTable | None = None
+        self._single: dict[str, Observation] = {}
+        self.programs: Programs | None = None
+        if model.diagrams:
+            self.programs = Programs(self._self)
+            self._signals = None  # they have signals too
         self.quarantine = self.backend.make_quarantine()
         self.capacity = CapacityWatch(self.backend, model, self.config)
         self.accuracy = AccuracyWatch(self.backend, model, self.config)
         self._forward: Work | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
-        self._signals: SignalTable | None = None
-        self._single: dict[str, Observation] = {}
         self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
@@ -173,9 +178,20 @@ class Simulation:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._forget()
-        self.backend.advance(n, size, self.quarantine.check)
+        if self.programs is None:
+            self.backend.advance(n, size, self.quarantine.check)
+        else:
+            for _ in range(n):
+                self.programs.sample()
+                self.backend.advance(1, size, self.quarantine.check)
         self.capacity.check()
         self.accuracy.check()
+
+    def add_state(self, name: str, values: Array) -> None:
+        """An array (num_worlds, ...) of the state that the step itself does not know; reset, and copied with it."""
+        self.backend.state.arrays[name] = values
+        self._initial.arrays[name] = values.copy()
+        self.backend.keep_along(name)
 
     @property
     def step_size(self) -> float:

@@ -48,7 +48,7 @@ def pace(name: str) -> dict[str, Any]:
     sim = simulation(scene)
     sim.step(2)  # compiled by now
     sim.reset()
-    spent, gap, depth = 0.0, 0.0, 0.0
+    spent, depth = 0.0, 0.0
     steps = round(scene.duration / scene.config.dt)
     for k in range(steps):
         if scene.schedule:
@@ -57,8 +57,8 @@ def pace(name: str) -> dict[str, Any]:
         sim.step()
         spent += time.process_time() - start
         if k % 20 == 0:
-            gap = max(gap, float(sim.read("sim.joint_drift")[0]))
             depth = max(depth, float(sim.read("sim.penetration")[0]))
+    gap = float(sim.state.arrays["joint_drift_peak"][0])
     return {
         "bodies": len(sim.model.bodies), "dt": scene.config.dt, "step_us": 1e6 * spent / steps,
         "real_time_factor": scene.duration / spent, "gap": gap, "overlap": depth, "healthy": bool(sim.health().all()),
@@ -106,16 +106,16 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
     """Minutes of random commands; stops at a failure."""
     scene = load_scene(name)
     sim = simulation(scene)
-    operator, gap, depth = Operator(sim, 7), 0.0, 0.0
+    operator, depth = Operator(sim, 7), 0.0
     steps = round(60.0 * minutes / scene.config.dt)
     for k in range(steps):
         operator.write()
         sim.step()
         if k % 50 == 0:
-            gap = max(gap, float(sim.read("sim.joint_drift")[0]))
             depth = max(depth, float(sim.read("sim.penetration")[0]))
             if not sim.health().all():
                 break
+    gap = float(sim.state.arrays["joint_drift_peak"][0])
     report = {"operated": float(sim.time), "operated_gap": gap, "operated_overlap": depth}
     return report | {"operated_healthy": bool(sim.health().all()), "report": str(sim.health_report())[:300]}
 

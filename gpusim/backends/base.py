@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from gpusim.model.program import Program
 from gpusim.model.state import State
 from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
@@ -105,6 +106,14 @@ class Backend(Protocol):
             entries: for each element read (quantity, index, column, numbers), (n, 4) int32.
             width: columns of the array.
             array: to fill; a new one if left out.
+        """
+
+    def keep_along(self, name: str) -> None:
+        """An array of the state has come that the step does not know."""
+
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
+        """What runs a sample of a diagram, whose numbers are the array ``name`` of the state, by what was read and its
+        parameters (1 or num_worlds, n); None where NumPy does.
         """
 
     def to_device(self, array: Array) -> Any:

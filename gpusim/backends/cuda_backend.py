@@ -17,10 +17,11 @@ from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import GPU_LANES, model_variant
+from gpusim.backends.variants import GPU_LANES, model_variant, program_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
+from gpusim.model.program import Program
 from gpusim.model.state import State
 from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
@@ -70,6 +71,7 @@ class CudaBackend(KernelBackend):
         self.device = device or 0
         self._cupy = load_cupy(self.device)
         self._arrays: dict[str, Any] = {}
+        self._along: list[str] = []
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
         self._forward_h, self._posed, self._substep, self._forward_contacts_h = 0.0, False, 0.0, 0.0
@@ -158,6 +160,7 @@ class CudaBackend(KernelBackend):
             host = self.kept_array(f.name)
             if host.size:
                 pairs.append((host, self._arrays[f"kept_{f.name}"]))
+        pairs += [(self._state.arrays[name], self._arrays[f"kept_{name}"]) for name in self._along]
         return pairs
 
     def _pull(self) -> None:
@@ -403,6 +406,37 @@ class CudaBackend(KernelBackend):
 
         return out, launch
 
+    def keep_along(self, name: str) -> None:
+        """An array of the state has come that the step does not know: the device has it too."""
+        self._along.append(name)
+        self.place(f"kept_{name}", self._state.arrays[name])
+
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
+        """The launch of the diagram's own kernel, one thread a world."""
+        cupy, variant = self._cupy, program_variant(program)
+        arch = f"sm_{cupy.cuda.Device(self.device).compute_capability}"
+        with self._here():
+            module = cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch)))
+        kernel, count = module.get_function("run_diagram"), self._state.arrays[name].shape[1]
+        blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
+        known: dict[str, Any] = {}
+
+        def launch(given: Any, parameters: Array) -> None:
+            with self._here():
+                self._push()
+                if known.get("host") is None or not np.array_equal(known["host"], parameters):
+                    known.update(host=parameters.copy(), device=cupy.asarray(parameters))
+                a, integer = self._arrays, np.int32
+                stride = parameters.shape[1] if len(parameters) > 1 else 0
+                read = a["kept_time"], a["health"], given, integer(given.shape[1])
+                tuned = known["device"], integer(stride), a[f"kept_{name}"], integer(count)
+                rest = a["control"], integer(self.control.shape[1]), np.float64(program.period)
+                kernel((blocks,), (_STAGED_THREADS,), (*read, *tuned, *rest, integer(self.num_worlds), integer(1)))
+            self._device_newer = self._commands_newer = True
+            self.changed()
+
+        return launch
+
     def restore(self, initial: State, worlds: Any) -> None:
         """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
         with self._here():
@@ -424,6 +458,9 @@ class CudaBackend(KernelBackend):
             arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
+            for name in self._along:
+                own, first = self._arrays[f"kept_{name}"], self._arrays[f"initial_{name}"]
+                own[...] = cupy.where((mask != 0)[:, None], first, own)
         self._device_newer = self._commands_newer = True
         self._control_lent = False
         self.changed()
@@ -439,6 +476,8 @@ class CudaBackend(KernelBackend):
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
             arguments[f"kept_{f.name}"] = self.place(f"initial_{f.name}", array)
+        for name in self._along:
+            self.place(f"initial_{name}", initial.arrays[name])
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def initial_changed(self) -> None:

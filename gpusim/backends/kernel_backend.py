@@ -28,6 +28,7 @@ from gpusim.model.contact_record import by_place, unpack
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
+from gpusim.model.program import Program
 from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.accuracy import accuracy_limits
@@ -197,6 +198,13 @@ class KernelBackend(ABC):
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """An array (num_worlds, width), and what fills it by the kernel."""
+
+    def keep_along(self, name: str) -> None:  # noqa: B027 (memory that both sides share needs nothing)
+        """An array of the state has come that the step does not know."""
+
+    @abstractmethod
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
+        """What runs a sample of a diagram, whose numbers are the array ``name`` of the state."""
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""

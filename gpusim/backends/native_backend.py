@@ -15,10 +15,11 @@ from gpusim.backends.compile import build_native
 from gpusim.backends.compile_native import vector_bytes
 from gpusim.backends.header import FORWARD, POSE
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import Variant, model_variant
+from gpusim.backends.variants import Variant, model_variant, program_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
+from gpusim.model.program import Program
 from gpusim.model.state import State
 from gpusim.reference.work import Work
 from gpusim.reference.writes import REMEMBERED
@@ -176,6 +177,27 @@ class NativeBackend(KernelBackend):
         listed = (ctypes.c_int * entries.size).from_buffer(entries.data)
         place = (ctypes.c_double * out.size).from_buffer(out.data)
         return out, partial(self._library.observe_worlds, self._address, listed, place, count, width)
+
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
+        """The call of the diagram's own kernel."""
+        library, arrays = load_library(program_variant(program)), self._state.arrays
+        place, number = ctypes.c_void_p, ctypes.c_int
+        numbers, time, health = arrays[name], place(arrays["time"].ctypes.data), place(self.health.ctypes.data)
+        own = place(numbers.ctypes.data), number(numbers.shape[1])
+        rest = (
+            number(self.control.shape[1]),
+            ctypes.c_double(program.period),
+            number(self.num_worlds),
+            number(self._team),
+        )
+
+        def launch(given: Array, parameters: Array) -> None:
+            read = place(given.ctypes.data), number(given.shape[1])
+            stride = number(parameters.shape[1] if len(parameters) > 1 else 0)
+            tuned = place(parameters.ctypes.data), stride
+            library.run_diagram(time, health, *read, *tuned, *own, place(self.control.ctypes.data), *rest)
+
+        return launch
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
         """Write poses and velocities in chosen worlds (reference/writes.py)."""

@@ -12,6 +12,7 @@ from gpusim.backends.health import Quarantine
 from gpusim.model.config import SolverConfig
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
+from gpusim.model.program import Program
 from gpusim.model.state import State
 from gpusim.reference import (
     actuate,
@@ -91,6 +92,12 @@ class NumpyBackend:
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
         """An array for what NumPy reads."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
+
+    def keep_along(self, name: str) -> None:
+        """It stands in the state."""
+
+    def program_launcher(self, program: Program, name: str) -> None:
+        """NumPy runs it."""
 
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""

@@ -22,6 +22,7 @@ from gpusim.model.finalize import finalize
 from gpusim.model.joint_groups import check_solver
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.model import Model
+from gpusim.model.program import DiagramSpec
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
@@ -38,7 +39,7 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
         spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
@@ -258,9 +259,34 @@ class ModelBuilder(BuilderMethods, Elements):
         for pair in other.pairs:
             a, b = pair.shape_a + first[SHAPE], pair.shape_b + first[SHAPE]
             self.pairs.append(dataclasses.replace(pair, shape_a=a, shape_b=b))
+        for diagram in other.diagrams:
+            if label_prefix:
+                rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
+                raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
+            self.add_diagram(diagram)
         for visual in other.visuals:  # the triangles are shared: nobody writes them
             on, frame = moved(visual.body, visual.xform)
             self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
+
+    def add_diagram(self, diagram: DiagramSpec) -> None:
+        """Add a block diagram (:class:`gpusim.control.Diagram`), which gives commands while the simulation runs.
+
+        Its operator inputs become commands of the model. Diagrams run in the order of adding, before each step.
+
+        Args:
+            diagram: later changes of it count until the model is finalized.
+
+        Raises:
+            ModelError: it is none, its label is taken, a port is open, or a loop has nothing that waits.
+        """
+        if not callable(getattr(diagram, "compile", None)) or not hasattr(diagram, "operator_inputs"):
+            rule = f"{diagram!r} is no diagram"
+            raise validate.fail("ModelBuilder.add_diagram", rule, "give a gpusim.control.Diagram")
+        if any(diagram.label == other.label for other in self.diagrams):
+            rule = "there is one of this label already"
+            raise validate.fail(f"diagram '{diagram.label}'", rule, "give another label")
+        diagram.check()
+        self.diagrams.append(diagram)
 
     def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
         """Take in a copy of another builder's element."""
@@ -277,7 +303,7 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: the builder holds something else already, or num_worlds < 1.
         """
-        if self.bodies or self.joints or self.actuators or self.shapes or self.visuals:
+        if self.bodies or self.joints or self.actuators or self.shapes or self.visuals or self.diagrams:
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"

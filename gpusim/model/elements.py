@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusim.model.program import DiagramSpec
 from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
 
 
@@ -18,6 +19,7 @@ class Elements:
     shapes: list[ShapeSpec]
     pairs: list[PairSpec]
     visuals: list[VisualSpec]
+    diagrams: list[DiagramSpec]
     num_worlds: int
 
     def body_label(self, index: int) -> str:

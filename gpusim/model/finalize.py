@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
 from gpusim.model.collision_groups import GroupRules, shapes_with_bits
@@ -18,6 +18,7 @@ from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
+from gpusim.model.program import DiagramSpec
 from gpusim.model.references import ACTUATOR
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
@@ -32,7 +33,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "pairs", "visuals"):
+    for name in ("joints", "couplings", "pairs", "visuals", "diagrams"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
     builder.bodies = complete_bodies(builder)
@@ -60,6 +61,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         for spec, own in zip(specs[kind], reached[kind], strict=True):
             collector.add_coupled(spec.label, own)
     controls = _controls(builder.actuators)
+    given = _add_inputs(builder.diagrams, controls)
     topology = _topology(builder, collector)
     contact = contact_topology(
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
@@ -77,6 +79,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         shapes=builder.shapes,
         pairs=builder.pairs,
         visuals=builder.visuals,
+        diagrams=builder.diagrams,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
@@ -85,7 +88,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         angle_of=collector.angle_of,
         groups=groups,
         controls=controls,
-        default_controls=_default_controls(builder.actuators),
+        default_controls=np.concatenate([_default_controls(builder.actuators), given]),
         parameters=_parameters(builder, gravity, collector),
     )
 
@@ -133,6 +136,31 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
         for command in actuator_type(spec.kind).commands
     ]
     return np.array(values, dtype=np.float64)
+
+
+def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
+    """Columns for the operator inputs of the diagrams, behind those of the actuators; their values at first."""
+    driver: dict[str, str] = {}
+    defaults = []
+    for diagram in diagrams:
+        diagram.check()
+        element = f"diagram '{diagram.label}'"
+        for item in diagram.operator_inputs:
+            if item.label in controls:
+                rule = f"its input '{item.label}' has the label of another command"
+                raise validate.fail(element, rule, "give the block another name, or a label")
+            controls[item.label] = len(controls)
+            defaults.append(item.default)
+    for diagram in diagrams:
+        for label in diagram.driven:
+            element = f"diagram '{diagram.label}'"
+            if label not in controls:
+                raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
+            if label in driver:
+                rule = f"gives the command '{label}', as diagram '{driver[label]}' does"
+                raise validate.fail(element, rule, "give it by one of them")
+            driver[label] = diagram.label
+    return np.array(defaults, dtype=np.float64)
 
 
 def _numbers(actuators: list[ActuatorSpec]) -> list[int]:

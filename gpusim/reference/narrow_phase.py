@@ -116,19 +116,16 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
-    rolls = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
-    near = np.where(rolls.any(axis=1)[:, None], _nearest(w, c, at, old, rolls, existed), same)
-    goes_on, near_one = np.any(same & near, axis=1), (world, old, np.argmax(near, axis=1))
+    rolls: Array = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
+    near: Array = np.where(rolls.any(axis=1, keepdims=True), _nearest(w, c, at, old, rolls, existed), same)
+    goes_on: Array = np.asarray(np.any(same & near, axis=1))
+    takes, near_one = np.asarray(near.any(axis=1)), (world, old, np.argmax(near, axis=1))
     state["contact_mode"][at] = FLIGHT
     state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
-    for name, taken in (
-        ("contact_impulse", near.any(axis=1)),
-        ("contact_slip", near.any(axis=1)),
-        ("contact_arm", goes_on),
-    ):
+    for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", goes_on)):
         state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
     # Bristles of a tire go on over the seams of a surface.
-    seam = ~near.any(axis=1) & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
+    seam = ~takes & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
     state["contact_slip"][at] = np.where(seam[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at])
 
 

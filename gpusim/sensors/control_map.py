@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
+def check_free(sim: Simulation, label: str) -> None:
+    """No diagram gives this command.
+
+    Raises:
+        ModelError: one does.
+    """
+    driver = None if sim.programs is None else sim.programs.drivers.get(label)
+    if driver is not None:
+        rule = f"diagram '{driver}' gives it before each sample"
+        raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
+
+
 class ControlMap(MutableMapping[str, Any]):
     """``sim.control[label] = value``: commands by label, a number or (num_worlds,); they hold until changed."""
 
@@ -40,6 +52,7 @@ class ControlMap(MutableMapping[str, Any]):
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)
         element = f"command '{label}'"
+        check_free(self._sim, label)
         if is_on_device(value):
             self._sim.backend.write_commands(slice(column, column + 1), value)
             self._sim.changed()

@@ -14,6 +14,7 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.errors import unknown_name
 from gpusim.model import validate
 from gpusim.reference.quantities import numbers
+from gpusim.sensors.control_map import check_free
 from gpusim.sensors.signal import Signal
 from gpusim.typing import Array
 
@@ -114,6 +115,8 @@ class Command:
 
     def __init__(self, sim: Simulation, names: Sequence[str]) -> None:
         self._sim, self.names = sim, list(names)
+        for name in self.names:
+            check_free(sim, name)
         columns = np.array([sim.model.controls[name] for name in names], np.int64)
         side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
         self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns

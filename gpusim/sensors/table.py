@@ -27,6 +27,8 @@ def build_signals(sim: Simulation) -> SignalTable:
     add_joint_signals(sim, table)
     add_actuator_signals(sim, table)
     add_contact_signals(sim, table)
+    if sim.programs is not None:
+        sim.programs.add_signals(sim, table)
     return table
 
 

@@ -1,0 +1,50 @@
+// A diagram's program (gpusim/control): what it does in a sample is generated (diagram.cuh) as a function of what was
+// read of the simulation, parameters, the numbers that live on (the first counts samples) and the commands.
+#include "platform.cuh"
+#include "detmath.cuh"
+
+#if GPUSIM_GPU
+#define GPUSIM_TABLE static __device__ const
+#else
+#define GPUSIM_TABLE static const
+#endif
+#define INFINITE det::detail::infinity()
+#define NOT_A_NUMBER det::detail::double_nan()
+
+// Number of the interval between rising values that x lies in, from 0; the first and the last go on without end.
+GPUSIM_FN int interval_of(const double* table, int count, double x) {
+    int low = 0, high = count - 1;  // table[low] <= x < table[high], or at the ends
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (x < table[middle]) high = middle;
+        else low = middle;
+    }
+    return low;
+}
+
+// From so many worlds on a CPU spreads them over threads.
+#define MANY_WORLDS 64
+#include "diagram.cuh"
+
+// Worlds in which a sample is due; those that failed stand still.
+GPUSIM_KERNEL void run_diagram(
+    const double* time, const int* health, const double* in, int width, const double* par, int par_stride, double* numbers,
+    int count, double* control, int controls, double period, int worlds, int threads
+) {
+#if GPUSIM_GPU
+    const int first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
+#else
+    const int first = 0, stride = 1;
+#if defined(_OPENMP)
+#pragma omp parallel for num_threads(threads) if (threads > 1 && worlds >= MANY_WORLDS)
+#endif
+#endif
+    for (int id = first; id < worlds; id += stride) {
+        double* s = numbers + (long long)id * count;
+        if (health[id] || time[id] < (s[0] - 1e-6) * period) continue;
+        sample(in + (long long)id * width, par + (long long)id * par_stride, s, control + (long long)id * controls);
+        // One that came late, after a step longer than the period, does not make up for those left out.
+        const double next = floor(time[id] / period + 1e-6) + 1.0;
+        s[0] = s[0] + 1.0 > next ? s[0] + 1.0 : next;
+    }
+}

@@ -1,0 +1,195 @@
+"""What a block is: parameters, ports, and what it does in a sample, once for kernels and NumPy (trace.py)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from gpusim.control import units
+from gpusim.control.trace import Num, Number, Place, Trace, Truth
+from gpusim.control.units import Unit
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+
+Shape = tuple[int, ...]
+Wire = list[Num]
+"""The numbers on a wire, one each component."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is known of a wire before it has values."""
+
+    shape: Shape = ()
+    unit: Unit = None
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return self.shape[0] if self.shape else 1
+
+
+class Context:
+    """What a block works with while it is traced.
+
+    Attributes:
+        period: seconds from sample to sample.
+        kinds: of its inputs, by port; of its outputs once they are known.
+    """
+
+    def __init__(self, trace: Trace, element: str, period: float, kinds: dict[str, Kind]) -> None:
+        self.trace, self.element, self.period, self.kinds = trace, element, period, kinds
+        self.tuned: dict[str, int] = {}
+        self.memory: dict[str, Any] = {}
+        self.signals: dict[str, list[int]] = {}
+        self.commands: dict[str, int] = {}
+
+    def tune(self, name: str, value: float) -> Num:
+        """A parameter that may be written while the simulation runs."""
+        if name not in self.tuned:
+            self.memory[f"parameter {name}"] = self.trace.parameter(value)
+            self.tuned[name] = len(self.trace.parameters) - 1
+        found: Num = self.memory[f"parameter {name}"]
+        return found
+
+    def places(self, name: str, initial: Sequence[float]) -> list[Place]:
+        """Numbers that live on, by a name of the block's own."""
+        if name not in self.memory:
+            self.memory[name] = [self.trace.place(value) for value in initial]
+        found: list[Place] = self.memory[name]
+        return found
+
+    def place(self, name: str, initial: float = 0.0) -> Place:
+        """One of them."""
+        return self.places(name, [initial])[0]
+
+    def kept(self, name: str) -> Wire:
+        """What such numbers were when the sample began."""
+        return [self.trace.kept(place) for place in self.memory[name]]
+
+    def keep(self, name: str, values: Sequence[Number]) -> None:
+        """What they are from the next sample on."""
+        for place, value in zip(self.memory[name], values, strict=True):
+            self.trace.keep(place, value)
+
+    def select(self, condition: Truth, a: Number, b: Number) -> Num:
+        """``a`` where it holds, else ``b``."""
+        return self.trace.select(condition, a, b)
+
+
+class Block:
+    """Base of all blocks; a subclass is a dataclass of its parameters, registered with :func:`block`.
+
+    Class attributes: ``kind`` its name; ``inputs`` and ``outputs`` its ports; ``waits`` inputs that do not act on the
+    outputs within the same sample, so that a loop through them is none; ``optional`` inputs that may stay open, with
+    the values that they have then; ``host`` whether it runs Python.
+    """
+
+    kind: ClassVar[str]
+    inputs: tuple[str, ...] = ("in",)
+    outputs: tuple[str, ...] = ("out",)
+    waits: ClassVar[frozenset[str]] = frozenset()
+    optional: dict[str, float] = {}  # noqa: RUF012 (a block may have its own)
+    host: ClassVar[bool] = False
+    same_units: ClassVar[bool] = True
+    """Inputs and outputs have one unit, unless :meth:`wires` says otherwise."""
+
+    def check(self, element: str) -> None:
+        """Check the parameters.
+
+        Raises:
+            ModelError: one breaks a rule.
+        """
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Shapes and units of the outputs, from those of the inputs (of ``waits`` too, where they are known).
+
+        Raises:
+            ModelError: they do not fit together; the message begins with the rule.
+        """
+        shape = common_shape(given)
+        unit = common_unit(given) if self.same_units else None
+        return dict.fromkeys(self.outputs, Kind(shape, unit))
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The outputs of a sample; ``given`` has all inputs but those that wait."""
+        raise NotImplementedError
+
+    def update(self, c: Context, given: dict[str, Wire]) -> None:
+        """What lives on, from all inputs."""
+
+    @classmethod
+    def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
+        """Its parameters by name."""
+        return {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+
+def common_shape(given: dict[str, Kind]) -> Shape:
+    """Shape that numbers and vectors of one length have together."""
+    shapes = {kind.shape for kind in given.values()} - {()}
+    if len(shapes) > 1:
+        listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
+        raise ModelError(f"its inputs have different shapes ({listed}); join vectors of one length, or numbers")
+    return shapes.pop() if shapes else ()
+
+
+def common_unit(given: dict[str, Kind]) -> Unit:
+    """The unit of all inputs."""
+    found: Unit = None
+    for kind in given.values():
+        if not units.fits(found, kind.unit):
+            listed = ", ".join(f"{port} in {units.shown(k.unit)}" for port, k in given.items())
+            raise ModelError(f"its inputs have different units ({listed}); put a gain with a unit between")
+        found = kind.unit if found is None else found
+    return found
+
+
+def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
+    """A function of the components, one after another; a single number goes with each."""
+    return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
+
+
+_KINDS: dict[str, type[Block]] = {}
+_B = TypeVar("_B", bound=type[Block])
+
+
+def block(name: str) -> Callable[[_B], _B]:
+    """Class decorator: make a block known by its name; the class becomes a dataclass."""
+
+    def made(cls: _B) -> _B:
+        cls.kind = name
+        dataclass(cls)
+        _KINDS[name] = cls
+        return cls
+
+    return made
+
+
+def block_kinds() -> dict[str, type[Block]]:
+    """All kinds of blocks by name."""
+    return dict(sorted(_KINDS.items()))
+
+
+def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
+    """A block with its parameters.
+
+    Raises:
+        UnknownNameError: no such kind, no such parameter.
+        ModelError: a parameter is missing or breaks a rule.
+    """
+    if kind not in _KINDS:
+        raise ModelError(f"{element}: {unknown_name('kind of block', kind, _KINDS)}")
+    known = _KINDS[kind].parameters()
+    for name in parameters:
+        if name not in known:
+            raise ModelError(f"{element}: {unknown_name(f'parameter of {kind}', name, known)}")
+    required = [n for n, f in known.items() if f.default is f.default_factory is dataclasses.MISSING]
+    missing = [name for name in required if name not in parameters]
+    if missing:
+        rule = f"a block '{kind}' needs {', '.join(missing)}"
+        raise validate.fail(element, rule, f"give {missing[0]}=...")
+    made = _KINDS[kind](**parameters)
+    made.check(element)
+    return made

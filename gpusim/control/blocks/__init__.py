@@ -1,0 +1,5 @@
+"""All kinds of blocks: importing this registers them."""
+
+from gpusim.model.registry import discover
+
+discover(__name__, __path__)

@@ -1,0 +1,304 @@
+"""Blocks that reckon with what is there: sums, products, functions, vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, common_unit, each
+from gpusim.control.trace import Num
+from gpusim.errors import ModelError
+from gpusim.model import validate
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def lettered(element: str, count: int) -> tuple[str, ...]:
+    """Ports a, b, c ..."""
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(LETTERS):
+        raise validate.fail(element, f"count = {count!r} is no whole number of 1 to {len(LETTERS)}", "give one")
+    return tuple(LETTERS[:count])
+
+
+@block("gain")
+class Gain(Block):
+    """Multiplies by a number, which has a ``unit``."""
+
+    gain: float = 1.0
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """A finite number."""
+        validate.number(element, "gain", self.gain)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """The unit is multiplied too."""
+        unit = units.product(given["in"].unit, units.parse(self.unit))
+        return {"out": Kind(given["in"].shape, unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The product."""
+        factor = c.tune("gain", self.gain)
+        return {"out": [factor * x for x in given["in"]]}
+
+
+@block("sum")
+class Sum(Block):
+    """Adds and subtracts: one sign for each of the inputs a, b, c ..., as "+-"."""
+
+    signs: str = "++"
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(LETTERS[: len(self.signs)]) if isinstance(self.signs, str) else ()
+
+    def check(self, element: str) -> None:
+        """Signs."""
+        given = isinstance(self.signs, str) and 0 < len(self.signs) <= len(LETTERS)
+        if not given or set(self.signs) - set("+-"):
+            raise validate.fail(
+                element, f"signs = {self.signs!r} are not some of + and -", 'give one each input, as "+-"'
+            )
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """From the first to the last."""
+        count = max(len(wire) for wire in given.values())
+
+        def add(*terms: Num) -> Num:
+            first = -terms[0] if self.signs[0] == "-" else terms[0]
+            pairs = zip(self.signs[1:], terms[1:], strict=True)
+            return reduce(lambda total, pair: total + pair[1] if pair[0] == "+" else total - pair[1], pairs, first)
+
+        return {"out": each(count, add, *(given[port] for port in self.inputs))}
+
+
+@block("product")
+class Product(Block):
+    """Multiplies and divides: one sign for each of the inputs a, b, c ..., as "*/". Divisions by zero give zero."""
+
+    signs: str = "**"
+    same_units = False
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(LETTERS[: len(self.signs)]) if isinstance(self.signs, str) else ()
+
+    def check(self, element: str) -> None:
+        """Signs."""
+        given = isinstance(self.signs, str) and 0 < len(self.signs) <= len(LETTERS)
+        if not given or set(self.signs) - set("*/"):
+            raise validate.fail(
+                element, f"signs = {self.signs!r} are not some of * and /", 'give one each input, as "*/"'
+            )
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Units are multiplied as well."""
+        powers = zip(self.inputs, self.signs, strict=True)
+        unit = units.product(*(units.power(given[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
+        return {"out": Kind(common_shape(given), unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """From the first to the last."""
+        count = max(len(wire) for wire in given.values())
+
+        def multiply(*factors: Num) -> Num:
+            out = factors[0] if self.signs[0] == "*" else quotient(c, 1.0, factors[0])
+            for sign, factor in zip(self.signs[1:], factors[1:], strict=True):
+                out = out * factor if sign == "*" else quotient(c, out, factor)
+            return out
+
+        return {"out": each(count, multiply, *(given[port] for port in self.inputs))}
+
+
+def quotient(c: Context, above: Num | float, below: Num) -> Num:
+    """0 where the divisor is."""
+    zero = below.equals(0.0)
+    return c.select(zero, 0.0, above / c.select(zero, 1.0, below))
+
+
+@block("division")
+class Division(Product):
+    """a / b; 0 where b is zero."""
+
+    signs: str = "*/"
+
+
+@block("extreme")
+class Extreme(Block):
+    """The least ("min") or greatest ("max") of its inputs a, b, ..."""
+
+    which: str = "max"
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(LETTERS[: self.count]) if isinstance(self.count, int) else ()
+
+    def check(self, element: str) -> None:
+        """Which, and of how many."""
+        if self.which not in ("min", "max"):
+            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'min' or 'max'")
+        lettered(element, self.count)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        choose = c.trace.larger if self.which == "max" else c.trace.smaller
+        count = max(len(wire) for wire in given.values())
+        return {"out": each(count, lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
+
+
+@block("abs")
+class Abs(Block):
+    """Without the sign."""
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        return {"out": [c.trace.magnitude(x) for x in given["in"]]}
+
+
+@block("sign")
+class Sign(Block):
+    """1, 0 or -1."""
+
+    same_units = False
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, c.trace.constant(0.0))) for x in given["in"]]}
+
+
+_TAN = "tan"
+TRIGONOMETRY = ("sin", "cos", _TAN, "asin", "acos", "atan")
+
+
+@block("trigonometry")
+class Trigonometry(Block):
+    """sin, cos, tan, asin, acos or atan; angles in rad, and arguments of asin and acos within -1 to 1."""
+
+    function: str = "sin"
+    same_units = False
+
+    def check(self, element: str) -> None:
+        """One that there is."""
+        if self.function not in TRIGONOMETRY:
+            rule = f"function = {self.function!r} is unknown"
+            raise validate.fail(element, rule, f"give one of {', '.join(TRIGONOMETRY)}")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Without unit, from rad or none."""
+        if not units.fits(given["in"].unit, units.NONE):
+            rule = f"its input is in {units.shown(given['in'].unit)}, not in rad"
+            raise ModelError(f"{rule}; put a gain with a unit between")
+        return {"out": Kind(given["in"].shape, units.NONE)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        return {"out": [trigonometric(c, self.function, x) for x in given["in"]]}
+
+
+def trigonometric(c: Context, name: str, x: Num) -> Num:
+    """By sin, cos and atan2."""
+    t = c.trace
+    if name in ("sin", "cos"):
+        return t.function(name, x)
+    if name == _TAN:
+        return t.function("sin", x) / t.function("cos", x)
+    if name == "atan":
+        return t.function("atan2", x, 1.0)
+    x = t.limit(x, -1.0, 1.0)
+    other = t.sqrt((1.0 - x) * (1.0 + x))
+    return t.function("atan2", x, other) if name == "asin" else t.function("atan2", other, x)
+
+
+@block("atan2")
+class Atan2(Block):
+    """Angle of the point (x, y), rad, -pi to pi."""
+
+    inputs = ("y", "x")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """An angle."""
+        common_unit(given)
+        return {"out": Kind(common_shape(given), units.NONE)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        count = max(map(len, given.values()))
+        return {"out": each(count, lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
+
+
+@block("pack")
+class Pack(Block):
+    """A vector of the numbers and vectors a, b, c ..., one behind another."""
+
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(LETTERS[: self.count]) if isinstance(self.count, int) else ()
+
+    def check(self, element: str) -> None:
+        """How many."""
+        lettered(element, self.count)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As long as all together."""
+        kinds = [kind.unit for kind in given.values()]
+        same = all(units.fits(kinds[0], u) for u in kinds)
+        return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """In order."""
+        return {"out": [x for port in self.inputs for x in given[port]]}
+
+
+@block("component")
+class Component(Block):
+    """One number of a vector, from 0; or several by a list."""
+
+    index: int | Sequence[int] = 0
+
+    def check(self, element: str) -> None:
+        """Whole numbers."""
+        listed = [self.index] if isinstance(self.index, int) else list(self.index)
+        if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
+            raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """The unit stays."""
+        listed = [self.index] if isinstance(self.index, int) else list(self.index)
+        if max(listed) >= given["in"].size:
+            raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")
+        return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), given["in"].unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """These."""
+        listed = [self.index] if isinstance(self.index, int) else list(self.index)
+        return {"out": [given["in"][k] for k in listed]}
+
+
+@block("norm")
+class Norm(Block):
+    """Length of a vector."""
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """A number of the same unit."""
+        return {"out": Kind((), given["in"].unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Root of the sum of squares."""
+        return {"out": [c.trace.sqrt(reduce(lambda a, b: a + b, [x * x for x in given["in"]]))]}
+
+
+@block("dot")
+class Dot(Block):
+    """Scalar product of two vectors of one length."""
+
+    inputs = ("a", "b")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """A number."""
+        common_shape(given)
+        return {"out": Kind((), units.product(given["a"].unit, given["b"].unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Sum of products."""
+        count = max(map(len, given.values()))
+        return {"out": [reduce(lambda a, b: a + b, each(count, lambda a, b: a * b, given["a"], given["b"]))]}

@@ -1,0 +1,390 @@
+"""Blocks with a memory: integrators, filters, transfer functions, delays, PID.
+
+Between samples inputs hold (zero-order hold), and what is continuous is solved for that exactly: outputs at samples are
+those of the continuous system behind a holding element (G. F. Franklin, J. D. Powell, M. Workman, "Digital Control of
+Dynamic Systems", 1998, section 4.3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from scipy import signal
+from scipy.linalg import expm
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block, each
+from gpusim.control.trace import Num
+from gpusim.errors import ModelError
+from gpusim.model import validate
+from gpusim.typing import Array
+
+GREATEST_ORDER = 12
+
+
+def check_bounds(element: str, lower: float | None, upper: float | None) -> None:
+    """Bounds that may be left out, the lower one below the upper one."""
+    for name, value in (("lower", lower), ("upper", upper)):
+        if value is not None:
+            validate.number(element, name, value)
+    if lower is not None and upper is not None and not lower < upper:
+        raise validate.fail(element, f"lower = {lower:g} is not below upper = {upper:g}", "swap them")
+
+
+def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
+    """Between bounds that may be left out."""
+    if lower is not None:
+        x = c.trace.larger(x, c.tune("lower", lower))
+    return x if upper is None else c.trace.smaller(x, c.tune("upper", upper))
+
+
+@block("integrator")
+class Integrator(Block):
+    """Integral over time of ``gain`` times its input, within ``lower`` to ``upper``.
+
+    While ``reset`` is above one half, it is ``initial``.
+    """
+
+    gain: float = 1.0
+    initial: float | Sequence[float] = 0.0
+    lower: float | None = None
+    upper: float | None = None
+    unit: str | None = None
+    inputs = ("in", "reset")
+    optional = {"reset": 0.0}
+    waits = frozenset({"in"})
+
+    def check(self, element: str) -> None:
+        """Finite numbers."""
+        validate.number(element, "gain", self.gain)
+        check_bounds(element, self.lower, self.upper)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As its input, times seconds, times the unit of the gain."""
+        shape = given["in"].shape if "in" in given else ()
+        if np.ndim(self.initial):
+            shape = shape or (len(self.initial),)  # type: ignore[arg-type]
+            if shape != (len(self.initial),):  # type: ignore[arg-type]
+                raise ModelError(f"initial has {len(self.initial)} numbers, its input {shape[0]}; give as many")  # type: ignore[arg-type]
+        unit = given["in"].unit if "in" in given else None
+        gain = units.NONE if self.unit is None and self.gain in (1.0, -1.0) else units.parse(self.unit)
+        return {"out": Kind(shape, units.product(unit, units.SECOND, gain))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """What it has come to."""
+        count = c.kinds["out"].size
+        c.places("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
+        start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
+        resets = given["reset"][0].holds()
+        out = [c.select(resets, x0, x) for x0, x in zip(start, c.kept("sum"), strict=True)]
+        c.memory["out"] = out
+        return {"out": out}
+
+    def update(self, c: Context, given: dict[str, Wire]) -> None:
+        """Over the period, its input holds."""
+        rate = c.tune("gain", self.gain)
+        rise = each(c.kinds["out"].size, lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
+                    c.memory["out"], given["in"])  # fmt: skip
+        c.keep("sum", rise)
+
+
+def linear(c: Context, a: Array, b: Array, given: Wire, name: str = "x", initial: Array | None = None) -> None:
+    """Update of states x (rows of ``a``), for each component of a wire: x' = a x + b u."""
+    order = len(a)
+    for k, u in enumerate(given):
+        x = c.kept(f"{name}{k}")
+        c.keep(f"{name}{k}", [add_up(c, [*a[i], b[i]], [*x, u]) for i in range(order)])
+
+
+def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
+    """Sum of products; zeros are left out."""
+    terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
+    return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
+
+
+class Linear(Block):
+    """A linear system: (A, B, C, D) in continuous time by :meth:`system`."""
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """A (n, n), B (n,), C (n,), D."""
+        raise NotImplementedError
+
+    @property
+    def start(self) -> float:
+        """Output before the first sample; the states are at rest there."""
+        return 0.0
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """C x + D u."""
+        a, b, out, through = self.system()
+        n = len(b)
+        rest = -np.linalg.solve(a, b) if n and self.start and np.linalg.matrix_rank(a) == n else np.zeros(n)
+        whole = float(out @ rest) + through
+        x0 = (rest * (self.start / whole) if self.start and whole else np.zeros(n)).tolist()
+        made = []
+        for k in range(c.kinds["out"].size):
+            c.places(f"x{k}", x0)
+            factors, values = [*out], c.kept(f"x{k}")
+            if through:
+                factors, values = [*factors, through], [*values, given["in"][k]]
+            made.append(add_up(c, factors, values))
+        return {"out": made}
+
+    def update(self, c: Context, given: dict[str, Wire]) -> None:
+        """Exactly, for an input that holds over the period."""
+        a, b, _, _ = self.system()
+        n = len(b)
+        whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.period)
+        linear(c, whole[:n, :n], whole[:n, n], given["in"])
+
+
+@block("filter")
+class Filter(Linear):
+    """First-order low-pass: 1 / (time s + 1)."""
+
+    time: float
+    initial: float = 0.0
+    waits = frozenset({"in"})
+
+    def check(self, element: str) -> None:
+        """A time constant."""
+        validate.positive(element, "time", self.time)
+        validate.number(element, "initial", self.initial)
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """One state, the output."""
+        return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
+
+    @property
+    def start(self) -> float:
+        """``initial``."""
+        return self.initial
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As its input."""
+        return {"out": given.get("in", Kind())}
+
+
+@block("filter2")
+class Filter2(Filter):
+    """Second-order low-pass: w2 / (s2 + 2 damping w s + w2) with w = 2 pi ``frequency`` (Hz)."""
+
+    time: float = 0.0
+    frequency: float = 1.0
+    damping: float = 0.7
+
+    def check(self, element: str) -> None:
+        """A frequency and a damping ratio."""
+        if self.time != 0.0:
+            raise validate.fail(element, f"time = {self.time:g} s does not belong to it", "give frequency, Hz")
+        validate.positive(element, "frequency", self.frequency)
+        validate.positive(element, "damping", self.damping)
+        validate.number(element, "initial", self.initial)
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """The output and its rate."""
+        w = 2.0 * math.pi * self.frequency
+        a = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
+        return a, np.array([0.0, w * w]), np.array([1.0, 0.0]), 0.0
+
+
+@block("transfer")
+class Transfer(Linear):
+    """Transfer function: polynomials in s, the highest power first; ``num`` of no higher order than ``den``."""
+
+    num: Sequence[float]
+    den: Sequence[float]
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            self.waits = frozenset({"in"}) if len(self.num) < len(self.den) else frozenset()  # type: ignore[misc]
+        except TypeError:
+            self.waits = frozenset()  # type: ignore[misc]
+
+    def check(self, element: str) -> None:
+        """Polynomials."""
+        for name in ("num", "den"):
+            given = getattr(self, name)
+            count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
+            if not 1 <= count <= GREATEST_ORDER + 1:
+                rule = f"{name} = {given!r} are not 1 to {GREATEST_ORDER + 1} numbers"
+                raise validate.fail(element, rule, "give coefficients, the highest power of s first")
+            validate.numbers(element, name, given, count)
+            if float(given[0]) == 0.0:
+                raise validate.fail(element, f"{name} begins with zero", "leave it out")
+        if len(self.num) > len(self.den):
+            rule = f"num has order {len(self.num) - 1}, den {len(self.den) - 1}: it looks ahead"
+            raise validate.fail(element, rule, "give a den of at least the same order")
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """In controllable form."""
+        a, b, out, through = signal.tf2ss(list(self.num), list(self.den))
+        if len(self.den) == 1:
+            return np.zeros((0, 0)), np.zeros(0), np.zeros(0), float(through[0, 0])
+        return a, b[:, 0], out[0], float(through[0, 0])
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind(given["in"].shape if "in" in given else (), units.parse(self.unit))}
+
+
+@block("delay")
+class Delay(Block):
+    """Its input ``samples`` ago, or ``time`` seconds ago; ``initial`` before."""
+
+    samples: int = 1
+    time: float | None = None
+    initial: float = 0.0
+    waits = frozenset({"in"})
+
+    def check(self, element: str) -> None:
+        """At least one sample."""
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or not 1 <= self.samples <= 100000:
+            raise validate.fail(element, f"samples = {self.samples!r} is no whole number of 1 to 100000", "give one")
+        if self.time is not None:
+            validate.positive(element, "time", self.time)
+        validate.number(element, "initial", self.initial)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As its input."""
+        if self.time is not None and self._count(period) < 1:
+            raise ModelError(f"time = {self.time:g} s is less than half of a period of {period:g} s; give a longer one")
+        return {"out": given.get("in", Kind())}
+
+    def _count(self, period: float) -> int:
+        return self.samples if self.time is None else round(self.time / period)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """What is oldest of a ring."""
+        count, size = self._count(c.period), c.kinds["out"].size
+        c.place("at")
+        c.memory["rings"] = [c.trace.ring(count, self.initial) for _ in range(size)]
+        return {"out": [c.trace.ring_read(first, c.kept("at")[0]) for first in c.memory["rings"]]}
+
+    def update(self, c: Context, given: dict[str, Wire]) -> None:
+        """The newest takes its place."""
+        (at,) = c.kept("at")
+        for first, value in zip(c.memory["rings"], given["in"], strict=True):
+            c.trace.ring_write(first, at, value)
+        further = at + 1.0
+        c.keep("at", [c.select(further >= float(self._count(c.period)), 0.0, further)])
+
+
+@block("derivative")
+class Derivative(Block):
+    """Rate of its input behind a first-order filter: s / (time s + 1), exact for an input that holds."""
+
+    time: float
+
+    def check(self, element: str) -> None:
+        """A time constant."""
+        validate.positive(element, "time", self.time)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """By the second."""
+        return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """(u - x) / time; it begins at rest with the first input."""
+        size, t = c.kinds["out"].size, c.trace
+        c.places("x", [0.0] * size)
+        c.place("began")
+        began = c.kept("began")[0].holds()
+        x = [c.select(began, x, u) for x, u in zip(c.kept("x"), given["in"], strict=True)]
+        left = math.exp(-c.period / self.time)
+        c.keep("x", [u + (xk - u) * left for xk, u in zip(x, given["in"], strict=True)])
+        c.keep("began", [t.constant(1.0)])
+        return {"out": [(u - xk) / self.time for xk, u in zip(x, given["in"], strict=True)]}
+
+
+@block("pid")
+class Pid(Block):
+    """kp e + ki integral of e + kd times its rate behind a filter of ``derivative_time`` (s), within bounds.
+
+    While a bound holds it, the integral does not grow farther over it (conditional integration: K. J. Astrom,
+    T. Hagglund, "Advanced PID Control", 2006, section 3.5). ``rate``: of the error where it is known, in place of the
+    filter. While ``reset`` is above one half the integral is zero.
+    """
+
+    kp: float = 1.0
+    ki: float = 0.0
+    kd: float = 0.0
+    derivative_time: float = 0.01
+    lower: float | None = None
+    upper: float | None = None
+    initial: float = 0.0
+    unit: str | None = None
+    measured_rate: bool = False
+
+    def __post_init__(self) -> None:
+        self.inputs = ("in", "rate", "reset") if self.measured_rate else ("in", "reset")
+        self.optional = {"reset": 0.0}
+
+    def check(self, element: str) -> None:
+        """Finite gains."""
+        for name in ("kp", "ki", "kd", "initial"):
+            validate.number(element, name, getattr(self, name))
+        validate.positive(element, "derivative_time", self.derivative_time)
+        check_bounds(element, self.lower, self.upper)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The law, and what lives on."""
+        size, t = c.kinds["out"].size, c.trace
+        c.places("sum", [self.initial] * size)
+        c.places("slow", [0.0] * size)
+        c.place("began")
+        began, resets = c.kept("began")[0].holds(), given["reset"][0].holds()
+        left = math.exp(-c.period / self.derivative_time)
+        out, sums, slows = [], [], []
+        for k in range(size):
+            e = given["in"][k]
+            total = c.select(resets, 0.0, c.kept("sum")[k])
+            slow = c.select(began, c.kept("slow")[k], e)
+            rate = given["rate"][k] if self.measured_rate else (e - slow) / self.derivative_time
+            wanted = (c.tune("kp", self.kp) * e + total) + c.tune("kd", self.kd) * rate
+            held = bounded(c, wanted, self.lower, self.upper)
+            rise = (c.tune("ki", self.ki) * e) * c.period
+            over = ((wanted > held) & (rise > 0.0)) | ((wanted < held) & (rise < 0.0))
+            sums.append(c.select(over, total, total + rise))
+            slows.append(e + (slow - e) * left)
+            out.append(held)
+        c.keep("sum", sums)
+        c.keep("slow", slows)
+        c.keep("began", [t.constant(1.0)])
+        return {"out": out}
+
+
+@block("rate_limiter")
+class RateLimiter(Block):
+    """Follows its input by no more than ``rise`` upwards and ``fall`` (``rise`` if left out) downwards a second."""
+
+    rise: float
+    fall: float | None = None
+
+    def check(self, element: str) -> None:
+        """Positive rates."""
+        validate.positive(element, "rise", self.rise)
+        if self.fall is not None:
+            validate.positive(element, "fall", self.fall)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The first sample sets it."""
+        size, t = c.kinds["out"].size, c.trace
+        c.places("last", [0.0] * size)
+        c.place("began")
+        began = c.kept("began")[0].holds()
+        up = c.tune("rise", self.rise) * c.period
+        down = up if self.fall is None else c.tune("fall", self.fall) * c.period
+        near = [t.limit(u, y - down, y + up) for u, y in zip(given["in"], c.kept("last"), strict=True)]
+        out = [c.select(began, y, u) for y, u in zip(near, given["in"], strict=True)]
+        c.keep("last", out)
+        c.keep("began", [t.constant(1.0)])
+        return {"out": out}

@@ -1,0 +1,320 @@
+"""Blocks of conditions: comparisons, logic, switches, memories, counters, state machines. True is above one half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, common_unit, each
+from gpusim.control.blocks.arithmetic import LETTERS, lettered
+from gpusim.control.trace import Num, Truth
+from gpusim.errors import ModelError
+from gpusim.model import validate
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+LOGIC = ("and", "or", "xor", "not", "nand", "nor")
+
+
+class Logic(Block):
+    """A block that gives 1 or 0."""
+
+    same_units = False
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Numbers without unit."""
+        return dict.fromkeys(self.outputs, Kind(common_shape(given), units.NONE))
+
+
+@block("compare")
+class Compare(Logic):
+    """1 where a stands to b as ``sign`` says: <, <=, >, >=, == or !=; b is ``value`` where nothing is joined."""
+
+    sign: str = ">"
+    value: float = 0.0
+    inputs = ("a", "b")
+
+    def __post_init__(self) -> None:
+        self.optional = {"b": self.value}
+
+    def check(self, element: str) -> None:
+        """A sign."""
+        if self.sign not in COMPARISONS:
+            raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
+        validate.number(element, "value", self.value)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Of values that have one unit."""
+        common_unit(given)
+        return super().wires(given, period)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        count = max(map(len, given.values()))
+        return {"out": each(count, lambda a, b: compared(a, self.sign, b).number(), given["a"], given["b"])}
+
+
+def compared(a: Num, sign: str, b: Num) -> Truth:
+    """A comparison by its sign."""
+    made = {
+        "<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b,
+        "==": lambda: a.equals(b), "!=": lambda: ~a.equals(b),
+    }  # fmt: skip
+    return made[sign]()
+
+
+@block("logic")
+class LogicGate(Logic):
+    """and, or, xor, nand, nor of the inputs a, b, ...; not of one."""
+
+    operation: str = "and"
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        count = 1 if self.operation == "not" else self.count
+        self.inputs = tuple(LETTERS[:count]) if isinstance(count, int) else ()
+
+    def check(self, element: str) -> None:
+        """An operation."""
+        if self.operation not in LOGIC:
+            raise validate.fail(
+                element, f"operation = {self.operation!r} is unknown", f"give one of {', '.join(LOGIC)}"
+            )
+        lettered(element, self.count)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        count = max(map(len, given.values()))
+        return {"out": each(count, self._of, *(given[port] for port in self.inputs))}
+
+    def _of(self, *x: Num) -> Num:
+        truths = [v.holds() for v in x]
+        if self.operation == "xor":
+            return reduce(lambda a, b: (a & ~b) | (~a & b), truths).number()
+        whole = reduce(lambda a, b: a & b if self.operation in ("and", "nand") else a | b, truths)
+        return (~whole if self.operation in ("not", "nand", "nor") else whole).number()
+
+
+@block("switch")
+class Switch(Block):
+    """``a`` while ``on`` is above one half, else ``b``."""
+
+    inputs = ("on", "a", "b")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As a and b."""
+        return {"out": Kind(common_shape(given), common_unit({k: v for k, v in given.items() if k != "on"}))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        count = max(map(len, given.values()))
+        wires = given["on"], given["a"], given["b"]
+        return {"out": each(count, lambda on, a, b: c.select(on.holds(), a, b), *wires)}
+
+
+@block("select")
+class Select(Block):
+    """One of the inputs a, b, ... by the whole number ``index``, from 0; the nearest one beyond."""
+
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        self.inputs = ("index", *LETTERS[: self.count]) if isinstance(self.count, int) else ()
+
+    def check(self, element: str) -> None:
+        """How many."""
+        lettered(element, self.count)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As those chosen from."""
+        if "index" in given and given["index"].shape:
+            raise ModelError("index takes a number, and the wire is a vector; choose one by 'component'")
+        rest = {k: v for k, v in given.items() if k != "index"}
+        return {"out": Kind(common_shape(rest), common_unit(rest))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        index, ports = given["index"][0], self.inputs[1:]
+
+        def chosen(*values: Num) -> Num:
+            out = values[0]
+            for k, value in enumerate(values[1:], 1):
+                out = c.select(index > k - 0.5, value, out)
+            return out
+
+        return {"out": each(max(len(given[p]) for p in ports), chosen, *(given[p] for p in ports))}
+
+
+@block("latch")
+class Latch(Logic):
+    """1 from ``set`` on until ``reset``, which wins."""
+
+    initial: bool = False
+    inputs = ("set", "reset")
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        count = c.kinds["out"].size
+        c.places("on", [float(self.initial)] * count)
+        out = each(count, lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), given["set"],
+                   given["reset"], c.kept("on"))  # fmt: skip
+        c.keep("on", out)
+        return {"out": out}
+
+
+@block("hold")
+class Hold(Block):
+    """What its input was when ``sample`` last was above one half: a sample-and-hold."""
+
+    initial: float = 0.0
+    inputs = ("in", "sample")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As its input."""
+        return {"out": given["in"]}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        c.places("held", [self.initial] * c.kinds["out"].size)
+        takes = given["sample"][0].holds()
+        out = [c.select(takes, u, y) for u, y in zip(given["in"], c.kept("held"), strict=True)]
+        c.keep("held", out)
+        return {"out": out}
+
+
+@block("edge")
+class Edge(Logic):
+    """1 in the sample in which its input rises ("rising"), falls, or does either ("both")."""
+
+    which: str = "rising"
+    initial: bool = False
+
+    def check(self, element: str) -> None:
+        """Which."""
+        if self.which not in ("rising", "falling", "both"):
+            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'rising', 'falling' or 'both'")
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Against the sample before."""
+        c.places("before", [float(self.initial)] * c.kinds["out"].size)
+        out = []
+        for x, y in zip(given["in"], c.kept("before"), strict=True):
+            now, before = x.holds(), y.holds()
+            rises, falls = now & ~before, ~now & before
+            out.append({"rising": rises, "falling": falls, "both": rises | falls}[self.which].number())
+        c.keep("before", [x.holds().number() for x in given["in"]])
+        return {"out": out}
+
+
+@block("counter")
+class Counter(Block):
+    """Counts rising edges of ``up``, less those of ``down``; 0 while ``reset``, and again after ``modulo`` - 1."""
+
+    modulo: int | None = None
+    inputs = ("up", "down", "reset")
+    optional = {"down": 0.0, "reset": 0.0}
+    same_units = False
+
+    def check(self, element: str) -> None:
+        """How far."""
+        if self.modulo is not None and (not isinstance(self.modulo, int) or self.modulo < 2):
+            raise validate.fail(element, f"modulo = {self.modulo!r} is no whole number of at least 2", "give one")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """A number."""
+        if any(kind.shape for kind in given.values()):
+            raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
+        return {"out": Kind((), units.NONE)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """With the edges of this sample."""
+        c.places("before", [0.0, 0.0])
+        c.place("count")
+        (count,) = c.kept("count")
+        for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.kept("before"), strict=True):
+            count = count + sign * (given[port][0].holds() & ~before.holds()).number()
+        if self.modulo is not None:
+            whole = float(self.modulo)
+            count = count - whole * c.trace.floor(count / whole)
+        count = c.select(given["reset"][0].holds(), 0.0, count)
+        c.keep("before", [given[port][0].holds().number() for port in ("up", "down")])
+        c.keep("count", [count])
+        return {"out": [count]}
+
+
+@block("state_machine")
+class StateMachine(Block):
+    """States by name, and transitions [from, to, port] that are taken while an input port holds, or [from, to, seconds]
+    after a time in the state; the first that holds. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and one
+    for every state, 1 while it is in it.
+    """
+
+    states: Sequence[str]
+    transitions: Sequence[Sequence[Any]]
+    initial: str = ""
+    same_units = False
+
+    def __post_init__(self) -> None:
+        ports: dict[str, None] = {}
+        try:
+            for transition in self.transitions:
+                if isinstance(transition[2], str):
+                    ports[transition[2]] = None
+            self.inputs = tuple(ports)
+            self.outputs = ("state", "time", *self.states)
+        except (TypeError, IndexError):
+            self.inputs, self.outputs = (), ("state", "time")
+
+    def check(self, element: str) -> None:
+        """States that are known, each once."""
+        listed = list(self.states) if isinstance(self.states, Sequence) and not isinstance(self.states, str) else []
+        if not listed or not all(isinstance(s, str) and s.isidentifier() for s in listed):
+            raise validate.fail(element, f"states = {self.states!r} are no names", 'give names, as ["idle", "run"]')
+        taken = [s for s in listed if listed.count(s) > 1 or s in ("state", "time")]
+        if taken:
+            raise validate.fail(element, f"the state {taken[0]!r} is there twice", "rename one")
+        if self.initial and self.initial not in listed:
+            raise validate.fail(element, f"initial = {self.initial!r} is no state", f"give one of {', '.join(listed)}")
+        for transition in self.transitions:
+            self._check_transition(element, transition, listed)
+
+    @staticmethod
+    def _check_transition(element: str, transition: Any, listed: list[str]) -> None:
+        good = isinstance(transition, Sequence) and not isinstance(transition, str) and len(transition) == 3
+        if not good:
+            rule = f"transition {transition!r} is not [from, to, port or seconds]"
+            raise validate.fail(element, rule, "give three entries")
+        for state in transition[:2]:
+            if state not in listed:
+                rule = f"transition {list(transition)!r} names {state!r}, which is no state"
+                raise validate.fail(element, rule, f"give one of {', '.join(listed)}")
+        if isinstance(transition[2], str):
+            if not transition[2].isidentifier():
+                raise validate.fail(element, f"the port {transition[2]!r} is no name", "give a word")
+        else:
+            validate.positive(element, "seconds of a transition", transition[2])
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Numbers."""
+        if any(kind.shape for kind in given.values()):
+            raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
+        kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))
+        return kinds | {"time": Kind((), units.SECOND)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The state of this sample, after a transition of it."""
+        names, t = list(self.states), c.trace
+        start = float(names.index(self.initial)) if self.initial else 0.0
+        c.places("state", [start, 0.0])
+        state, since = c.kept("state")
+        after: Num | float = state
+        for begin, end, why in reversed([tuple(x) for x in self.transitions]):
+            waited = since >= float(why) - 1e-6 * c.period if not isinstance(why, str) else None
+            holds = waited if waited is not None else given[why][0].holds()
+            after = t.select(state.equals(float(names.index(begin))) & holds, float(names.index(end)), after)
+        after = t.constant(start) if isinstance(after, float) else after
+        now = t.select(after.equals(state), since, 0.0)
+        c.keep("state", [after, now + c.period])
+        flags = {name: [after.equals(float(k)).number()] for k, name in enumerate(names)}
+        return {"state": [after], "time": [now], **flags}

@@ -1,0 +1,189 @@
+"""Blocks that give motions: polynomials from point to point, through via points, and periodic signals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.blocks.sources import Source, check_rising, time_now
+from gpusim.control.trace import Num
+from gpusim.errors import ModelError
+from gpusim.model import validate
+
+
+def _rates(kind: Kind) -> dict[str, Kind]:
+    first = units.product(kind.unit, units.power(units.SECOND, -1))
+    second = units.product(first, units.power(units.SECOND, -1))
+    return {"out": kind, "velocity": Kind(kind.shape, first), "acceleration": Kind(kind.shape, second)}
+
+
+@block("move")
+class Move(Block):
+    """Goes from where it is to each new value of ``target`` in ``duration`` s, at rest at both ends.
+
+    By the cubic (``order`` 3) or the quintic polynomial (5), whose acceleration begins and ends at zero too.
+    """
+
+    duration: float = 1.0
+    order: int = 5
+    initial: float = 0.0
+    inputs = ("target",)
+    outputs = ("out", "velocity", "acceleration", "done")
+
+    def check(self, element: str) -> None:
+        """A duration, an order."""
+        validate.positive(element, "duration", self.duration)
+        validate.number(element, "initial", self.initial)
+        if self.order not in (3, 5):
+            raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """As its target, by the second, and so on."""
+        return {**_rates(given["target"]), "done": Kind((), units.NONE)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """A new target begins a new move from where the last one has come to."""
+        size, t = c.kinds["out"].size, c.trace
+        c.places("from", [self.initial] * size)
+        c.places("to", [self.initial] * size)
+        c.places("spent", [1e30])
+        duration, (spent,) = c.tune("duration", self.duration), c.kept("spent")
+        start, end = c.kept("from"), c.kept("to")
+        place, _, _ = self._at(c, spent, duration, start, end)
+        new = given["target"][0].equals(end[0])
+        for u, x in zip(given["target"][1:], end[1:], strict=True):
+            new = new & u.equals(x)
+        start = [c.select(new, a, x) for a, x in zip(start, place, strict=True)]
+        end = list(given["target"])
+        spent = c.select(new, spent, 0.0)
+        out, velocity, acceleration = self._at(c, spent, duration, start, end)
+        c.keep("from", start)
+        c.keep("to", end)
+        c.keep("spent", [t.smaller(spent + c.period, 1e30)])
+        done = (spent >= duration - 1e-6 * c.period).number()
+        return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
+
+    def _at(self, c: Context, spent: Num, duration: Num, start: Wire, end: Wire) -> tuple[Wire, Wire, Wire]:
+        """Place, velocity and acceleration after a time."""
+        s = c.trace.limit(spent / duration, 0.0, 1.0)
+        if self.order == 3:
+            share, rate, bend = (s * s) * (3.0 - 2.0 * s), (6.0 * s) * (1.0 - s), 6.0 - 12.0 * s
+        else:
+            share = (s * s * s) * (10.0 + s * (6.0 * s - 15.0))
+            rate = (30.0 * (s * s)) * ((1.0 - s) * (1.0 - s))
+            bend = (60.0 * s) * ((1.0 - s) * (1.0 - 2.0 * s))
+        over = c.select((spent >= duration) | (spent < 0.0), 0.0, c.trace.constant(1.0))
+        ways = [b - a for a, b in zip(start, end, strict=True)]
+        return (
+            [a + way * share for a, way in zip(start, ways, strict=True)],
+            [(way * rate) / duration for way in ways],
+            [((way * bend) * over) / (duration * duration) for way in ways],
+        )
+
+
+@block("trajectory")
+class Trajectory(Source):
+    """Through via points at their times: a cubic spline at rest at both ends; ``points`` (n,) or (n, k).
+
+    With ``repeat`` it begins again after the last time.
+    """
+
+    times: Sequence[float]
+    points: Sequence[float] | Sequence[Sequence[float]]
+    repeat: bool = False
+    unit: str | None = None
+    outputs = ("out", "velocity", "acceleration")
+
+    def check(self, element: str) -> None:
+        """Times that rise from 0, one point each."""
+        check_rising(element, "times", self.times, 2)
+        if float(self.times[0]) != 0.0:
+            raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the point at 0")
+        points = validate.array(element, self.points)
+        if points.ndim not in (1, 2) or len(points) != len(self.times) or not np.all(np.isfinite(points)):
+            rule = f"points have shape {points.shape}, and there are {len(self.times)} times"
+            raise validate.fail(element, rule, "give one finite point each")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``, by the second, and so on."""
+        points = np.asarray(self.points, float)
+        return _rates(Kind(points.shape[1:], units.parse(self.unit)))
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The polynomial of the interval, by Horner's rule."""
+        t, whole = c.trace, float(self.times[-1])
+        points = np.asarray(self.points, float).reshape(len(self.times), -1)
+        now = time_now(c)
+        if self.repeat:
+            now = now - whole * t.floor((now + 1e-6 * c.period) / whole)
+        inside = ((now <= whole) & (now >= 0.0)).number()
+        now = t.limit(now, 0.0, whole)
+        times = t.table(self.times)
+        k = t.interval(times, now)
+        s = now - t.entry(times, k)
+        spline = CubicSpline(np.asarray(self.times, float), points, bc_type="clamped")
+        out, velocity, acceleration = [], [], []
+        for j in range(points.shape[1]):
+            c3, c2, c1, c0 = (t.entry(t.table(spline.c[n, :, j].tolist()), k) for n in range(4))
+            out.append(c0 + s * (c1 + s * (c2 + s * c3)))
+            velocity.append(inside * (c1 + s * (2.0 * c2 + s * (3.0 * c3))))
+            acceleration.append(inside * (2.0 * c2 + s * (6.0 * c3)))
+        return {"out": out, "velocity": velocity, "acceleration": acceleration}
+
+
+@block("sine")
+class Sine(Source):
+    """offset + amplitude sin(2 pi frequency t + phase)."""
+
+    amplitude: float = 1.0
+    frequency: float = 1.0
+    phase: float = 0.0
+    offset: float = 0.0
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Finite numbers."""
+        for name in ("amplitude", "frequency", "phase", "offset"):
+            validate.number(element, name, getattr(self, name))
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind((), units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Whole turns are taken off first, so that it stays exact for days."""
+        turns = c.tune("frequency", self.frequency) * time_now(c)
+        angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
+        swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
+        return {"out": [c.tune("offset", self.offset) + swing]}
+
+
+@block("along")
+class Along(Block):
+    """Part of a vector (3,) along a direction (3,), as a number, and what is square to it, as a vector."""
+
+    inputs = ("in", "direction")
+    outputs = ("along", "across")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """The unit of the vector."""
+        for port, kind in given.items():
+            if kind.shape != (3,):
+                raise ModelError(
+                    f"{port} is a vector of three, and the wire has {kind.size}; choose three by 'component'"
+                )
+        return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """By the unit vector of the direction; zero where that has no length."""
+        d, v, t = given["direction"], given["in"], c.trace
+        length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
+        safe = c.select(length > 0.0, length, 1.0)
+        unit = [x / safe for x in d]
+        along = (v[0] * unit[0] + v[1] * unit[1]) + v[2] * unit[2]
+        return {"along": [along], "across": [x - along * e for x, e in zip(v, unit, strict=True)]}

@@ -1,0 +1,192 @@
+"""Blocks without a straight characteristic: limits, dead zones, play, steps, relays, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.blocks.dynamics import bounded, check_bounds
+from gpusim.control.blocks.sources import check_rising, interpolated
+from gpusim.control.trace import Num
+from gpusim.errors import ModelError
+from gpusim.model import validate
+
+
+@block("limiter")
+class Limiter(Block):
+    """Between ``lower`` and ``upper``; either may be left out."""
+
+    lower: float | None = None
+    upper: float | None = None
+
+    def check(self, element: str) -> None:
+        """One at least."""
+        if self.lower is None and self.upper is None:
+            raise validate.fail(element, "it has no bound", "give lower, upper or both")
+        check_bounds(element, self.lower, self.upper)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        return {"out": [bounded(c, x, self.lower, self.upper) for x in given["in"]]}
+
+
+@block("dead_zone")
+class DeadZone(Block):
+    """0 within ``lower`` to ``upper``, and what is beyond them outside."""
+
+    lower: float = -0.1
+    upper: float = 0.1
+
+    def check(self, element: str) -> None:
+        """Bounds."""
+        check_bounds(element, self.lower, self.upper)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
+        return {"out": [x - c.trace.limit(x, lower, upper) for x in given["in"]]}
+
+
+@block("backlash")
+class Backlash(Block):
+    """Play of ``width``: follows its input once that has crossed it."""
+
+    width: float
+    initial: float = 0.0
+
+    def check(self, element: str) -> None:
+        """A width."""
+        validate.positive(element, "width", self.width)
+        validate.number(element, "initial", self.initial)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """No farther from the input than half of the width."""
+        c.places("last", [self.initial] * c.kinds["out"].size)
+        half = 0.5 * c.tune("width", self.width)
+        out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.kept("last"), given["in"], strict=True)]
+        c.keep("last", out)
+        return {"out": out}
+
+
+@block("quantiser")
+class Quantiser(Block):
+    """The nearest multiple of ``step``."""
+
+    step: float
+
+    def check(self, element: str) -> None:
+        """A step."""
+        validate.positive(element, "step", self.step)
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        step = c.tune("step", self.step)
+        return {"out": [c.trace.rounded(x / step) * step for x in given["in"]]}
+
+
+@block("relay")
+class Relay(Block):
+    """``on`` from ``upper`` on until its input is below ``lower``, else ``off``: a switch with hysteresis."""
+
+    lower: float = -0.1
+    upper: float = 0.1
+    off: float = 0.0
+    on: float = 1.0
+    initial: bool = False
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Thresholds."""
+        check_bounds(element, self.lower, self.upper)
+        for name in ("off", "on"):
+            validate.number(element, name, getattr(self, name))
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        c.places("on", [float(self.initial)] * c.kinds["out"].size)
+        lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
+        held = [(x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(given["in"], c.kept("on"), strict=True)]
+        c.keep("on", [h.number() for h in held])
+        on, off = c.tune("on_value", self.on), c.tune("off_value", self.off)
+        return {"out": [c.select(h, on, off) for h in held]}
+
+
+@block("table")
+class Table(Block):
+    """A curve through points (x, y): lines between them; beyond them they end level, or go on with ``extend``."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    extend: bool = False
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Two points at least, x rising."""
+        check_rising(element, "x", self.x, 2)
+        validate.numbers(element, "y", self.y, len(self.x))
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of each component."""
+        first, last = float(self.x[0]), float(self.x[-1])
+        at = given["in"] if self.extend else [c.trace.limit(x, first, last) for x in given["in"]]
+        return {"out": [interpolated(c, self.x, self.y, x) for x in at]}
+
+
+@block("table2")
+class Table2(Block):
+    """A surface: ``z`` (rows by ``y``, columns by ``x``), bilinear between its points, level beyond them."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    z: Sequence[Sequence[float]]
+    unit: str | None = None
+    inputs = ("x", "y")
+
+    def check(self, element: str) -> None:
+        """A grid."""
+        check_rising(element, "x", self.x, 2)
+        check_rising(element, "y", self.y, 2)
+        values = validate.array(element, self.z)
+        if values.shape != (len(self.y), len(self.x)) or not np.all(np.isfinite(values)):
+            rule = f"z has shape {values.shape}, not {len(self.y)} rows (y) of {len(self.x)} (x)"
+            raise validate.fail(element, rule, "give as many finite numbers")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Numbers alone."""
+        for port, kind in given.items():
+            if kind.shape:
+                raise ModelError(f"{port} takes a number, and the wire has {kind.shape[0]}; choose one by 'component'")
+        return {"out": Kind((), units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Along x in both rows, then along y."""
+        t, wide = c.trace, float(len(self.x))
+        x = t.limit(given["x"][0], float(self.x[0]), float(self.x[-1]))
+        y = t.limit(given["y"][0], float(self.y[0]), float(self.y[-1]))
+        xs, ys, zs = t.table(self.x), t.table(self.y), t.table(np.asarray(self.z, float).ravel().tolist())
+        i, j = t.interval(xs, x), t.interval(ys, y)
+
+        def share(table: str, k: Num, value: Num) -> Num:
+            low = t.entry(table, k)
+            return (value - low) / (t.entry(table, k + 1.0) - low)
+
+        along, up = share(xs, i, x), share(ys, j, y)
+
+        def row(k: Num) -> Num:
+            at = k * wide + i
+            low = t.entry(zs, at)
+            return low + along * (t.entry(zs, at + 1.0) - low)
+
+        low = row(j)
+        return {"out": [low + up * (row(j + 1.0) - low)]}

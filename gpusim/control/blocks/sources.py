@@ -1,0 +1,290 @@
+"""Blocks without inputs: constants, time, schedules, what people give, and what is read of the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.trace import Num
+from gpusim.model import validate
+
+
+class Source(Block):
+    """A block without inputs."""
+
+    inputs = ()
+
+
+def _given_unit(unit: str | None, shape: tuple[int, ...] = ()) -> Kind:
+    return Kind(shape, units.parse(unit))
+
+
+@block("constant")
+class Constant(Source):
+    """A number, or a vector of them, in ``unit``."""
+
+    value: float | Sequence[float] = 1.0
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Numbers that are finite."""
+        count = int(np.size(self.value)) if np.ndim(self.value) else 1
+        validate.per_axis(element, "value", self.value, count)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Of its value."""
+        return {"out": _given_unit(self.unit, (len(self.value),) if np.ndim(self.value) else ())}  # type: ignore[arg-type]
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Each of them may be written."""
+        if not np.ndim(self.value):
+            return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
+        return {"out": [c.trace.constant(x) for x in self.value]}  # type: ignore[union-attr]
+
+
+def time_now(c: Context) -> Num:
+    """Seconds since the start or reset, of this sample: its number times the period."""
+    return c.trace.num("s[0] * {}", "s[:, 0] * {}", c.period)
+
+
+@block("timer")
+class Timer(Source):
+    """Seconds since the start or reset."""
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Seconds."""
+        return {"out": Kind((), units.SECOND)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Of this sample."""
+        return {"out": [time_now(c)]}
+
+
+@block("step")
+class Step(Source):
+    """``before`` up to ``time``, ``after`` from then on."""
+
+    time: float = 0.0
+    before: float = 0.0
+    after: float = 1.0
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Finite numbers."""
+        for name in ("time", "before", "after"):
+            validate.number(element, name, getattr(self, name))
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": _given_unit(self.unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """By the time of the sample; half of a millionth of a period belongs to rounding."""
+        later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
+        return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
+
+
+@block("ramp")
+class Ramp(Source):
+    """``start`` up to ``time``, then rising by ``slope`` each second, no farther than ``end``."""
+
+    slope: float = 1.0
+    time: float = 0.0
+    start: float = 0.0
+    end: float | None = None
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Finite numbers, and an end that the slope leads to."""
+        for name in ("slope", "time", "start"):
+            validate.number(element, name, getattr(self, name))
+        if self.end is not None and (validate.number(element, "end", self.end) - self.start) * self.slope < 0.0:
+            rule = f"slope = {self.slope:g} leads away from end = {self.end:g}"
+            raise validate.fail(element, rule, "turn its sign")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": _given_unit(self.unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """By the time of the sample."""
+        spent = c.trace.larger(time_now(c) - c.tune("time", self.time), 0.0)
+        value = c.tune("start", self.start) + c.tune("slope", self.slope) * spent
+        if self.end is not None:
+            bound = c.trace.smaller if self.slope > 0.0 else c.trace.larger
+            value = bound(value, c.tune("end", self.end))
+        return {"out": [value]}
+
+
+@block("sequence")
+class Sequence_(Source):  # noqa: N801 (the name of the type is taken)
+    """Values that hold from each of some times on; or lines between them; from the beginning again with ``repeat``."""
+
+    times: Sequence[float]
+    values: Sequence[float]
+    interpolate: bool = False
+    repeat: bool = False
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """Times that rise from zero, one value each."""
+        check_rising(element, "times", self.times, 2 if self.interpolate or self.repeat else 1)
+        validate.numbers(element, "values", self.values, len(self.times))
+        if self.times[0] != 0.0:
+            raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": _given_unit(self.unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """By the time of the sample; a sequence that repeats ends with the last time."""
+        t = time_now(c)
+        if self.repeat:
+            whole = float(self.times[-1])
+            t = t - whole * c.trace.floor((t + 1e-6 * c.period) / whole)
+        if self.interpolate:
+            return {"out": [interpolated(c, self.times, self.values, c.trace.limit(t, 0.0, float(self.times[-1])))]}
+        if len(self.times) == 1:
+            return {"out": [c.trace.constant(self.values[0])]}
+        out: Num = c.trace.constant(self.values[0])
+        for begin, value in zip(self.times[1:], self.values[1:], strict=True):
+            out = c.select(t >= float(begin) - 1e-6 * c.period, float(value), out)
+        return {"out": [out]}
+
+
+def check_rising(element: str, name: str, given: Any, least: int) -> None:
+    """Numbers that rise, so many at least."""
+    count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
+    if count < least:
+        raise validate.fail(element, f"{name} = {given!r} has not {least} numbers or more", "give as many")
+    numbers = validate.numbers(element, name, given, count)
+    if not np.all(np.diff(numbers) > 0.0):
+        raise validate.fail(element, f"{name} do not rise from each to the next", "sort them, each once")
+
+
+def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
+    """Lines between points, going on beyond them."""
+    xs, ys = c.trace.table(x), c.trace.table(y)
+    k = c.trace.interval(xs, at)
+    x0, x1 = c.trace.entry(xs, k), c.trace.entry(xs, k + 1.0)
+    y0, y1 = c.trace.entry(ys, k), c.trace.entry(ys, k + 1.0)
+    return y0 + (at - x0) * ((y1 - y0) / (x1 - x0))
+
+
+@block("input")
+class Input(Source):
+    """What a person or a program gives: a command ``label`` of the simulation, a slider in the viewer.
+
+    ``dead_zone`` (share of the range about the middle) gives nothing, and ``curve`` above 1 makes small deflections
+    smaller: ``curve = 3`` is the third power. ``keys``: two keys of the keyboard (less, more); ``axis``: of a gamepad;
+    ``switch``: 0 or 1. What is written is limited to the range.
+    """
+
+    default: float = 0.0
+    lower: float = -1.0
+    upper: float = 1.0
+    unit: str | None = None
+    label: str = ""
+    dead_zone: float = 0.0
+    curve: float = 1.0
+    keys: Sequence[str] = field(default_factory=tuple)
+    axis: str = ""
+    switch: bool = False
+
+    def check(self, element: str) -> None:
+        """A range that holds the default."""
+        for name in ("default", "lower", "upper"):
+            validate.number(element, name, getattr(self, name))
+        if not self.lower < self.upper:
+            rule = f"lower = {self.lower:g} is not below upper = {self.upper:g}"
+            raise validate.fail(element, rule, "swap them")
+        if not self.lower <= self.default <= self.upper:
+            rule = f"default = {self.default:g} is not within {self.lower:g} to {self.upper:g}"
+            raise validate.fail(element, rule, "give one that is")
+        if not 0.0 <= validate.number(element, "dead_zone", self.dead_zone) < 1.0:
+            raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
+        validate.positive(element, "curve", self.curve)
+        if len(self.keys) not in (0, 1, 2) or isinstance(self.keys, str):
+            raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": _given_unit(self.unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The command, limited and bent."""
+        lower, upper, t = float(self.lower), float(self.upper), c.trace
+        x = t.limit(t.command(c.commands["out"]), lower, upper)
+        if self.dead_zone == 0.0 and self.curve == 1.0:
+            return {"out": [x]}
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        apart = (x - middle) / half
+        size = t.larger(t.magnitude(apart) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        if self.curve != 1.0:
+            size = c.select(size > 0.0, t.function("pow", t.larger(size, 1e-300), self.curve), 0.0)
+        bent = c.select(apart < 0.0, -size, size)
+        return {"out": [middle + half * bent]}
+
+
+@block("signal")
+class Signal(Source):
+    """A signal of the simulation at the time of the sample."""
+
+    signal: str
+
+    def check(self, element: str) -> None:
+        """A name."""
+        if not isinstance(self.signal, str) or not self.signal:
+            raise validate.fail(element, f"signal = {self.signal!r} is no name", 'give one, as "joint.hip.position"')
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """As it was read."""
+        return {"out": [c.trace.signal(column) for column in c.signals["out"]]}
+
+
+@block("command")
+class Command(Block):
+    """Gives a command of the simulation, by its label, within ``lower`` to ``upper``."""
+
+    command: str
+    lower: float | None = None
+    upper: float | None = None
+    outputs = ()
+
+    def check(self, element: str) -> None:
+        """A name, and a range."""
+        if not isinstance(self.command, str) or not self.command:
+            raise validate.fail(element, f"command = {self.command!r} is no label", "give that of an actuator")
+        for name in ("lower", "upper"):
+            if getattr(self, name) is not None:
+                validate.number(element, name, getattr(self, name))
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """It has none."""
+        if "in" in given and given["in"].shape:
+            validate_number(given["in"], "a command")
+        return {}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The command; one that is no number keeps the one before."""
+        value, t = given["in"][0], c.trace
+        if self.lower is not None:
+            value = t.larger(value, float(self.lower))
+        if self.upper is not None:
+            value = t.smaller(value, float(self.upper))
+        t.command_out(c.commands["in"], value)
+        return {}
+
+
+def validate_number(kind: Kind, what: str) -> None:
+    """A wire is a number, not a vector."""
+    if kind.shape:
+        from gpusim.errors import ModelError
+
+        raise ModelError(f"{what} takes a number, and the wire has {kind.shape[0]}; choose one by a block 'component'")

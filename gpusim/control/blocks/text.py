@@ -1,0 +1,249 @@
+"""Expressions by text, and functions in Python."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
+from gpusim.control.blocks.arithmetic import TRIGONOMETRY, quotient, trigonometric
+from gpusim.control.blocks.logic import compared
+from gpusim.control.blocks.sources import time_now
+from gpusim.control.trace import Num, Truth
+from gpusim.errors import ModelError
+from gpusim.model import validate
+
+_SIGNS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+_UNKNOWN_SIGNS = (
+    ast.FloorDiv, ast.MatMult, ast.BitOr, ast.BitAnd, ast.BitXor, ast.LShift, ast.RShift, ast.In, ast.NotIn, ast.Is,
+    ast.IsNot, ast.Invert,
+)  # fmt: skip
+_CONSTANTS = {"pi": math.pi, "inf": math.inf}
+_PLAIN = ("sin", "cos", "exp", "log", "atan2", "pow")
+_OTHER = ("sqrt", "abs", "floor", "min", "max", "round")
+FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
+
+
+@block("expression")
+class Expression(Block):
+    """A formula of its inputs by text: "kp * (a - b) if abs(a) > 0.1 else 0".
+
+    Arithmetic, powers, comparisons, and, or, not, ``x if c else y``; sin cos tan asin acos atan atan2 exp log pow sqrt
+    abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. Divisions by zero give
+    zero. Vectors go component by component.
+    """
+
+    text: str
+    names: Sequence[str] = field(default_factory=tuple)
+    unit: str | None = None
+    same_units = False
+
+    def __post_init__(self) -> None:
+        self._tree: ast.expr | None = None
+        self.inputs = ()
+        try:
+            self._tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, TypeError, ValueError):
+            return
+        called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
+        found = [n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called]
+        self.inputs = tuple(self.names) or tuple(sorted({n for n in found if n not in _CONSTANTS}))
+
+    def check(self, element: str) -> None:
+        """A formula that can be read."""
+        if self._tree is None:
+            raise validate.fail(element, f"text = {self.text!r} is no formula", "correct it, as 'a * (b - 1)'")
+        try:
+            _Reader({name: None for name in self.inputs}).check(self._tree)
+        except ModelError as error:
+            raise ModelError(f"{element}: in {self.text!r} {error}") from None
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": Kind(common_shape(given), units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The formula, component by component."""
+        assert self._tree is not None
+        tree, count = self._tree, max([1, *map(len, given.values())])
+
+        def value(*numbers: Num) -> Num:
+            return _Reader(dict(zip(self.inputs, numbers, strict=True)), c).number(tree)
+
+        return {"out": each(count, value, *(given[port] for port in self.inputs))}
+
+
+class _Reader:
+    """Reads a formula; with a context it is traced, without one it is checked only."""
+
+    def __init__(self, names: dict[str, Any], c: Context | None = None) -> None:
+        self._names, self._c = names, c
+
+    def check(self, node: ast.expr) -> None:
+        """Everything in it is known.
+
+        Raises:
+            ModelError: something is not.
+        """
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                name = part.func.id if isinstance(part.func, ast.Name) else "?"
+                if name not in FUNCTIONS or part.keywords:
+                    raise ModelError(f"the function {name!r} is unknown; there are {', '.join(FUNCTIONS)}")
+                wanted = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
+                if wanted and len(part.args) != wanted:
+                    raise ModelError(f"{name} takes {wanted} values, not {len(part.args)}; give as many")
+                if not part.args:
+                    raise ModelError(f"{name} has no values; give some")
+            elif isinstance(part, ast.Name):
+                if part.id not in self._names and part.id not in _CONSTANTS and part.id not in FUNCTIONS:
+                    raise ModelError(f"the name {part.id!r} is no input; give it in names, or leave names out")
+            elif isinstance(part, ast.Constant):
+                if isinstance(part.value, str | bytes | complex) or part.value is None:
+                    raise ModelError(f"{part.value!r} is no number; give one")
+            elif not isinstance(
+                part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
+                | ast.cmpop | ast.boolop | ast.expr_context
+            ):  # fmt: skip
+                raise ModelError(f"{ast.unparse(part)!r} is no arithmetic; use numbers, names and functions")
+            if isinstance(part, _UNKNOWN_SIGNS):
+                rule = f"the sign of {type(part).__name__} is unknown"
+                raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
+
+    def number(self, node: ast.expr) -> Num:
+        """A formula as a number; conditions are 1 or 0."""
+        assert self._c is not None
+        t = self._c.trace
+        if isinstance(node, ast.Constant):
+            return t.constant(float(node.value))  # type: ignore[arg-type]
+        if isinstance(node, ast.Name):
+            return t.constant(_CONSTANTS[node.id]) if node.id not in self._names else self._names[node.id]
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            inner = self.number(node.operand)
+            return -inner if isinstance(node.op, ast.USub) else inner
+        if isinstance(node, ast.BinOp):
+            return self._binary(self.number(node.left), node)
+        if isinstance(node, ast.IfExp):
+            return t.select(self.truth(node.test), self.number(node.body), self.number(node.orelse))
+        if isinstance(node, ast.Call):
+            assert isinstance(node.func, ast.Name)
+            return self._call(node.func.id, [self.number(x) for x in node.args])
+        return self.truth(node).number()
+
+    def truth(self, node: ast.expr) -> Truth:
+        """A formula as a condition."""
+        if isinstance(node, ast.BoolOp):
+            made = [self.truth(x) for x in node.values]
+            out = made[0]
+            for other in made[1:]:
+                out = out & other if isinstance(node.op, ast.And) else out | other
+            return out
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return ~self.truth(node.operand)
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+            made = [
+                compared(self.number(a), _SIGNS[type(sign)], self.number(b))
+                for a, sign, b in zip(parts, node.ops, parts[1:], strict=False)
+            ]
+            out = made[0]
+            for other in made[1:]:
+                out = out & other
+            return out
+        return self.number(node).holds()
+
+    def _binary(self, left: Num, node: ast.BinOp) -> Num:
+        assert self._c is not None
+        right, sign = self.number(node.right), type(node.op)
+        if sign is ast.Pow:
+            return self._power(left, node.right, right)
+        if sign is ast.Mod:
+            return left - right * self._c.trace.floor(quotient(self._c, left, right))
+        if sign is ast.Div:
+            return quotient(self._c, left, right)
+        return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
+
+    def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
+        """Whole powers by products; others of what is not below zero."""
+        assert self._c is not None
+        t = self._c.trace
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and 1 <= node.value <= 8:
+            out = base
+            for _ in range(node.value - 1):
+                out = out * base
+            return out
+        return t.select(base > 0.0, t.function("pow", t.larger(base, 1e-300), exponent), 0.0)
+
+    def _call(self, name: str, given: list[Num]) -> Num:
+        assert self._c is not None
+        t = self._c.trace
+        if name in TRIGONOMETRY:
+            return trigonometric(self._c, name, given[0])
+        if name == "pow":
+            return t.select(given[0] > 0.0, t.function("pow", t.larger(given[0], 1e-300), given[1]), 0.0)
+        if name in _PLAIN:
+            return t.function(name, *given)
+        if name in ("min", "max"):
+            out = given[0]
+            for other in given[1:]:
+                out = t.smaller(out, other) if name == "min" else t.larger(out, other)
+            return out
+        return {"sqrt": t.sqrt, "abs": t.magnitude, "floor": t.floor, "round": t.rounded}[name](given[0])
+
+
+@block("python")
+class Python(Block):
+    """A function in Python: ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name returns the
+    output alike. It runs on the host, over all worlds together; a diagram that has one does so as a whole. What it
+    remembers by itself is not reset with the worlds, and files do not keep it.
+    """
+
+    function: Callable[..., Any]
+    names: Sequence[str] = ("in",)
+    size: int = 1
+    unit: str | None = None
+    host = True
+    same_units = False
+
+    def __post_init__(self) -> None:
+        self.inputs = tuple(self.names) if not isinstance(self.names, str) else (self.names,)
+
+    def check(self, element: str) -> None:
+        """A function."""
+        if not callable(self.function):
+            raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise validate.fail(element, f"size = {self.size!r} is no whole number of at least 1", "give one")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """A number, or a vector of ``size``."""
+        return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """By a call."""
+        sizes = [c.kinds[port].size for port in self.inputs]
+        element, width = c.element, self.size
+
+        def called(listed: Any) -> Any:
+            parts = np.split(listed[:, 1:], np.cumsum(sizes)[:-1], axis=1) if sizes else []
+            values = {p: x[:, 0] if x.shape[1] == 1 else x for p, x in zip(self.inputs, parts, strict=True)}
+            made = np.asarray(self.function(listed[:, 0], values), float)
+            wanted = (len(listed),) if width == 1 else (len(listed), width)
+            try:
+                return np.broadcast_to(made, wanted).reshape(len(listed), width)
+            except ValueError:
+                rule = f"its function has returned shape {made.shape}, not {wanted}"
+                raise validate.fail(element, rule, "return one value for each world") from None
+
+        name = f"python{id(self)}"
+        return {
+            "out": c.trace.call(name, "", called, [time_now(c), *(x for p in self.inputs for x in given[p])], width)
+        }

@@ -1,0 +1,215 @@
+"""A diagram as a program: order of the blocks, shapes and units of the wires, and what a sample does (trace.py)."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim import exact_math
+from gpusim.control import units
+from gpusim.control.block import Block, Context, Kind, Wire
+from gpusim.control.blocks.sources import Command, Input, Signal
+from gpusim.control.flat import SEPARATOR, Flat, Port, input_label
+from gpusim.control.trace import Trace
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+from gpusim.model.program import Program, WireInfo
+from gpusim.typing import Array
+
+MOST_PASSES = 64
+"""Of finding shapes and units around loops."""
+
+
+def check(flat: Flat) -> None:
+    """The parts of a diagram that are right without a simulation; see :meth:`Diagram.check`."""
+    if not flat.blocks:
+        raise validate.fail(flat.element, "has no block", "add some, with add()")
+    for name, found in flat.blocks.items():
+        for port in found.inputs:
+            if (name, port) not in flat.wires and port not in found.optional:
+                rule = f"its input '{name}.{port}' is open"
+                raise validate.fail(flat.of(name), rule, f"connect something to '{name}.{port}'")
+    ordered(flat)
+    for found in flat.blocks.values():
+        if isinstance(found, Command):
+            twice = [n for n, b in flat.blocks.items() if isinstance(b, Command) and b.command == found.command]
+            if len(twice) > 1:
+                rule = f"blocks '{twice[0]}' and '{twice[1]}' both give the command '{found.command}'"
+                raise validate.fail(flat.element, rule, "give it once; join what comes by a sum or a switch")
+    labels = [found.label for found in flat.operator_inputs]
+    for label in labels:
+        if labels.count(label) > 1:
+            rule = f"two inputs have the label '{label}'"
+            raise validate.fail(flat.element, rule, "give them different labels")
+
+
+def ordered(flat: Flat) -> list[str]:
+    """Blocks so that what acts at once stands before what it acts on; of those that may change places the first added.
+
+    Raises:
+        ModelError: a loop in which nothing waits for the next sample.
+    """
+    before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
+    for (name, port), (source, _) in flat.wires.items():
+        if port not in flat.blocks[name].waits:
+            before[name][source] = None
+    try:
+        return list(graphlib.TopologicalSorter(before).static_order())
+    except graphlib.CycleError as error:
+        rule = f"the loop {' -> '.join(error.args[1])} has no block that waits for the next sample"
+        raise validate.fail(flat.element, rule, "put a delay, an integrator or a filter into it") from None
+
+
+def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
+    """Shape and unit of every output; inputs that wait may get theirs in a later pass."""
+    known: dict[Port, Kind] = {}
+    for _ in range(MOST_PASSES):
+        before = dict(known)
+        for name in order:
+            known |= {(name, port): kind for port, kind in _outputs(flat, name, known, signals, period).items()}
+        if known == before:
+            return known
+    raise validate.fail(flat.element, "shapes of wires grow around a loop", "take a block 'pack' out of it")
+
+
+def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
+    """What is known of a block's inputs."""
+    found, given = flat.blocks[name], {}
+    for port in found.inputs:
+        source = flat.wires.get((name, port))
+        if source is None:
+            given[port] = Kind()
+        elif source in known:
+            given[port] = known[source]
+    return given
+
+
+def _outputs(
+    flat: Flat, name: str, known: dict[Port, Kind], signals: Mapping[str, Any], period: float
+) -> dict[str, Kind]:
+    found, element = flat.blocks[name], flat.of(name)
+    if isinstance(found, Signal):
+        if found.signal not in signals:
+            raise ModelError(f"{element}: {unknown_name('signal', found.signal, signals)}")
+        info = signals[found.signal]
+        shape = (int(np.prod(info.shape)),) if info.shape else ()
+        return {"out": Kind(shape, units.parse(info.unit))}
+    try:
+        return found.wires(_given(flat, name, known), period)
+    except ModelError as error:
+        raise ModelError(f"{element}: {error}") from None
+
+
+def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+    """See :meth:`Diagram.compile`."""
+    check(flat)
+    period = dt if flat.rate is None else 1.0 / flat.rate
+    if period < dt * (1.0 - 1e-9):
+        rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"
+        raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
+    order = ordered(flat)
+    kinds = _kinds(flat, order, signals, period)
+    trace = Trace(initial=[0.0])
+    labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
+    read: dict[str, list[int]] = {}
+    contexts: dict[str, Context] = {}
+    values: dict[Port, Wire] = {}
+    wires: list[WireInfo] = []
+    for name in order:
+        found, element = flat.blocks[name], flat.of(name)
+        own = _given(flat, name, kinds) | {port: kinds[name, port] for port in found.outputs}
+        c = contexts[name] = Context(trace, element, period, own)
+        _places_outside(c, found, element, signals, controls, read, labels, kinds.get((name, "out")))
+        made = found.run(c, _wire_values(trace, flat, name, values, waiting=False))
+        for port in found.outputs:
+            values[name, port] = made[port]
+            wires.append(_kept_wire(flat, trace, name, port, kinds[name, port], made[port]))
+    for name in order:
+        flat.blocks[name].update(contexts[name], _wire_values(trace, flat, name, values, waiting=True))
+    return _program(flat, trace, period, list(read), contexts, wires)
+
+
+def _places_outside(
+    c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
+    read: dict[str, list[int]], labels: dict[int, str], kind: Kind | None,
+) -> None:  # fmt: skip
+    """Columns of what a block reads of the simulation, or gives it."""
+    if isinstance(found, Signal):
+        assert kind is not None
+        info = signals[found.signal]
+        if info.forward:
+            rule = f"signal '{found.signal}' is found by a trial of the next step"
+            raise validate.fail(element, rule, "read one of the state, or of a sensor")
+        if found.signal not in read:
+            first = sum(map(len, read.values()))
+            read[found.signal] = list(range(first, first + kind.size))
+        c.signals["out"] = read[found.signal]
+    elif isinstance(found, Input):
+        c.commands["out"] = controls[labels[id(found)]]
+    elif isinstance(found, Command):
+        if found.command not in controls:
+            raise ModelError(f"{element}: {unknown_name('command', found.command, controls)}")
+        if found.command in labels.values():
+            rule = f"'{found.command}' is an input of the diagram itself"
+            raise validate.fail(element, rule, "give another command")
+        c.commands["in"] = controls[found.command]
+
+
+def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
+    """What comes into a block; without the inputs that wait, unless ``waiting``."""
+    found, given = flat.blocks[name], {}
+    for port in found.inputs:
+        source = flat.wires.get((name, port))
+        if source is None:
+            given[port] = [trace.constant(found.optional[port])]
+        elif waiting or port not in found.waits:
+            given[port] = values[source]
+    return given
+
+
+def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
+    """Room for what a wire has, from sample to sample, for those who read it."""
+    places = [trace.place(0.0) for _ in values]
+    for place, value in zip(places, values, strict=True):
+        trace.keep(place, value)
+    full = f"diagram.{flat.label}.{name.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
+    unit = units.shown(kind.unit)
+    return WireInfo(full, kind.shape, unit, f"{port} of block {name}, last sample", tuple(p.at for p in places))
+
+
+def _program(
+    flat: Flat, trace: Trace, period: float, read: list[str], contexts: dict[str, Context],
+    wires: list[WireInfo],
+) -> Program:  # fmt: skip
+    tuned = {
+        f"diagram.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": at
+        for name, c in contexts.items()
+        for parameter, at in c.tuned.items()
+    }
+    listed = {name: np.array(values) for name, values in trace.tables.items()}
+    body = "\n".join(f"    {line}" for line in ["rows = np.arange(len(s))", *trace.numpy])
+    source = f"def run(given, par, s, control):\n{body}\n"
+    names: dict[str, Any] = {"np": np, "exact_math": exact_math, "INFINITE": np.inf, "NOT_A_NUMBER": np.nan, **listed}
+    names |= {name: python for name, (_, python) in trace.calls.items()}
+    exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (made by trace.py, of numbers and own names)
+    run = names["run"]
+
+    def quietly(given: Array, par: Array, s: Array, control: Array) -> None:
+        with np.errstate(all="ignore"):
+            run(given, par, s, control)
+
+    tables = [
+        f"GPUSIM_TABLE double {name}[] = {{{', '.join(trace._text(x) for x in values.tolist())}}};"
+        for name, values in listed.items()
+    ]
+    helpers = [text for text, _ in trace.calls.values() if text]
+    host = any(found.host for found in flat.blocks.values())
+    return Program(
+        label=flat.label, period=period, signals=read, initial=np.array(trace.initial),
+        parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,
+        drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*tables, *helpers]), run=quietly,
+        numpy=source, host=host, operations=len(trace.cpp),
+    )  # fmt: skip

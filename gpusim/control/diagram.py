@@ -1,0 +1,279 @@
+"""Block diagrams ("functional schemes"): blocks, wires between their ports, subsystems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers them)
+from gpusim.control.block import Block, make_block
+from gpusim.control.compile import check, compile_flat
+from gpusim.control.flat import SEPARATOR, Flat, Port
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+from gpusim.model.program import OperatorInput, Program
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A block of a diagram, for joining: ``d.connect(a, b)``, ``d.connect(a["velocity"], b["rate"])``."""
+
+    diagram: Diagram
+    name: str
+
+    def __getitem__(self, port: str) -> str:
+        return f"{self.name}.{port}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass
+class Subsystem:
+    """A diagram as a block of another one; its ports are blocks of the kinds ``inlet`` and ``outlet`` in it."""
+
+    diagram: Diagram
+
+
+class Diagram:
+    """Blocks and wires that drive the commands of a simulation.
+
+        d = gpusim.Diagram("lift", rate=200.0)
+        d.add("input", "height", lower=0.0, upper=0.4, unit="m")
+        d.add("signal", "position", signal="joint.rail.position")
+        d.add("sum", "error", signs="+-")
+        d.add("pid", "pid", kp=20.0, ki=5.0, lower=-1.0, upper=1.0)
+        d.connect("height", "error.a")
+        d.connect("position", "error.b")
+        d.connect("error", "pid")
+        d.connect("pid", "command:valve")
+        builder.add_diagram(d)
+
+    Args:
+        label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
+        rate: samples a second; each step of the simulation where left out. Between samples commands hold.
+
+    Raises:
+        ModelError: a label that is no name, a rate that is not positive.
+    """
+
+    def __init__(self, label: str = "control", rate: float | None = None) -> None:
+        if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):
+            raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
+        self.label = label
+        self.element = f"diagram '{label}'"
+        self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
+        self.blocks: dict[str, Block | Subsystem] = {}
+        self.wires: dict[Port, Port] = {}
+
+    # Building.
+
+    def add(self, kind: str, name: str, **parameters: Any) -> Handle:
+        """Add a block.
+
+        Args:
+            kind: see :func:`gpusim.control.block_kinds`.
+            name: its name, once in the diagram.
+            **parameters: of this kind.
+
+        Raises:
+            ModelError: a name that is taken or no word, a kind or parameter that is unknown or breaks a rule.
+        """
+        self._check_name(name)
+        self.blocks[name] = make_block(self._of(name), kind, parameters)
+        return Handle(self, name)
+
+    def add_subsystem(self, name: str, diagram: Diagram) -> Handle:
+        """Add a diagram as a block, with the ports that its blocks ``inlet`` and ``outlet`` are named after.
+
+        Raises:
+            ModelError: no diagram, one that has this one in it, a name that is taken.
+        """
+        self._check_name(name)
+        if not isinstance(diagram, Diagram):
+            raise validate.fail(self._of(name), f"{diagram!r} is no Diagram", "give one")
+        if diagram is self or diagram.holds(self):
+            rule = f"diagram '{diagram.label}' would hold itself"
+            raise validate.fail(self._of(name), rule, "give a diagram that does not have this one in it")
+        self.blocks[name] = Subsystem(diagram)
+        return Handle(self, name)
+
+    def holds(self, other: Diagram) -> bool:
+        """Whether another diagram is a subsystem of this one, at any depth."""
+        inner = [b.diagram for b in self.blocks.values() if isinstance(b, Subsystem)]
+        return any(d is other or d.holds(other) for d in inner)
+
+    def connect(self, source: Handle | str | float, *targets: Handle | str) -> None:
+        """Join an output to one input or several.
+
+        Args:
+            source: "block.port", or "block" where it has one output alone; "signal:NAME" adds a block that reads a
+                signal, a number a constant.
+            *targets: "block.port", or "block" where it has one input alone; "command:LABEL" adds a block that gives
+                a command.
+
+        Raises:
+            ModelError: an unknown block or port, an input that has a wire already.
+        """
+        begin = self._output(source)
+        if not targets:
+            raise validate.fail(self.element, f"connect({source!s}) names no target", "give one input at least")
+        for target in targets:
+            end = self._input(target)
+            if end in self.wires:
+                driver = ".".join(self.wires[end])
+                rule = f"'{'.'.join(end)}' has a wire from '{driver}' already"
+                raise validate.fail(self.element, rule, "join what comes by a block 'sum', or another port")
+            self.wires[end] = begin
+
+    def disconnect(self, target: Handle | str) -> None:
+        """Take the wire of an input away.
+
+        Raises:
+            ModelError: it has none.
+        """
+        end = self._input(target)
+        if end not in self.wires:
+            raise validate.fail(self.element, f"'{'.'.join(end)}' has no wire", "name an input that has one")
+        del self.wires[end]
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or any(sign in name for sign in ".:/ *?["):
+            rule = f"{name!r} is no name of a block"
+            raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
+        if name in self.blocks:
+            raise validate.fail(self.element, f"there is a block '{name}' already", "give another name")
+
+    def _of(self, name: str) -> str:
+        return f"{self.element} block '{name}'"
+
+    def _output(self, source: Handle | str | float) -> Port:
+        if isinstance(source, int | float):
+            name = self._unused("constant")
+            self.add("constant", name, value=float(source))
+            return name, "out"
+        text = self._text(source)
+        if text.startswith("signal:"):
+            name = self._unused(text.removeprefix("signal:").replace(".", "_"))
+            self.add("signal", name, signal=text.removeprefix("signal:"))
+            return name, "out"
+        return self._port(text, output=True)
+
+    def _input(self, target: Handle | str) -> Port:
+        text = self._text(target)
+        if text.startswith("command:"):
+            label = text.removeprefix("command:")
+            name = self._unused(label.replace(".", "_"))
+            self.add("command", name, command=label)
+            return name, "in"
+        return self._port(text, output=False)
+
+    def _text(self, given: Handle | str) -> str:
+        if isinstance(given, Handle):
+            if given.diagram is not self:
+                rule = f"block '{given.name}' belongs to diagram '{given.diagram.label}'"
+                raise validate.fail(self.element, rule, "join blocks of one diagram")
+            return given.name
+        if not isinstance(given, str):
+            raise validate.fail(self.element, f"{given!r} is no port", 'give "block" or "block.port"')
+        return given
+
+    def _unused(self, name: str) -> str:
+        if name not in self.blocks:
+            return name
+        return next(f"{name}_{k}" for k in range(2, len(self.blocks) + 3) if f"{name}_{k}" not in self.blocks)
+
+    def _port(self, text: str, output: bool) -> Port:
+        name, dot, port = text.partition(".")
+        if name not in self.blocks:
+            raise ModelError(f"{self.element}: {unknown_name('block', name, self.blocks)}")
+        ports = self.ports(name)[output]
+        what = "output" if output else "input"
+        if not ports:
+            raise validate.fail(self._of(name), f"has no {what}", "join another block")
+        if not dot:
+            port = self._only(name, ports, what)
+        if port not in ports:
+            raise ModelError(f"{self._of(name)}: {unknown_name(what, port, ports)}")
+        return name, port
+
+    def _only(self, name: str, ports: tuple[str, ...], what: str) -> str:
+        """The port that is meant where none is named."""
+        block = self.blocks[name]
+        needed = ports
+        if what == "input" and isinstance(block, Block):
+            needed = tuple(p for p in ports if p not in block.optional) or ports
+        if len(needed) > 1 and not (what == "output" and "out" in ports):
+            listed = ", ".join(f"'{name}.{port}'" for port in ports)
+            raise validate.fail(self._of(name), f"has several {what}s: {listed}", "name one")
+        return "out" if what == "output" and "out" in ports else needed[0]
+
+    def ports(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Inputs and outputs of a block or subsystem."""
+        found = self.blocks[name]
+        if isinstance(found, Block):
+            return found.inputs, found.outputs
+        inner = found.diagram.blocks.items()
+        inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inlet")
+        return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outlet")
+
+    # What others ask.
+
+    @property
+    def operator_inputs(self) -> list[OperatorInput]:
+        """Commands that it reads, by the labels under which the simulation has them."""
+        return self.flat().operator_inputs
+
+    @property
+    def driven(self) -> list[str]:
+        """Labels of the commands that it gives."""
+        return self.flat().driven
+
+    def flat(self) -> Flat:
+        """Itself with all subsystems taken apart."""
+        out = Flat(self.label, self.rate)
+        self._flatten("", out, {})
+        return out
+
+    def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None]) -> None:
+        """Add blocks under a prefix; ``outer``: what drives the inlets."""
+
+        def driver(end: Port) -> Port | None:
+            """What drives an input, through inlets and subsystems."""
+            source = self.wires.get(end)
+            if source is None:
+                return None
+            found = self.blocks[source[0]]
+            if isinstance(found, Subsystem):
+                return prefix + source[0] + SEPARATOR + source[1], "out"
+            return outer.get(source[0]) if found.kind == "inlet" and prefix else (prefix + source[0], source[1])
+
+        for name, found in self.blocks.items():
+            given = {port: driver((name, port)) for port in self.ports(name)[0]}
+            if isinstance(found, Subsystem):
+                found.diagram._flatten(prefix + name + SEPARATOR, out, given)
+            elif found.kind != "inlet" or not prefix:
+                out.blocks[prefix + name] = found
+                out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
+
+    def check(self) -> None:
+        """Check all that can be checked without a simulation: ports that are open, loops, wires that do not fit.
+
+        Raises:
+            ModelError: something is wrong.
+        """
+        check(self.flat())
+
+    def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+        """Make its program for a simulation.
+
+        Args:
+            signals: what is known of each signal, by name.
+            controls: columns of the commands, by label.
+            dt: step of the simulation, s.
+
+        Raises:
+            ModelError: an unknown signal or command, shapes or units that do not fit, a period shorter than a step.
+        """
+        return compile_flat(self.flat(), signals, controls, dt)

@@ -1,0 +1,85 @@
+"""Units of wires: products of powers of base units, by the names that signals use ("kg m2/s", "N m", "-").
+
+A radian counts as no unit, a degree as one of its own. What is unknown (None) fits everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+Unit = tuple[tuple[str, int], ...] | None
+"""Base units with their powers, sorted; None: unknown."""
+NONE: Unit = ()
+SECOND: Unit = (("s", 1),)
+_BASE = ("m", "kg", "s", "A", "K", "deg", "bar", "l")
+_DERIVED = {
+    "N": "kg m/s2", "J": "kg m2/s2", "W": "kg m2/s3", "Pa": "kg/m s2", "V": "kg m2/s3 A", "Ohm": "kg m2/s3 A2",
+    "C": "A s", "Hz": "1/s",
+}  # fmt: skip
+_PART = re.compile(r"([A-Za-z]+)(-?\d*)")
+
+
+@cache
+def parse(text: str | None) -> Unit:
+    """A unit by its name; what stands behind a slash is below it. None for what is none, or several."""
+    if text is None:
+        return None
+    if text.strip() in ("-", "", "1", "rad", "logic"):
+        return NONE
+    above, slash, below = text.partition("/")
+    powers: Counter[str] = Counter()
+    for part, sign in ((above, 1), (below if slash else "", -1)):
+        for word in part.replace("(", " ").replace(")", " ").replace("*", " ").split():
+            if word in ("1", "-", "rad"):
+                continue
+            match = _PART.fullmatch(word)
+            if match is None:
+                return None
+            name, power = match[1], sign * int(match[2] or 1)
+            if name in _BASE:
+                powers[name] += power
+                continue
+            inner = parse(_DERIVED[name]) if name in _DERIVED else None
+            if inner is None:
+                if name == "rad":
+                    continue
+                return None
+            for base, exponent in inner:
+                powers[base] += power * exponent
+    return _sorted(powers)
+
+
+def _sorted(powers: Counter[str]) -> Unit:
+    return tuple(sorted((name, power) for name, power in powers.items() if power))
+
+
+def product(*units: Unit) -> Unit:
+    """Unit of a product."""
+    powers: Counter[str] = Counter()
+    for unit in units:
+        if unit is None:
+            return None
+        for name, power in unit:
+            powers[name] += power
+    return _sorted(powers)
+
+
+def power(unit: Unit, exponent: int) -> Unit:
+    """Unit of a whole power."""
+    return None if unit is None else _sorted(Counter({name: p * exponent for name, p in unit}))
+
+
+def fits(a: Unit, b: Unit) -> bool:
+    """Whether values of both may be added."""
+    return a is None or b is None or a == b
+
+
+def shown(unit: Unit) -> str:
+    """For people."""
+    if unit is None:
+        return "?"
+    above = " ".join(name + (str(p) if p != 1 else "") for name, p in unit if p > 0)
+    below = " ".join(name + (str(-p) if p != -1 else "") for name, p in unit if p < 0)
+    return (above or "1") + (f"/{below}" if below else "") if unit else "-"

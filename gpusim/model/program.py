@@ -1,0 +1,97 @@
+"""Programs: what a diagram (gpusim/control) is compiled to. Layers below the diagrams know only this of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class OperatorInput:
+    """A command that a program reads: what a person gives."""
+
+    label: str
+    default: float
+    lower: float
+    upper: float
+    unit: str = ""
+    keys: tuple[str, ...] = ()
+    axis: str = ""
+    switch: bool = False
+
+
+@dataclass(frozen=True)
+class WireInfo:
+    """A wire of a diagram that may be read as a signal: its places among the numbers that live on."""
+
+    name: str
+    shape: tuple[int, ...]
+    unit: str
+    doc: str
+    at: tuple[int, ...]
+
+
+@dataclass
+class Program:
+    """One diagram, ready to run.
+
+    A sample takes what was read of the simulation (worlds, inputs), parameters (1 or worlds, parameters), the numbers
+    that live on (worlds, numbers; the first counts samples) and the commands (worlds, controls), and changes the last
+    two. ``cpp`` is the body of that for one world, ``run`` the same in NumPy for all; both with the same bits.
+
+    Attributes:
+        label: of the diagram.
+        period: seconds from sample to sample.
+        signals: to be read, in order.
+        initial: of the numbers that live on.
+        parameters: their values; ``tuned`` names those that may be written.
+        wires: what may be read.
+        inputs: its commands; ``drives``: labels of those that it gives.
+        host: it runs Python functions, on the host.
+    """
+
+    label: str
+    period: float
+    signals: list[str]
+    initial: Array
+    parameters: Array
+    tuned: dict[str, int]
+    wires: list[WireInfo]
+    inputs: list[OperatorInput]
+    drives: list[str]
+    cpp: str
+    helpers: str
+    run: Callable[[Array, Array, Array, Array], None]
+    numpy: str
+    host: bool = False
+    operations: int = 0
+
+
+class DiagramSpec(Protocol):
+    """What a model knows of a diagram."""
+
+    label: str
+
+    @property
+    def operator_inputs(self) -> list[OperatorInput]:
+        """Commands that it reads."""
+
+    @property
+    def driven(self) -> list[str]:
+        """Labels of the commands that it gives."""
+
+    def check(self) -> None:
+        """Check all that can be checked without a simulation."""
+
+    def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+        """Make the program; ``signals``: their infos by name, ``controls``: columns of the commands by label."""
+
+
+@dataclass
+class Diagrams:
+    """The diagrams of a model, in the order of running."""
+
+    specs: list[DiagramSpec] = field(default_factory=list)

@@ -1,0 +1,123 @@
+"""Diagrams at run time: what is read of the simulation, and a sample of each diagram before the step where it is due.
+
+Numbers that live on are part of the state (``diagram.<label>``), so that copies, resets and replays hold them. A
+sample is a launch of a small kernel of the diagram's own (cuda_kernels/diagram.cu); NumPy's backend, and diagrams with
+Python in them, run the same operations over all worlds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.model.program import Program
+from gpusim.sensors.observe import Observation
+from gpusim.sensors.signal import SignalTable
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+EARLY = 1e-6
+"""Of a period: a sample that is due within so much is due."""
+
+
+def state_name(label: str) -> str:
+    """Name of a diagram's numbers in the state."""
+    return f"diagram.{label}"
+
+
+class RunningProgram:
+    """One diagram of a simulation."""
+
+    def __init__(self, sim: Simulation, program: Program) -> None:
+        self.program, self._sim, self.name = program, sim, state_name(program.label)
+        self.parameters = program.parameters[None].copy()
+        self._observation = Observation(sim, sim.signal_list(program.signals) if program.signals else [])
+        self._launch: Any = None
+        self.bind()
+
+    def bind(self) -> None:
+        """Find the launch, for the simulation's backend."""
+        self._backend = self._sim.backend
+        self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
+
+    def sample(self) -> None:
+        """Run it in the worlds where it is due."""
+        if self._sim.backend is not self._backend:  # a joint has got a row since
+            self.bind()
+        if self._launch is not None:
+            if self._backend.name == "cuda" or self._due().any():
+                self._launch(self._observation.read(), self.parameters)
+            return
+        due = self._due() & ~self._sim.quarantine.stopped
+        if due.any():
+            self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
+
+    def _due(self) -> Array:
+        arrays = self._backend.read_state().arrays
+        return np.asarray(arrays["time"] >= (arrays[self.name][:, 0] - EARLY) * self.program.period)
+
+    def _on_host(self, given: Array, worlds: Array) -> None:
+        arrays, control = self._backend.state.arrays, self._backend.host_control()
+        numbers = arrays[self.name]
+        par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
+        own, commands = numbers[worlds], control[worlds]
+        self.program.run(given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1])), own, commands)
+        following = np.floor(arrays["time"][worlds] / self.program.period + EARLY) + 1.0
+        own[:, 0] = np.where(own[:, 0] + 1.0 > following, own[:, 0] + 1.0, following)
+        numbers[worlds], control[worlds] = own, commands
+        self._backend.changed()
+
+    def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
+        """A parameter of a block, in some worlds."""
+        if len(self.parameters) != self._sim.num_worlds:
+            self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
+        self.parameters[worlds, at] = values
+
+
+class Programs:
+    """All diagrams of a simulation, in order.
+
+    Attributes:
+        drivers: which diagram gives a command, by label.
+    """
+
+    def __init__(self, sim: Simulation) -> None:
+        infos, dt = sim.signals(), sim.config.dt
+        model = sim.model
+        made = [spec.compile(infos, model.controls, dt) for spec in model.diagrams]
+        self.drivers = {label: program.label for program in made for label in program.drives}
+        for program in made:
+            numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)
+            sim.add_state(state_name(program.label), numbers)
+        self.running = [RunningProgram(sim, program) for program in made]
+
+    def sample(self) -> None:
+        """What is due before a step."""
+        for running in self.running:
+            running.sample()
+
+    def add_signals(self, sim: Simulation, table: SignalTable) -> None:
+        """Wires, and parameters that may be written."""
+        for running in self.running:
+            for wire in running.program.wires:
+                table.add(wire.name, wire.shape, wire.unit, wire.doc, _wire(sim, running.name, wire.at, wire.shape))
+            for name, at in running.program.tuned.items():
+                if name not in table.by_name:
+                    table.add(name, (), "-", "parameter of a block", _parameter(sim, running, at), _writer(running, at))
+
+
+def _wire(sim: Simulation, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    columns = list(at)
+    return lambda: np.array(sim.read_state()[name][:, columns].reshape(sim.num_worlds, *shape))
+
+
+def _parameter(sim: Simulation, running: RunningProgram, at: int) -> Any:
+    return lambda: np.broadcast_to(running.parameters[:, at], (sim.num_worlds,)).copy()
+
+
+def _writer(running: RunningProgram, at: int) -> Any:
+    return lambda worlds, values: running.write_parameter(at, worlds, values)
