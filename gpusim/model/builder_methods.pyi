@@ -115,6 +115,12 @@ class BuilderMethods:
     ) -> int:
         """Add a fixed joint."""
 
+    def add_joint_force(
+        self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
+        label: str | None = None,
+    ) -> int:
+        """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N."""
+
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
@@ -310,6 +316,12 @@ class BuilderMethods:
         bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
         """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
+
+    def add_tracking_servo(
+        self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,
+        target: float = 0.0, axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate."""
 
     def add_visual(
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,

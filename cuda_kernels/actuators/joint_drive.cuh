@@ -1,0 +1,34 @@
+// Efforts on a joint coordinate by program: a plain one, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
+#pragma once
+#include "../actuate.cuh"
+
+// The law P - D u between limits that may differ by sign.
+GPUSIM_FN void drive_law(const World& w, double impulse, double slope, double lower, double upper, ActuatorTerm& own) {
+    const double kick = kick_time(w);
+    if (upper < 1.0 / 0.0) {
+        const double middle = kick * (0.5 * (lower + upper));
+        own.impulse = middle;
+        own.clamped_impulse = impulse - middle;
+        own.clamped_slope = slope;
+        own.clamped_bound = kick * (0.5 * (upper - lower));
+    } else {
+        own.impulse = impulse;
+        own.slope = slope;
+    }
+}
+GPUSIM_FN void joint_force_contribute(const World& w, int k, ActuatorTerm& own) {
+    const double kick = kick_time(w);
+    const double effort = mean_command(w, w.joint_force_effort_before(k), w.joint_force_effort_now(k));
+    drive_law(w, kick * effort, 0.0, w.joint_force_lower(k), w.joint_force_upper(k), own);
+}
+GPUSIM_FN void tracking_servo_contribute(const World& w, int k, ActuatorTerm& own) {
+    const int axis = w.tracking_servo_axis()[k];
+    const double target = mean_command(w, w.tracking_servo_target_before(k), w.tracking_servo_target_now(k));
+    const double rate = mean_command(w, w.tracking_servo_velocity_before(k), w.tracking_servo_velocity_now(k));
+    const double effort = mean_command(w, w.tracking_servo_effort_before(k), w.tracking_servo_effort_now(k));
+    const double elongation = double(w.axis_position()[axis]) - target, damping = w.tracking_servo_damping(k);
+    double impulse, slope;
+    spring_law(w, axis, w.tracking_servo_stiffness(k), damping, elongation, &impulse, &slope);
+    const double fed = damping * rate + effort, kick = kick_time(w);
+    drive_law(w, impulse + kick * fed, slope, w.tracking_servo_lower(k), w.tracking_servo_upper(k), own);
+}

@@ -1,0 +1,244 @@
+"""Efforts on a joint coordinate as programs give them: a plain torque or force, and a servo with feed-forward.
+
+    effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
+
+The spring and the damper are soft rows (see spring.py), stable at any gain; commands act by their mean over the kick,
+so that an effort that follows the time is of second order. Limits may differ by sign: with m their middle and s half of
+their distance, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.actuators.spring import spring_law
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
+    JOINT_REFERENCES,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Now,
+    Parameter,
+    Reading,
+    Work,
+    register,
+)
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.specs import ActuatorSpec
+from gpusim.model.steering import Steering
+from gpusim.typing import Array
+
+_LIMITS = (
+    Parameter("lower", "N m", "least effort (N on a travel)"),
+    Parameter("upper", "N m", "greatest effort (N on a travel)"),
+)
+
+
+def _reader(command: str) -> Any:
+    return lambda group, now: now.control[:, group.control[command]]
+
+
+def _force(group: Group, now: Now) -> Array:
+    """The clamped effort at t for the commands as they stand."""
+    p, effort = group.params, _reader("effort")(group, now)
+    if "stiffness" in p:
+        effort = effort + p["stiffness"] * (_reader("target")(group, now) - now.axis_value(group.axis))
+        effort = effort + p["damping"] * (_reader("velocity")(group, now) - now.axis_rate(group.axis))
+    return np.asarray(np.clip(effort, p["lower"], p["upper"]))
+
+
+class JointDrive(ActuatorType):
+    """What both have in common."""
+
+    clamped: ClassVar[bool] = True
+    kernel_file: ClassVar[str] = "joint_drive.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    references = JOINT_REFERENCES
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """Zero, and the first target."""
+        return float(spec.params.get(f"first_{name}", 0.0))
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """An effort within the limits, 100 N or N m without, and a rate: safe at zero. A position: safe where it is."""
+        joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
+        unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
+        if name == "effort":
+            lower, upper = (float(spec.params[k]) for k in ("lower", "upper"))
+            lower, upper = (min(lower, 0.0), max(upper, 0.0)) if math.isfinite(lower) else (-100.0, 100.0)
+            return Steering(lower, upper, unit="N" if unit == "m" else "N m")
+        if name == "velocity":
+            return Steering(-math.pi, math.pi, unit=f"{unit}/s")
+        value = self.default_command(spec, name)
+        measured = f"joint.{model.joints[joint].label}.position", axis
+        return Steering(value - math.pi, value + math.pi, safe=None, unit=unit, springs=False, measured=measured)
+
+    def check(self, group: Group) -> None:
+        """Gains are not negative, and the least effort is below the greatest one."""
+        p, element = group.params, group.specs[0].element
+        for name in ("stiffness", "damping"):
+            if name in p and np.any(p[name] < 0.0):
+                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
+        if np.any(p["lower"] > p["upper"]):
+            raise validate.fail(element, "the least effort (lower) is above the greatest one (upper)", "swap them")
+
+    def _add(self, group: Group, work: Work, impulse: Array, slope: Array) -> None:
+        """The law P - D u between the limits; what has none is no clamped term."""
+        p, kick = group.params, work.kick_time
+        limited = np.isfinite(p["upper"])
+        upper, lower = np.where(limited, p["upper"], 0.0), np.where(limited, p["lower"], 0.0)
+        middle, half = kick * (0.5 * (lower + upper)), kick * (0.5 * (upper - lower))
+        work.add_law(group, np.where(limited, middle, impulse), np.where(limited, 0.0, slope))
+        if limited.any():
+            own = np.where(limited, impulse - middle, 0.0), np.where(limited, slope, 0.0), np.where(limited, half, 0.0)
+            work.add_clamped_law(group, *own)
+
+
+@register
+class JointForce(JointDrive):
+    """``sim.control[label]`` N m, or N on a travel, along the coordinate, within limits."""
+
+    name: ClassVar[str] = "joint_force"
+    prefix: ClassVar[str] = "force"
+    commands: ClassVar[tuple[str, ...]] = ("effort",)
+    parameters: ClassVar[tuple[Parameter, ...]] = _LIMITS
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("command", "N m", "commanded effort", _reader("effort"), "*out = w.joint_force_effort_now(i);"),
+        Reading(
+            "force", "N m", "effort along the coordinate", _force,
+            "*out = clamped(w.joint_force_effort_now(i), w.joint_force_lower(i), w.joint_force_upper(i));",
+        ),
+    )  # fmt: skip
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """The mean effort over the kick."""
+        if velocity is None:
+            impulse = work.kick_time * work.command(group, "effort")
+            self._add(group, work, impulse, np.zeros_like(impulse))
+
+
+_TRACKED = """const int axis = w.tracking_servo_axis()[i];
+        const double spring = w.tracking_servo_stiffness(i) * (w.tracking_servo_target_now(i) - axis_value(w, axis));
+        const double damper = w.tracking_servo_damping(i) * (w.tracking_servo_velocity_now(i) - axis_rate(w, axis));
+        const double effort = w.tracking_servo_effort_now(i) + spring + damper;
+        *out = clamped(effort, w.tracking_servo_lower(i), w.tracking_servo_upper(i));"""
+
+
+@register
+class TrackingServo(JointDrive):
+    """A servo with a target, its rate, and feed-forward."""
+
+    name: ClassVar[str] = "tracking_servo"
+    prefix: ClassVar[str] = "servo"
+    commands: ClassVar[tuple[str, ...]] = ("target", "velocity", "effort")
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
+        Parameter("damping", "N m s/rad", "velocity gain (N s/m on a travel)"),
+        *_LIMITS,
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("target", "rad", "commanded position", _reader("target"), "*out = w.tracking_servo_target_now(i);"),
+        Reading("force", "N m", "effort along the coordinate", _force, _TRACKED),
+    )
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """A spring to the target, a damper to its rate, and what is fed forward."""
+        if velocity is not None:
+            return
+        p = group.params
+        elongation = work.axis_position[:, group.axis] - work.command(group, "target")
+        impulse, slope = spring_law(work, group.axis, p["stiffness"], p["damping"], elongation)
+        fed = p["damping"] * work.command(group, "velocity") + work.command(group, "effort")
+        self._add(group, work, impulse + work.kick_time * fed, slope)
+
+
+def checked_limits(element: str, limit: Any) -> dict[str, float]:
+    """One number for both signs, or (least, greatest); None for none."""
+    if limit is None:
+        return {"lower": -math.inf, "upper": math.inf}
+    if np.ndim(limit) == 0:
+        most = validate.not_negative(element, "limit", limit, infinite=True)
+        return {"lower": -most, "upper": most}
+    lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
+    if not lower <= upper:
+        raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) falls", "give (least, greatest)")
+    return {"lower": lower, "upper": upper}
+
+
+@builder_method
+def add_joint_force(
+    self: ModelBuilder,
+    joint: int,
+    limit: float | tuple[float, float] | None = None,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N.
+
+    Args:
+        joint: joint index.
+        limit: greatest effort either way, or (least, greatest), N m or N; None for none.
+        axis: which coordinate of the joint.
+        label: unique name; signals ``force.<label>.command`` and ``.force``.
+
+    Returns:
+        The actuator's index.
+
+    Raises:
+        ModelError: limits that fall, an unknown joint or coordinate.
+    """
+    element = self.element("actuator", label, "joint_force")
+    params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
+    return self.add_actuator("joint_force", label, params | checked_limits(element, limit))
+
+
+@builder_method
+def add_tracking_servo(
+    self: ModelBuilder,
+    joint: int,
+    stiffness: float,
+    damping: float,
+    limit: float | tuple[float, float] | None = None,
+    target: float = 0.0,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
+
+    ``sim.control[label]`` is the position, rad or m, ``label.velocity`` its rate and ``label.effort`` the feed-forward,
+    N m or N; the last two are zero until they are given.
+
+    Args:
+        joint: joint index.
+        stiffness: N m/rad or N/m; 0 for none.
+        damping: N m s/rad or N s/m; 0 for none.
+        limit: greatest effort of all together either way, or (least, greatest), N m or N; None for none.
+        target: the first position.
+        axis: which coordinate of the joint.
+        label: unique name; signals ``servo.<label>.target`` and ``.force``.
+
+    Returns:
+        The actuator's index.
+
+    Raises:
+        ModelError: a negative gain, limits that fall, an unknown joint or coordinate.
+    """
+    element = self.element("actuator", label, "tracking_servo")
+    params: dict[str, Any] = {
+        "joint": self.check_joint(element, "joint", joint, axis),
+        "axis": axis,
+        "stiffness": validate.not_negative(element, "stiffness", stiffness),
+        "damping": validate.not_negative(element, "damping", damping),
+        "first_target": validate.number(element, "target", target),
+    }
+    return self.add_actuator("tracking_servo", label, params | checked_limits(element, limit))
