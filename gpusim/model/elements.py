@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
+from gpusim.model.specs import (
+    WORLD,
+    ActuatorSpec,
+    BodySpec,
+    CouplingSpec,
+    JointSpec,
+    PairSpec,
+    ShapeSpec,
+    SiteSpec,
+    VisualSpec,
+)
 
 
 @dataclass(eq=False)
@@ -18,6 +28,7 @@ class Elements:
     shapes: list[ShapeSpec]
     pairs: list[PairSpec]
     visuals: list[VisualSpec]
+    sites: list[SiteSpec]
     num_worlds: int
 
     def body_label(self, index: int) -> str:

@@ -32,7 +32,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "pairs", "visuals"):
+    for name in ("joints", "couplings", "pairs", "visuals", "sites"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
     builder.bodies = complete_bodies(builder)
@@ -77,6 +77,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         shapes=builder.shapes,
         pairs=builder.pairs,
         visuals=builder.visuals,
+        sites=builder.sites,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
