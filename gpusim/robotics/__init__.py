@@ -1,5 +1,6 @@
 """Kinematics, dynamics, balance and inverse kinematics of a model's joints, batched over worlds."""
 
+from gpusim.robotics.balance import Support, Zmp, support, zmp, zmp_of_motion
 from gpusim.robotics.tree import Tree
 
-__all__ = ["Tree"]
+__all__ = ["Support", "Tree", "Zmp", "support", "zmp", "zmp_of_motion"]

@@ -103,6 +103,22 @@ class Bodies:
         w = motion.twist[..., 3:]
         return motion.twist[..., :3] + cross(w, self.arm), w
 
+    def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
+        """(worlds, 6): force from outside that the accelerations ask for beside gravity, N, and its moment about the
+        center of mass, N m."""
+        force, torque = self._loads(motion, acceleration, self.inertias.gravity)
+        about = torque + cross(self.center - self.com[:, None], force)
+        return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)
+
+    def _loads(self, motion: Motion, acceleration: Array, gravity: Array) -> tuple[Array, Array]:
+        """Forces at the centers of mass and torques that the bodies ask for, (worlds, nodes, 3) each."""
+        spatial = motion.bias + np.matmul(self.k.masks.path, self.k.columns * acceleration[..., None])
+        v, w = self.velocities(motion)
+        angular = spatial[..., 3:]
+        linear = spatial[..., :3] + cross(angular, self.arm) + cross(w, v)
+        force = self.inertias.mass[..., None] * (linear - gravity[:, None])
+        return force, turned(self.inertia, angular) + cross(w, turned(self.inertia, w))
+
     def inverse_dynamics(self, motion: Motion, acceleration: Array, gravity: Array, wrenches: Array) -> Array:
         """Generalized forces (worlds, freedoms), without the inertias that axes have of their own.
 
@@ -112,12 +128,6 @@ class Bodies:
             gravity: (1 or worlds, 3).
             wrenches: (worlds, nodes, 6) from outside: force, and torque about the reference point.
         """
-        k, path = self.k, self.k.masks.path
-        spatial = motion.bias + np.matmul(path, k.columns * acceleration[..., None])
-        v, w = self.velocities(motion)
-        angular = spatial[..., 3:]
-        linear = spatial[..., :3] + cross(angular, self.arm) + cross(w, v)
-        force = self.inertias.mass[..., None] * (linear - gravity[:, None])
-        torque = turned(self.inertia, angular) + cross(w, turned(self.inertia, w)) + cross(self.arm, force)
-        load = np.concatenate([force, torque], axis=-1) - wrenches
-        return np.asarray(np.sum(k.columns * np.matmul(path.T, load), axis=-1))
+        force, torque = self._loads(motion, acceleration, gravity)
+        load = np.concatenate([force, torque + cross(self.arm, force)], axis=-1) - wrenches
+        return np.asarray(np.sum(self.k.columns * np.matmul(self.k.masks.path.T, load), axis=-1))

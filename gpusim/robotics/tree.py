@@ -298,6 +298,13 @@ class Tree:
         bodies, motion = self._moving(q, v)
         return bodies.momentum(motion)
 
+    def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
+        """Center of mass (worlds, 3), and the force (N) and moment about it (N m) from outside that accelerations
+        ``a`` ask for beside gravity, (worlds, 3) each: rates of the momentum, less the weight."""
+        bodies, motion = self._moving(q, v)
+        wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
+        return bodies.com, wrench[:, :3], wrench[:, 3:]
+
     def mass_matrix(self, q: Any) -> Array:
         """M, (worlds, freedoms, freedoms): kinetic energy ``v M v / 2``, with armatures, rotors and pistons."""
         k = self.at(q)
