@@ -202,6 +202,20 @@ GPUSIM_FN void frame_twist(const Kept& w, int c, double* out) {
     cross3(out + 3, arm, side);
     for (int k = 0; k < 3; ++k) out[k] += side[k];
 }
+GPUSIM_FN void site_position(const Kept& w, int i, double* out) {
+    const int b = w.site_body()[i];
+    turn_from_body(w, b, w.site_arm() + 3 * i, out);
+    for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * b + k] + out[k];
+}
+GPUSIM_FN void site_velocity(const Kept& w, int i, double* out) {
+    const int b = w.site_body()[i];
+    double arm[3], turning[3], side[3];
+    turn_from_body(w, b, w.site_arm() + 3 * i, arm);
+    angular_velocity(w, b, turning);
+    carried(w, b, 0, out);
+    cross3(turning, arm, side);
+    for (int k = 0; k < 3; ++k) out[k] += side[k];
+}
 // Effort of a spring-damper at t, N or N m.
 GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double damping, double rest) {
     return -stiffness * (axis_value(w, axis) - rest) - damping * axis_rate(w, axis);

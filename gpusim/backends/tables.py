@@ -11,6 +11,8 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
+from gpusim.model.sites import COLUMNS as SITE_COLUMNS
+from gpusim.model.sites import site_table
 from gpusim.model.topology import Topology
 from gpusim.reference.layout import Layout
 from gpusim.typing import Array
@@ -53,6 +55,7 @@ TABLE_TYPES: dict[str, str] = {
     "sum_factor": "double",
     "side_arm": "double",
     "body_center": "double",
+    **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **CONTACT_TABLES,
 }
 """C type of every table, by name."""
@@ -314,8 +317,9 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Coordinates by number, and where the bodies' frames are from their centers of mass."""
+    """Coordinates by number, where the bodies' frames are from their centers of mass, and sites."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
+    tables |= {f"site_{name}": column for name, column in site_table(model).items()}
     return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

@@ -1,4 +1,4 @@
-"""ModelBuilder: bodies, joints, couplings, actuators, shapes and visuals, checked as they are added."""
+"""ModelBuilder: bodies, joints, couplings, actuators, shapes, visuals and sites, checked as they are added."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
-        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual")
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
@@ -198,9 +198,9 @@ class ModelBuilder(BuilderMethods, Elements):
     ) -> None:
         """Copy another builder's content into this one; its world becomes the world here, or a body.
 
-        What stands on the world of ``other`` (ends of joints and actuators, shapes, visuals) is then on ``parent``, in
-        its frame moved by ``xform``, and bodies move along with it. Parameters of actuators follow as their kind's
-        ``references`` say. Labels must stay unique, so adding the same builder twice needs two prefixes.
+        What stands on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites) is then on
+        ``parent``, in its frame moved by ``xform``, and bodies move along with it. Parameters of actuators follow as
+        their kind's ``references`` say. Labels must stay unique, so adding the same builder twice needs two prefixes.
 
         Args:
             other: stays as it is.
@@ -267,6 +267,9 @@ class ModelBuilder(BuilderMethods, Elements):
         for visual in other.visuals:  # the triangles are shared: nobody writes them
             on, frame = moved(visual.body, visual.xform)
             self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
+        for site in other.sites:
+            on, frame = moved(site.body, site.xform)
+            self._adopt("site", self.sites, dataclasses.replace(site, body=on, xform=frame), label_prefix)
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which gives commands while the simulation runs.
@@ -303,7 +306,8 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: the builder holds something else already, or num_worlds < 1.
         """
-        if self.bodies or self.joints or self.actuators or self.shapes or self.visuals or self.diagrams:
+        own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
+        if any(own):
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"

@@ -289,6 +289,11 @@ class BuilderMethods:
     ) -> int:
         """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
 
+    def add_site(
+        self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a site, a named frame on a body: where a sensor sits, a hand grips or a sole stands."""
+
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
         stiffness: float = 0.0, damping: Any = 0.0, rest_length: float | None = None, label: str | None = None, *,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.model.program import DiagramSpec
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PairSpec, ShapeSpec, VisualSpec
+from gpusim.model.specs import (
+    WORLD,
+    ActuatorSpec,
+    BodySpec,
+    CouplingSpec,
+    JointSpec,
+    PairSpec,
+    ShapeSpec,
+    SiteSpec,
+    VisualSpec,
+)
 
 
 @dataclass(eq=False)
@@ -19,6 +29,7 @@ class Elements:
     shapes: list[ShapeSpec]
     pairs: list[PairSpec]
     visuals: list[VisualSpec]
+    sites: list[SiteSpec]
     diagrams: list[DiagramSpec]
     num_worlds: int
 

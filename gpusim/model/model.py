@@ -44,7 +44,7 @@ class Model(Elements):
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
     def labels(self, kind: str) -> list[str]:
-        """Labels of all bodies, joints, couplings, actuators, shapes or visuals ("body", ...), in index order."""
+        """Labels of all bodies, joints, couplings, actuators, shapes, visuals or sites ("body", ...), by index."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,
@@ -52,6 +52,7 @@ class Model(Elements):
             "actuator": self.actuators,
             "shape": self.shapes,
             "visual": self.visuals,
+            "site": self.sites,
         }
         if kind not in lists:
             raise unknown_name("element kind", kind, lists)

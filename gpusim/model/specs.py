@@ -1,4 +1,4 @@
-"""What the builder writes down: one record for each body, joint, coupling, actuator, shape, pair, visual."""
+"""What the builder writes down: one record for each body, joint, coupling, actuator, shape, pair, visual, site."""
 
 from __future__ import annotations
 
@@ -149,6 +149,23 @@ class VisualSpec:
     def element(self) -> str:
         """How messages name it."""
         return f"visual '{self.label}'"
+
+
+@dataclass
+class SiteSpec:
+    """A named frame on a body (-1: the world), where sensors sit and which kinematics aims at.
+
+    ``xform`` is the site frame in the body frame.
+    """
+
+    label: str
+    body: int
+    xform: Transform
+
+    @property
+    def element(self) -> str:
+        """How messages name it."""
+        return f"site '{self.label}'"
 
 
 @dataclass

@@ -145,6 +145,39 @@ FRAME = (
 """Of the joint frames of a coordinate's joint."""
 
 
+def _site_position(now: Now, i: Array) -> Array:
+    body, arm = now.sites["body"][i], now.sites["arm"][i]
+    return np.asarray(now.state["position"][:, body] + matvec(now.rotation(body), arm))
+
+
+def _site_orientation(now: Now, i: Array) -> Array:
+    body, frame = now.sites["body"][i], now.sites["frame"][i]
+    return rotations.quaternion_product(now.state["orientation"][:, body], frame[None])
+
+
+def _site_velocity(now: Now, i: Array) -> Array:
+    body, arm = now.sites["body"][i], now.sites["arm"][i]
+    twist = now.twist(body)
+    return np.asarray(twist[..., :3] + cross(twist[..., 3:], matvec(now.rotation(body), arm)))
+
+
+SITE = (
+    Quantity("position", (3,), "m", "origin of the site, world frame", _site_position, "site_position(w, i, out);"),
+    Quantity(
+        "orientation", (4,), "-", "quaternion xyzw of the site, world frame", _site_orientation,
+        "quaternion_product(w.orientation() + 4 * w.site_body()[i], w.site_frame() + 4 * i, out);",
+    ),
+    Quantity(
+        "linear_velocity", (3,), "m/s", f"of the site's origin, {_AT}", _site_velocity, "site_velocity(w, i, out);"
+    ),
+    Quantity(
+        "angular_velocity", (3,), "rad/s", f"of the site's body, {_AT}",
+        lambda now, i: now.twist(now.sites["body"][i])[..., 3:], "angular_velocity(w, w.site_body()[i], out);",
+    ),
+)  # fmt: skip
+"""Of a site."""
+
+
 def reading(kind: str, declared: Reading) -> Quantity:
     """An actuator's reading as quantity; its index is the place in the kind."""
 
@@ -164,7 +197,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """All that kernels with these kinds of actuators read, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
-    return (*SIM, *BODY, *COORDINATE, *FRAME, *of_kinds)
+    return (*SIM, *BODY, *COORDINATE, *FRAME, *SITE, *of_kinds)
 
 
 @cache

@@ -1,1 +1,6 @@
-"""Jacobians and inverse kinematics."""
+"""Kinematics, dynamics, balance and inverse kinematics of a model's joints, batched over worlds."""
+
+from gpusim.robotics.balance import Support, Zmp, support, zmp, zmp_of_motion
+from gpusim.robotics.tree import Tree
+
+__all__ = ["Support", "Tree", "Zmp", "support", "zmp", "zmp_of_motion"]

@@ -13,6 +13,7 @@ from gpusim.sensors.body_signals import add_body_signals
 from gpusim.sensors.contact_signals import add_contact_signals
 from gpusim.sensors.joint_signals import add_joint_signals
 from gpusim.sensors.signal import SignalTable
+from gpusim.sensors.site_signals import add_site_signals
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 
 def build_signals(sim: Simulation) -> SignalTable:
-    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*`` and the actuators' signals."""
+    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*`` and the actuators' signals."""
     table = SignalTable(sim.now)
     _add_global_signals(sim, table)
     add_body_signals(sim, table)
     add_joint_signals(sim, table)
     add_actuator_signals(sim, table)
     add_contact_signals(sim, table)
+    add_site_signals(sim, table)
     if sim.programs is not None:
         sim.programs.add_signals(sim, table)
     return table

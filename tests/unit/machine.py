@@ -40,6 +40,8 @@ def machine() -> ModelBuilder:
         -1, bucket, (1.5, 0.2, 0.8), tip.position, stiffness=100.0, damping=2.0, rest_length=0.6, label="spring"
     )
     b.add_force(bucket, (0.0, 3.0, 0.0), frame="body", label="push")
+    b.add_site(bucket, Transform.from_rpy((0.2, -0.1, -0.4), (0.3, -0.5, 1.2)), label="lip")
+    b.add_site(-1, Transform((1.5, 0.2, 0.8)), label="mast")
     return b
 
 

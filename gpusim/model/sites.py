@@ -1,0 +1,24 @@
+"""Sites as a table, for what reads them on any backend."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.elements import Elements
+from gpusim.model.specs import WORLD
+from gpusim.typing import Array
+
+COLUMNS = {"body": "int", "arm": "double", "frame": "double"}
+"""Columns and their C types: body (the world last), origin from the body's center of mass (m, body axes), axes in the
+body (quaternion xyzw)."""
+
+
+def site_table(model: Elements) -> dict[str, Array]:
+    """``COLUMNS`` by name, (sites, ...); the bodies are complete."""
+    world, sites = len(model.bodies), model.sites
+    arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
+    return {
+        "body": np.array([world if s.body == WORLD else s.body for s in sites], np.int64),
+        "arm": np.array(arms, np.float64).reshape(-1, 3),
+        "frame": np.array([s.xform.rotation for s in sites], np.float64).reshape(-1, 4),
+    }

@@ -1,0 +1,203 @@
+"""Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
+
+The zero-moment point (center of pressure, on level ground) is where the ground's forces have no moment along the plane
+(Vukobratovic 1972; Sardain and Bessonnet 2004): p = (n x M)/(n . F) with the moment M of the forces about a point of
+the plane. It lies in the support polygon, the convex hull of the contact points, as long as feet neither tip nor stick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.reference.contact_report import Contacts
+from gpusim.robotics.elements import dot
+from gpusim.robotics.kinematics import cross
+from gpusim.robotics.tree import Tree
+from gpusim.rotations import matvec
+from gpusim.typing import Array, Vector
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+TOUCHING = 1e-4
+"""Gap, m, up to which a point without force still can bear one."""
+
+
+class Zmp(NamedTuple):
+    """``point`` (worlds, 3), m; ``margin`` (worlds,) distance to the edge of the support polygon, m, negative outside.
+    NaN where nothing presses."""
+
+    point: Array
+    margin: Array
+
+
+@dataclass(frozen=True)
+class Support:
+    """Support polygons of all worlds, on planes across ``up``.
+
+    Attributes:
+        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m; the last one is repeated.
+        count: (worlds,) how many corners; 0 where nothing touches, 1 for a point, 2 for a line.
+        axes: (worlds, 3, 3) rows: the plane's two axes and up, world frame; x and y where up is z.
+        height: (worlds,) of the plane along up: mean of the points, m.
+    """
+
+    corners: Array
+    count: Array
+    axes: Array
+    height: Array
+
+    def polygon(self, world: int = 0) -> Array:
+        """Corners in the world frame, (n, 3), m, counterclockwise seen from above."""
+        own = self.corners[world, : self.count[world]]
+        heights = np.full((len(own), 1), self.height[world])
+        return np.asarray(np.concatenate([own, heights], axis=1) @ self.axes[world])
+
+    def margin(self, points: Any) -> Array:
+        """Distance of points (worlds, 3), projected along up, to the edge, m: positive inside; NaN without a polygon.
+
+        A point or a line has no inside: the distance to it, negative or zero.
+        """
+        given = np.broadcast_to(validate.array("Support.margin", points), (len(self.count), 3))
+        flat = matvec(self.axes[:, :2], given)
+        start, end = self.corners, np.roll(self.corners, -1, axis=1)
+        edge, arm = end - start, flat[:, None] - start
+        square = dot(edge, edge)
+        along = np.clip(dot(arm, edge) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+        away = arm - along[..., None] * edge
+        distance = np.sqrt(dot(away, away)).min(axis=1)
+        left = edge[..., 0] * arm[..., 1] - edge[..., 1] * arm[..., 0]
+        inside = (self.count > 2) & (left >= 0.0).all(axis=1)
+        return np.asarray(np.where(self.count > 0, np.where(inside, distance, -distance), np.nan))
+
+
+def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Support:
+    """Convex hull of the points where bodies touch anything else, seen along ``up``.
+
+    Args:
+        sim: at its time; costs a trial of the next step, as :meth:`gpusim.Simulation.contacts` does.
+        bodies: labels of the feet.
+        up: (3,), world frame; left out: against each world's gravity, or z without any.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+    return _support(sim, _of_bodies(sim, bodies)[0], _axes(sim, up))
+
+
+def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
+    """Zero-moment point of the contact forces on bodies, in the plane of their support polygon, and its margin.
+
+    Args:
+        sim, bodies, up: as in :func:`support`.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+    contacts, side = _of_bodies(sim, bodies)
+    axes = _axes(sim, up)
+    polygons = _support(sim, contacts, axes)
+    base = axes[:, 2] * polygons.height[:, None]
+    force, moment = np.zeros((2, sim.num_worlds, 3))
+    own = side[:, None] * contacts.force
+    np.add.at(force, contacts.world, own)
+    about = cross(contacts.point - base[contacts.world], own) + side[:, None] * contacts.torque
+    np.add.at(moment, contacts.world, about)
+    point = base + _no_moment(axes[:, 2], force, moment)
+    return Zmp(point, polygons.margin(point))
+
+
+def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
+    """Zero-moment point that a motion asks of the ground, from the rate of its momentum, (worlds, 3), m.
+
+    Args:
+        tree: whose gravity counts and gives up; z where there is none.
+        q, v, a: postures, velocities, accelerations.
+        height: of the ground along up, m.
+
+    Returns:
+        NaN where the ground would have to pull.
+    """
+    com, force, moment = tree.contact_wrench(q, v, a)
+    up = _up_of(tree.inertias.gravity)
+    base = com + up * (height - dot(com, up))[:, None]
+    return np.asarray(base + _no_moment(up, force, moment + cross(com - base, force)))
+
+
+def _no_moment(up: Array, force: Array, moment: Array) -> Array:
+    """Arm across ``up`` from the point of a moment to where it vanishes; NaN where nothing presses."""
+    pressing = dot(up, force)
+    safe = np.where(pressing > 0.0, pressing, np.nan)
+    return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])
+
+
+def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
+    """Contacts between bodies of a list and others, and the sign of their forces on the list."""
+    if isinstance(bodies, str):
+        bodies = [bodies]
+    own = {sim.model.index("body", label) for label in bodies}
+    contacts = sim.contacts()
+    a, b = (np.isin(ends, list(own)) for ends in (contacts.body_a, contacts.body_b))
+    near = contacts.touching | (contacts.gap <= TOUCHING)
+    chosen = (a != b) & near
+    return contacts.select(chosen), np.where(b, 1.0, -1.0)[chosen]
+
+
+def _up_of(gravity: Array) -> Array:
+    """(worlds, 3) unit vectors against gravity."""
+    size = np.sqrt(dot(gravity, gravity))[:, None]
+    return np.where(size > 0.0, -gravity / np.where(size > 0.0, size, 1.0), [0.0, 0.0, 1.0])
+
+
+def _axes(sim: Simulation, up: Vector | None) -> Array:
+    """(worlds, 3, 3) two axes across up, as near to x and y as that goes, and up."""
+    if up is None:
+        upward = _up_of(np.asarray(sim.parameter("gravity")))
+    else:
+        upward = np.broadcast_to(validate.direction("robotics", "up", up), (sim.num_worlds, 3))
+    least = np.where(np.abs(upward[:, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
+    first = least - dot(least, upward)[:, None] * upward
+    first = first / np.sqrt(dot(first, first))[:, None]
+    return np.stack([first, cross(upward, first), upward], axis=1)
+
+
+def _support(sim: Simulation, contacts: Contacts, axes: Array) -> Support:
+    worlds = sim.num_worlds
+    local = matvec(axes[contacts.world], contacts.point)
+    hulls = [_hull(local[contacts.world == w, :2]) for w in range(worlds)]
+    count = np.array([len(h) for h in hulls])
+    corners = np.zeros((worlds, max(count.max(initial=0), 1), 2))
+    for w, hull in enumerate(hulls):
+        corners[w, : len(hull)] = hull
+        corners[w, len(hull) :] = hull[-1] if len(hull) else 0.0
+    total = np.zeros(worlds)
+    np.add.at(total, contacts.world, local[:, 2])
+    points = np.bincount(contacts.world, minlength=worlds)
+    return Support(corners, count, axes, total / np.maximum(points, 1))
+
+
+def _hull(points: Array) -> Array:
+    """Convex hull of points (n, 2), counterclockwise, without points on its edges (Andrew's monotone chain)."""
+    ordered = np.unique(points, axis=0)
+    if len(ordered) < 3:
+        return ordered
+    size = float(np.abs(ordered - ordered[0]).max())
+    lower, upper = (_chain(side, 1e-12 * size * size) for side in (ordered, ordered[::-1]))
+    return np.array(lower[:-1] + upper[:-1])
+
+
+def _chain(points: Array, least: float) -> list[Array]:
+    found: list[Array] = []
+    for p in points:
+        while len(found) > 1:
+            (ax, ay), (bx, by) = found[-1] - found[-2], p - found[-2]
+            if ax * by - ay * bx > least:
+                break
+            found.pop()
+        found.append(p)
+    return found

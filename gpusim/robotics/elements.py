@@ -1,0 +1,177 @@
+"""Scalar functions of two bodies of a tree: their values, rates as rows over the tree's velocities, and drifts.
+
+They are the rows that joints lock (model/joint_kinds.py) and the coordinates that feel an inertia of their own. With a
+row J(q) of a function f, f' = J v and f'' = J a + drift. A vector u that is fixed in a body has
+u' = w x u and u'' = w' x u + w x (w x u); w' is here what it is at a = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.robotics.kinematics import Kinematics, Motion, cross
+from gpusim.rotations import matvec
+from gpusim.typing import Array
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar products over the last axis."""
+    return np.asarray(np.sum(a * b, axis=-1))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Two nodes (-1: the world) and a point in the body frame of each, m."""
+
+    node_a: int
+    point_a: Array
+    node_b: int
+    point_b: Array
+
+
+class Pair:
+    """What elements need of their ends in given postures; velocities and accelerations where there is a ``motion``."""
+
+    def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
+        self.k, self.ends, self.motion = k, ends, motion
+        self.place_a, self.place_b = k.place(ends.node_a, ends.point_a), k.place(ends.node_b, ends.point_b)
+        self.rows_a, self.rows_b = k.jacobian(ends.node_a, self.place_a), k.jacobian(ends.node_b, self.place_b)
+        self.apart = self.place_b - self.place_a
+
+    def turn(self, node: int, vector: Array) -> Array:
+        """A vector of a body frame in the world, (worlds, 3)."""
+        worlds = self.k.posture.shape[0]
+        return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
+
+    def moving(self, node: int, place: Array) -> tuple[Array, Array, Array, Array]:
+        """Velocity, angular velocity, acceleration, angular acceleration (at a = 0) of a point of a node."""
+        if node < 0 or self.motion is None:
+            none = np.zeros((self.k.posture.shape[0], 3))
+            return none, none, none, none
+        arm = place - self.k.reference
+        twist, bias = self.motion.twist[:, node], self.motion.bias[:, node]
+        w, angular = twist[:, 3:], bias[:, 3:]
+        v = twist[:, :3] + cross(w, arm)
+        return v, w, bias[:, :3] + cross(angular, arm) + cross(w, v), angular
+
+
+def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
+    """First and second derivative of a vector u that is fixed in a body."""
+    first = cross(w, u)
+    return first, cross(angular, u) + cross(w, first)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """u . (point b - point a) - offset, u fixed in a (or in the world)."""
+
+    ends: Ends
+    u: Array
+    offset: float = 0.0
+    on_world: bool = False
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Value (worlds,), m; row (worlds, freedoms); drift (worlds,)."""
+        p = Pair(k, self.ends, motion)
+        u = p.turn(-1 if self.on_world else self.ends.node_a, self.u)
+        row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), u)
+        va, wa, aa, alpha = p.moving(self.ends.node_a, p.place_a)
+        vb, _, ab, _ = p.moving(self.ends.node_b, p.place_b)
+        drift = dot(u, ab - aa)
+        if not self.on_world:
+            row = row + matvec(p.rows_a[:, 3:].swapaxes(1, 2), cross(u, p.apart))
+            first, second = fixed_rates(wa, alpha, u)
+            drift = drift + 2.0 * dot(first, vb - va) + dot(second, p.apart)
+        return dot(u, p.apart) - self.offset, row, drift
+
+
+@dataclass(frozen=True)
+class Angle:
+    """u . w - offset, u fixed in a, w in b; no unit."""
+
+    ends: Ends
+    u: Array
+    w: Array
+    offset: float = 0.0
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Value (worlds,), row (worlds, freedoms), drift (worlds,)."""
+        p = Pair(k, self.ends, motion)
+        u, w = p.turn(self.ends.node_a, self.u), p.turn(self.ends.node_b, self.w)
+        row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), cross(w, u))
+        _, wa, _, alpha = p.moving(self.ends.node_a, p.place_a)
+        _, wb, _, beta = p.moving(self.ends.node_b, p.place_b)
+        (u1, u2), (w1, w2) = fixed_rates(wa, alpha, u), fixed_rates(wb, beta, w)
+        return dot(u, w) - self.offset, row, dot(u2, w) + 2.0 * dot(u1, w1) + dot(u, w2)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Distance of the points less a length, m."""
+
+    ends: Ends
+    length: float = 0.0
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Value (worlds,), row (worlds, freedoms), drift (worlds,)."""
+        p = Pair(k, self.ends, motion)
+        length = np.sqrt(dot(p.apart, p.apart))
+        least = np.where(length > 0.0, length, 1.0)
+        along = p.apart / least[:, None]
+        row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), along)
+        va, _, aa, _ = p.moving(self.ends.node_a, p.place_a)
+        vb, _, ab, _ = p.moving(self.ends.node_b, p.place_b)
+        slip = vb - va
+        across = (dot(slip, slip) - dot(along, slip) ** 2) / least
+        return length - self.length, row, dot(along, ab - aa) + across
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Rate of turn of b against a about an axis that is fixed in one of them; it has no value here."""
+
+    ends: Ends
+    axis: Array
+    on_b: bool = False
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Zeros; row (worlds, freedoms); drift (worlds,)."""
+        p = Pair(k, self.ends, motion)
+        owner = self.ends.node_b if self.on_b else self.ends.node_a
+        axis = p.turn(owner, self.axis)
+        row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), axis)
+        _, wa, _, alpha = p.moving(self.ends.node_a, p.place_a)
+        _, wb, _, beta = p.moving(self.ends.node_b, p.place_b)
+        first, _ = fixed_rates(wb if self.on_b else wa, alpha, axis)
+        return np.zeros(row.shape[0]), row, dot(axis, beta - alpha) + dot(first, wb - wa)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Sum of factors times scalar coordinates of the tree, less an offset: ``at`` places in the posture, ``rate`` in
+    velocities."""
+
+    at: Array
+    rate: Array
+    factor: Array
+    offset: float = 0.0
+
+    def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
+        """Value (worlds,), row (worlds, freedoms), no drift."""
+        row = np.zeros((k.posture.shape[0], k.forest.freedoms))
+        row[:, self.rate] = self.factor  # each coordinate comes once
+        return k.posture[:, self.at] @ self.factor - self.offset, row, np.zeros(row.shape[0])
+
+
+Element = Gap | Angle | Line | Turn | Sum
+
+
+def evaluate(elements: list[Element], k: Kinematics, motion: Motion | None = None) -> tuple[Array, Array, Array]:
+    """Values (worlds, n), rows (worlds, n, freedoms) and drifts (worlds, n) of several."""
+    worlds, freedoms = k.posture.shape[0], k.forest.freedoms
+    if not elements:
+        return np.zeros((worlds, 0)), np.zeros((worlds, 0, freedoms)), np.zeros((worlds, 0))
+    values, rows, drifts = zip(*(e.evaluate(k, motion) for e in elements), strict=True)
+    return np.stack(values, axis=1), np.stack(rows, axis=1), np.stack(drifts, axis=1)

@@ -1,0 +1,170 @@
+"""A tree in given postures: poses of its bodies and what each velocity does to them, batched over worlds.
+
+Every velocity of the tree has a *column*: the motion that it gives to all bodies behind it, as velocity of the point
+that passes the reference point (fixed in space, near the robot, so that numbers stay small) and angular velocity, in
+the world's axes. The Jacobian of a point fixed in a body has the columns of the body's path, moved to the point.
+Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.robotics.spanning import BALL, SLIDE, Forest, Node
+from gpusim.typing import Array
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Vector product over the last axis, written out: cheaper for many small arrays than by matrices."""
+    a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
+    b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
+    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
+
+
+def turned(matrix: Array, vectors: Array) -> Array:
+    """Matrices (..., 3, 3) times vectors (..., 3)."""
+    return np.asarray(np.sum(matrix * vectors[..., None, :], axis=-1))
+
+
+def axis_rotation(axis: Array, angle: Array) -> Array:
+    """Rotation matrices (worlds, 3, 3) about one unit axis (3,) by angles (worlds,), rad (Rodrigues)."""
+    sine, cosine = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
+    outer, skewed = np.outer(axis, axis), rotations.skew(axis)
+    return np.asarray(outer + cosine * (np.eye(3) - outer) + sine * skewed)
+
+
+class Masks:
+    """Which velocities move which nodes, 0 or 1: what does not change with the posture.
+
+    Attributes:
+        path: (nodes, freedoms) a velocity moves a node.
+        owner: (freedoms,) node that each velocity belongs to.
+        carrier: (freedoms, freedoms) the second velocity moves the axis of the first one.
+        turns: (freedoms,) whether it is a turn.
+        subtree: (nodes, nodes) the second node is the first one or hangs on it.
+    """
+
+    def __init__(self, forest: Forest) -> None:
+        nodes, freedoms = len(forest.nodes), forest.freedoms
+        self.path = np.zeros((nodes, freedoms))
+        self.owner = np.zeros(freedoms, np.int64)
+        self.carrier = np.zeros((freedoms, freedoms))
+        self.turns = np.zeros(freedoms, bool)
+        self.subtree = np.eye(nodes)
+        for i in reversed(range(nodes)):
+            if forest.nodes[i].parent >= 0:
+                self.subtree[forest.nodes[i].parent] += self.subtree[i]
+        for i, node in enumerate(forest.nodes):
+            behind = self.path[node.parent] if node.parent >= 0 else np.zeros(freedoms)
+            self.path[i] = behind
+            for m in node.motions:
+                rows = slice(m.rate, m.rate + m.freedoms)
+                self.path[i, rows] = 1.0
+                self.owner[rows] = i
+                self.turns[rows] = m.kind != SLIDE
+            for place, m in enumerate(node.motions):
+                rows = slice(m.rate, m.rate + m.freedoms)
+                self.carrier[rows] = behind
+                # Of a joint that is walked backwards the axes are fixed in this node or in what its later motions move.
+                for mover in node.motions[place:] if node.reverse else node.motions[:place]:
+                    self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
+
+
+class Kinematics:
+    """Poses and columns of all nodes in postures (worlds, size).
+
+    Attributes:
+        rotation: (worlds, nodes, 3, 3) body to world.
+        origin: (worlds, nodes, 3) of the body frames, world frame, m.
+        axis: (worlds, freedoms, 3) world axis of each velocity, along which its node moves or about which it turns.
+        point: (worlds, freedoms, 3) a point on that axis, m.
+        reference: (worlds, 3) the reference point, m.
+    """
+
+    def __init__(self, forest: Forest, masks: Masks, posture: Array) -> None:
+        worlds = posture.shape[0]
+        self.forest, self.masks, self.posture = forest, masks, posture
+        self.rotation = np.empty((worlds, len(forest.nodes), 3, 3))
+        self.origin = np.empty((worlds, len(forest.nodes), 3))
+        self.axis = np.empty((worlds, forest.freedoms, 3))
+        self.point = np.empty((worlds, forest.freedoms, 3))
+        for i, node in enumerate(forest.nodes):
+            self._place(i, node)
+        self.reference: Array = self.origin[:, 0].copy()
+
+    def _place(self, i: int, node: Node) -> None:
+        """Pose of a node from that of its carrier: through the joint frame, its motions, and out of it."""
+        worlds = self.posture.shape[0]
+        frame, point = node.before[1], node.before[0]
+        if node.parent >= 0:
+            carrier = self.rotation[:, node.parent]
+            point = self.origin[:, node.parent] + carrier @ point
+            frame = carrier @ frame
+        else:
+            point, frame = np.broadcast_to(point, (worlds, 3)), np.broadcast_to(frame, (worlds, 3, 3))
+        for m in reversed(node.motions) if node.reverse else node.motions:
+            rows = slice(m.rate, m.rate + m.freedoms)
+            sign = -1.0 if node.reverse else 1.0
+            if m.kind == BALL:
+                turn = rotations.matrix_from_quaternion(rotations.normalized(self.posture[:, m.at : m.at + 4]))
+                before, frame = frame, frame @ (turn.swapaxes(-1, -2) if node.reverse else turn)
+                # The axes are those of the joint frame in the joint's parent.
+                self.axis[:, rows] = sign * (frame if node.reverse else before).swapaxes(-1, -2)
+                self.point[:, rows] = point[:, None]
+                continue
+            value, axis = sign * self.posture[:, m.at], frame @ m.axis
+            self.axis[:, m.rate] = sign * axis
+            if m.kind == SLIDE:
+                point = point + value[:, None] * axis
+            else:
+                frame = frame @ axis_rotation(m.axis, value)
+            self.point[:, m.rate] = point
+        self.rotation[:, i] = frame @ node.after[1]
+        self.origin[:, i] = point + frame @ node.after[0]
+
+    @cached_property
+    def columns(self) -> Array:
+        """(worlds, freedoms, 6): velocity at the reference point, angular velocity."""
+        turns = self.masks.turns[None, :, None]
+        along = np.where(turns, cross(self.point - self.reference[:, None], self.axis), self.axis)
+        return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
+
+    def place(self, node: int, point: Array) -> Array:
+        """World place (worlds, 3) of a point of a node's body frame; of the world for -1."""
+        if node < 0:
+            return np.broadcast_to(point, (self.posture.shape[0], 3))
+        return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
+
+    def jacobian(self, node: int, place: Array) -> Array:
+        """(worlds, 6, freedoms) of the node's point at world places (worlds, 3): velocity, angular velocity."""
+        path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
+        angular = self.columns[..., 3:] * path[:, None]
+        linear = self.columns[..., :3] * path[:, None] + cross(angular, (place - self.reference)[:, None])
+        return np.concatenate([linear, angular], axis=-1).swapaxes(-1, -2)
+
+
+class Motion:
+    """Velocities of all nodes, and what their accelerations are where the tree's own are zero.
+
+    Attributes:
+        twist: (worlds, nodes, 6) at the reference point.
+        drift: (worlds, freedoms, 6) rates of change of the columns.
+        bias: (worlds, nodes, 6) accelerations at the reference point, spatial (of the point passing it).
+    """
+
+    def __init__(self, k: Kinematics, velocity: Array) -> None:
+        weighted = k.columns * velocity[..., None]
+        self.twist: Array = np.matmul(k.masks.path, weighted)
+        carrier = np.matmul(k.masks.carrier, weighted)
+        self.drift = motion_cross(carrier, k.columns)
+        self.bias: Array = np.matmul(k.masks.path, self.drift * velocity[..., None])
+
+
+def motion_cross(twist: Array, column: Array) -> Array:
+    """Rate of change of motions (..., 6) that are carried along by twists (..., 6)."""
+    w = twist[..., 3:]
+    linear = cross(w, column[..., :3]) + cross(twist[..., :3], column[..., 3:])
+    return np.concatenate([linear, cross(w, column[..., 3:])], axis=-1)

@@ -1,0 +1,140 @@
+"""What ties a tree's coordinates to each other: rows of joints that close loops, couplings; and inertias on axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.coordinates import KINDS, Coordinates
+from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TRANSLATION, DotRow, joint_frames, joint_type
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, Term
+from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Sum, Turn
+from gpusim.robotics.spanning import BALL, Forest
+from gpusim.typing import Array
+
+Scalars = dict[tuple[int, int], tuple[int, int]]
+"""Places in the posture and in velocities of a joint's coordinate, for those that are one number of each."""
+
+
+def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
+    """Those of all joints that carry a body."""
+    found: Scalars = {}
+    for node in forest.nodes:
+        if node.joint < 0 or any(m.kind == BALL for m in node.motions):
+            continue
+        for k in range(len(node.motions)):
+            found[node.joint, k] = node.at + k, node.rate + k
+    return found
+
+
+def node_of(forest: Forest) -> dict[int, int]:
+    """Node of every body of the forest; -1 for the world."""
+    return {node.body: i for i, node in enumerate(forest.nodes)} | {WORLD: -1}
+
+
+def closing_elements(model: Model, forest: Forest) -> list[Element]:
+    """What must stay zero: the rows of the closing joints."""
+    nodes, found = node_of(forest), list[Element]()
+    for joint in forest.closing:
+        spec = model.joints[joint]
+        a, b = nodes[spec.parent], nodes[spec.child]
+        for row in joint_type(spec.kind).rows(joint_frames(spec), spec.params):
+            if not isinstance(row, DotRow):
+                found.append(Line(Ends(a, row.point_a, b, row.point_b), row.length))
+            elif row.linear:
+                found.append(Gap(Ends(a, row.point_a, b, row.vector_b), row.u, row.c0, row.on_world))
+            else:
+                found.append(Angle(Ends(a, np.zeros(3), b, np.zeros(3)), row.u, row.vector_b, row.c0))
+    return found
+
+
+def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
+    """Sum of coordinates.
+
+    Raises:
+        ModelError: one of them is that of a closing joint or a component of a ball's turn.
+    """
+    for joint, axis, _ in terms:
+        if (joint, axis) not in scalars:
+            rule = f"adds a coordinate of joint '{model.joints[joint].label}', which is none of the tree's own"
+            mend = "add that joint to the model before those that close its loop, or leave it out of the coupling"
+            raise validate.fail(element, rule, mend)
+    places = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)
+    return Sum(places[:, 0], places[:, 1], np.array([factor for *_, factor in terms]))
+
+
+def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
+    """Sums that gears and mimics lock, and what they are; None: what they are as built.
+
+    Those with joints of other trees are left out.
+    """
+    inside = {node.joint for node in forest.nodes} | set(forest.closing)
+    return [
+        (coupled(model, scalars, tuple(spec.terms), spec.element), spec.offset)
+        for spec in model.couplings
+        if {joint for joint, *_ in spec.terms} <= inside
+    ]
+
+
+@dataclass(frozen=True)
+class Reflected:
+    """Axes of the model that have an inertia of their own: their elements, and numbers of the axes."""
+
+    elements: list[Element]
+    axes: Array
+
+
+def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
+    """Inertia that is felt along every axis, kg or kg m2, (1 or worlds, axes): armatures, rotors, pistons."""
+    worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
+    total = np.zeros((worlds, armature.shape[1])) + armature
+    for group, inertia in zip(model.groups, groups, strict=True):
+        if inertia is not None:
+            for n, axis in enumerate(group.axis):
+                total[:, axis] += inertia[:, n]
+    return total
+
+
+def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
+    """Axes with an inertia among bodies of the forest."""
+    elements, axes = list[Element](), list[int]()
+    for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
+        element = _axis_element(model, forest, scalars, table, axis)
+        if element is not None:
+            elements.append(element)
+            axes.append(axis)
+    return Reflected(elements, np.array(axes, np.int64))
+
+
+def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int) -> Element | None:
+    """The element of an axis; None where one of its bodies is in another tree."""
+    nodes, own, columns = node_of(forest), model.axes[axis], table.columns
+    if own.joint >= 0 and (own.joint, own.coordinate) in scalars:
+        return coupled(model, scalars, ((own.joint, own.coordinate, 1.0),), "")
+    number = int(table.of_axis[axis])
+    kind = columns["kind"][number]
+    if kind == KINDS[SUM]:
+        terms = model.coordinates[own.joint][own.coordinate].terms
+        carried = {node.joint for node in forest.nodes} | set(forest.closing)
+        inside = {joint for joint, *_ in terms} <= carried
+        return coupled(model, scalars, terms, f"joint '{own.label}'") if inside else None
+    world = len(model.bodies)
+    bodies = [int(columns[f"body_{end}"][number]) for end in "ab"]
+    if not set(bodies) <= set(nodes) | {world}:
+        return None
+    points = [
+        columns[f"arm_{end}"][number] + (0.0 if body == world else model.bodies[body].com)
+        for end, body in zip("ab", bodies, strict=True)
+    ]
+    a, b = (nodes[WORLD if body == world else body] for body in bodies)
+    ends = Ends(a, points[0], b, points[1])
+    if kind == KINDS[DISTANCE]:
+        return Line(ends)
+    if kind == KINDS[TRANSLATION]:
+        return Gap(ends, columns["axis"][number])
+    if kind in (KINDS[ANGLE], KINDS[ROTATION]):
+        return Turn(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
+    return None

@@ -1,0 +1,199 @@
+"""Spanning forest of a model's joints: which joint carries each body, by which motions, and which joints close loops.
+
+A joint that carries a body is a chain of elementary motions in its joint frame: a slide along an axis, a turn about
+one, or a free turn (ball). It may be gone through from child to parent; the chain is then walked backwards.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_frames, joint_type
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, JointSpec
+from gpusim.typing import Array
+
+SLIDE, TURN, BALL = 0, 1, 2
+"""Kinds of motions."""
+QUATERNION, POSE = "quaternion", "pose"
+"""What ``JointType.position_is`` says of joints whose position is not a list of coordinates."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One elementary motion: ``kind``, axis in the joint frame (3,), first places in the posture and in velocities."""
+
+    kind: int
+    axis: Array
+    at: int
+    rate: int
+
+    @property
+    def freedoms(self) -> int:
+        """How many velocities."""
+        return 3 if self.kind == BALL else 1
+
+
+@dataclass
+class Node:
+    """A body of the forest.
+
+    Attributes:
+        body: index in the model.
+        parent: number of the node that carries it, -1 for the world.
+        joint: index in the model, -1 for a body that floats.
+        reverse: the joint's child carries its parent.
+        motions: in the joint's own order, from its parent to its child.
+        before, after: point and rotation (3,), (3, 3) of the joint frame in the body that carries, and of this body's
+            frame in the joint frame at the other end.
+        at, rate: where its numbers begin in the posture and in the velocities.
+        held: forces do not move it (a kinematic body).
+    """
+
+    body: int
+    parent: int
+    joint: int
+    reverse: bool
+    motions: list[Motion]
+    before: tuple[Array, Array]
+    after: tuple[Array, Array]
+    at: int
+    rate: int
+    held: bool = False
+
+
+@dataclass
+class Forest:
+    """All nodes, carriers first; ``closing`` are the joints that hold and carry nothing."""
+
+    nodes: list[Node] = field(default_factory=list)
+    closing: list[int] = field(default_factory=list)
+    size: int = 0
+    freedoms: int = 0
+
+
+def spans(joint: JointSpec) -> bool:
+    """Whether a joint may carry a body: it holds it, and its position tells the pose."""
+    kind = joint_type(joint.kind)
+    own = set(kind.coordinates[: len(kind.coordinates) - kind.limits_alone])
+    plain = own <= {TRANSLATION, ANGLE} or kind.position_is == QUATERNION
+    return kind.holds and kind.sets_pose and plain
+
+
+def spanning_forest(model: Model, base: str | None) -> Forest:
+    """Forest of all bodies, or of those that hang together with the body ``base`` by joints.
+
+    Bodies that hang on the world are reached from it. Others float: in each such group one body does, ``base`` if it is
+    there, else a kinematic body, a free joint's child, a body that is no joint's child, the first one.
+
+    Raises:
+        UnknownNameError: no body of that label.
+    """
+    chosen = _group_of(model, model.index("body", base)) if base is not None else set(range(len(model.bodies)))
+    first = [] if base is None else [model.index("body", base)]
+    holding = [j for j, spec in enumerate(model.joints) if joint_type(spec.kind).holds]
+    touching: dict[int, list[int]] = {}
+    for j in holding:
+        spec = model.joints[j]
+        if spans(spec) and {spec.parent, spec.child} <= chosen | {WORLD}:
+            for body in (spec.parent, spec.child):
+                touching.setdefault(body, []).append(j)
+    forest, number = Forest(), {WORLD: -1}
+    for body in sorted(b for b in chosen if model.bodies[b].kinematic):
+        _float(forest, number, model, body)
+    for start in [WORLD, *(b for b in number if b != WORLD)]:
+        _grow(forest, number, model, touching, start)
+    for body in [*first, *sorted(chosen, key=lambda b: (*_floats_after(model, b), b))]:
+        if body not in number:
+            _float(forest, number, model, body)
+            _grow(forest, number, model, touching, body)
+    carrying = {node.joint for node in forest.nodes}
+    forest.closing = [j for j in holding if j not in carrying and _within(model.joints[j], chosen)]
+    return forest
+
+
+def _within(joint: JointSpec, chosen: set[int]) -> bool:
+    return {joint.parent, joint.child} <= chosen | {WORLD}
+
+
+def _group_of(model: Model, body: int) -> set[int]:
+    """Bodies that hang together with one by joints that hold, not through the world."""
+    joined: dict[int, set[int]] = {}
+    for spec in model.joints:
+        if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):
+            joined.setdefault(spec.parent, set()).add(spec.child)
+            joined.setdefault(spec.child, set()).add(spec.parent)
+    found, waiting = {body}, [body]
+    while waiting:
+        new = joined.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += sorted(new)
+    return found
+
+
+def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
+    """Order in which bodies are asked to float: False first."""
+    free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
+    carried = any(j.child == body and spans(j) for j in model.joints)
+    return not free, carried
+
+
+def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> None:
+    """A body with a free pose: three slides along the world's axes, then a free turn about its origin."""
+    number[body] = len(forest.nodes)
+    q, v = forest.size, forest.freedoms
+    motions = [Motion(SLIDE, np.eye(3)[k], q + k, v + k) for k in range(3)] + [Motion(BALL, np.zeros(3), q + 3, v + 3)]
+    still = np.zeros(3), np.eye(3)
+    held = model.bodies[body].kinematic
+    forest.nodes.append(Node(body, -1, -1, False, motions, still, still, q, v, held))
+    forest.size, forest.freedoms = q + 7, v + 6
+
+
+def _grow(forest: Forest, number: dict[int, int], model: Model, touching: dict[int, list[int]], start: int) -> None:
+    """Reach what hangs on a body, by the joint that was added first among those that reach something new."""
+    waiting = list(touching.get(start, ()))
+    heapq.heapify(waiting)
+    while waiting:
+        joint = heapq.heappop(waiting)
+        spec = model.joints[joint]
+        if spec.parent in number and spec.child in number:
+            continue
+        reverse = spec.child in number
+        body = spec.parent if reverse else spec.child
+        _carry(forest, number, model, joint, reverse)
+        for other in touching.get(body, ()):
+            heapq.heappush(waiting, other)
+
+
+def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, reverse: bool) -> None:
+    spec, coordinates = model.joints[joint], model.coordinates[joint]
+    kind, frames = joint_type(spec.kind), joint_frames(spec)
+    rotation_a, rotation_b = spec.parent_xform.matrix(), spec.child_xform.matrix()
+    motions, q, v = [], forest.size, forest.freedoms
+    if kind.position_is == QUATERNION:
+        motions.append(Motion(BALL, np.zeros(3), q, v))
+        q, v = q + 4, v + 3
+    else:
+        for c in coordinates[: len(coordinates) - kind.limits_alone]:
+            axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
+            motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
+            q, v = q + 1, v + 1
+    # Slides are along the parent's axes, whatever turns.
+    motions.sort(key=lambda m: m.kind != SLIDE)
+    ends = (frames.point_a, rotation_a), (frames.point_b, rotation_b)
+    near, far = reversed(ends) if reverse else ends
+    after = -far[1].T @ far[0], far[1].T
+    carried, carrier = (spec.parent, spec.child) if reverse else (spec.child, spec.parent)
+    node = Node(carried, number[carrier], joint, reverse, motions, near, after, forest.size, forest.freedoms)
+    number[carried] = len(forest.nodes)
+    forest.nodes.append(node)
+    forest.size, forest.freedoms = q, v
+
+
+def _snapped(axis: Array) -> Array:
+    """An axis without the rounding of what turned it forth and back."""
+    near = np.where(np.abs(axis) < 1e-15, 0.0, axis)
+    return np.asarray(np.where(np.abs(np.abs(near) - 1.0) < 1e-15, np.sign(near), near))

@@ -1,0 +1,416 @@
+"""Tree: kinematics and dynamics of a model's bodies in the coordinates of its joints, without a simulation."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.arrays import on_host
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+from gpusim.model.coordinates import coordinates
+from gpusim.model.model import Model
+from gpusim.robotics import loops
+from gpusim.robotics.dynamics import Bodies, Inertias
+from gpusim.robotics.elements import Element, Sum, evaluate
+from gpusim.robotics.kinematics import Kinematics, Masks, Motion, cross
+from gpusim.robotics.places import Place, find_place, start_posture
+from gpusim.robotics.spanning import BALL, spanning_forest
+from gpusim.typing import Array, Vector
+
+if TYPE_CHECKING:
+    from gpusim.sensors.observe import Observation
+    from gpusim.simulation import Simulation
+
+_FREE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+_RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
+
+
+class Tree:
+    """The joints of a model as a tree, for questions about any posture: pure functions, batched over worlds.
+
+    A posture ``q`` (worlds, size) has the coordinates of the joints that carry bodies, as ``joint.<label>.position``
+    reads them: a number each, a quaternion (xyzw, of any length but zero) of a ball joint. A body that floats has the
+    pose of its frame: position (3), quaternion (4). Velocities ``v`` (worlds, freedoms) are those that
+    ``joint.<label>.velocity`` reads (three of a ball joint, about the parent's joint frame), and of a body that floats
+    the velocity of its frame's origin and its angular velocity, world frame. Generalized forces go with velocities. One
+    posture (size,) is taken for one world. SI units throughout; vectors are in the world frame.
+
+    Joints that would carry a body that is carried already close loops: :meth:`loops`.
+
+    Args:
+        model: a finalized model.
+        base: label of a body: the tree is what hangs together with it by joints, and it is the body that floats if
+            one does. None: all bodies of the model; each group that does not hang on the world has a body that floats.
+
+    Attributes:
+        names: of the numbers in a posture: ``"<joint>"``, ``"<joint>_0"`` ... of several, ``"<body>_x"`` ... of a pose.
+        rates: of those in velocities.
+        size, freedoms: how many.
+        bodies: labels of the tree's bodies, carriers first.
+        start: (1, size) the posture as built.
+        lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite where there is none.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+
+    def __init__(self, model: Model, base: str | None = None) -> None:
+        if not isinstance(model, Model):
+            raise validate.fail("robotics.Tree", f"{model!r} is no model", "give what ModelBuilder.finalize returned")
+        self.model = model
+        self.forest = spanning_forest(model, base)
+        self.masks = Masks(self.forest)
+        self.size, self.freedoms = self.forest.size, self.forest.freedoms
+        self.bodies = [model.bodies[node.body].label for node in self.forest.nodes]
+        self._nodes = {label: i for i, label in enumerate(self.bodies)}
+        self._scalars = loops.scalar_coordinates(model, self.forest)
+        self._table = coordinates(model)
+        self.names, self.rates = self._names(), self._rate_names()
+        self.lower, self.upper = self._limits()
+        self.start: Array = start_posture(model, self.forest, self._table)
+        self._loops = self._locked()
+        self.inertias = self._inertias(model.parameters)
+        inertia = loops.axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])
+        self._set_axis_inertia(inertia)
+        self._observed: dict[str, tuple[Simulation, Observation]] = {}
+
+    # What it is made of.
+
+    def slice(self, label: str) -> builtins.slice:
+        """Columns of a posture that belong to a joint, or to a body that floats.
+
+        Raises:
+            UnknownNameError: none of that label carries a body of the tree.
+        """
+        node = self.forest.nodes[self._carried_by(label)]
+        return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
+
+    def rate_slice(self, label: str) -> builtins.slice:
+        """Columns of velocities that belong to a joint, or to a body that floats."""
+        node = self.forest.nodes[self._carried_by(label)]
+        return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
+
+    def _carried_by(self, label: str) -> int:
+        known = {self._carrier_label(i): i for i in range(len(self.forest.nodes))}
+        if label not in known:
+            raise unknown_name("joint of the tree", label, known)
+        return known[label]
+
+    def _carrier_label(self, i: int) -> str:
+        joint = self.forest.nodes[i].joint
+        return self.bodies[i] if joint < 0 else self.model.joints[joint].label
+
+    def _names(self) -> list[str]:
+        found = []
+        for i, node in enumerate(self.forest.nodes):
+            label = self._carrier_label(i)
+            if node.joint < 0:
+                parts = list(_FREE)
+            elif any(m.kind == BALL for m in node.motions):
+                parts = list(_FREE[3:])
+            else:
+                parts = [str(k) for k in range(len(node.motions))]
+            found += [label] if len(parts) == 1 else [f"{label}_{part}" for part in parts]
+        return found
+
+    def _rate_names(self) -> list[str]:
+        found = []
+        for i, node in enumerate(self.forest.nodes):
+            label, count = self._carrier_label(i), sum(m.freedoms for m in node.motions)
+            ball = any(m.kind == BALL for m in node.motions)
+            parts = list(_RATES[6 - count :]) if ball else [str(k) for k in range(count)]
+            found += [label] if count == 1 else [f"{label}_{part}" for part in parts]
+        return found
+
+    def _limits(self) -> tuple[Array, Array]:
+        lower, upper = np.full(self.freedoms, -np.inf), np.full(self.freedoms, np.inf)
+        for (joint, k), (_, rate) in self._scalars.items():
+            params = self.model.joints[joint].params
+            if "limit_lower" in params:
+                lower[rate], upper[rate] = params["limit_lower"][k], params["limit_upper"][k]
+        return lower, upper
+
+    def _locked(self) -> list[Element]:
+        found = loops.closing_elements(self.model, self.forest)
+        for total, offset in loops.couplings(self.model, self.forest, self._scalars):
+            built = float(self.start[0, total.at] @ total.factor)
+            found.append(Sum(total.at, total.rate, total.factor, built if offset is None else offset))
+        return found
+
+    def _inertias(self, parameters: Mapping[str, Array]) -> Inertias:
+        own = [node.body for node in self.forest.nodes]
+        heavy = np.array([not node.held for node in self.forest.nodes], float)
+        com = np.array([self.model.bodies[b].com for b in own])
+        return Inertias(
+            parameters["mass"][:, own] * heavy,
+            com,
+            parameters["inertia"][:, own] * heavy[:, None, None],
+            np.asarray(parameters["gravity"]),
+        )
+
+    def _set_axis_inertia(self, inertia: Array) -> None:
+        self._reflected = loops.reflected(self.model, self.forest, self._scalars, self._table, inertia)
+        self._own_inertia = inertia[:, self._reflected.axes]
+
+    def with_parameters(self, sim: Simulation) -> Tree:
+        """The same tree with the masses, inertias, armatures and gravity that the simulation's worlds have now."""
+        if len(sim.model.bodies) != len(self.model.bodies):
+            raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
+        found = copy.copy(self)
+        found.inertias = self._inertias({k: np.array(sim.parameter(k)) for k in ("mass", "inertia", "gravity")})
+        armature = np.array(sim.parameter("armature"))
+        if len(sim.model.axes) != len(self.model.axes):  # a joint has got a row since
+            found.model, found._table = sim.model, coordinates(sim.model)
+        found._set_axis_inertia(loops.axis_inertia(found.model, armature, [g.type.inertia(g) for g in sim.now.groups]))
+        return found
+
+    # Postures of simulations.
+
+    def posture(self, sim: Simulation) -> Array:
+        """Posture of a simulation of the model at its time, (num_worlds, size); turns are counted."""
+        names = []
+        for i, node in enumerate(self.forest.nodes):
+            if node.joint < 0:
+                names += [f"body.{self.bodies[i]}.position", f"body.{self.bodies[i]}.orientation"]
+            elif node.motions:
+                names.append(f"joint.{self._carrier_label(i)}.position")
+        return self._observe(sim, "posture", names)
+
+    def velocity(self, sim: Simulation) -> Array:
+        """Velocities at the same time, (num_worlds, freedoms)."""
+        names, floating = [], []
+        for i, node in enumerate(self.forest.nodes):
+            if node.joint < 0:
+                names += [f"body.{self.bodies[i]}.linear_velocity", f"body.{self.bodies[i]}.angular_velocity"]
+                floating.append(i)
+            elif node.motions:
+                names.append(f"joint.{self._carrier_label(i)}.velocity")
+        v = self._observe(sim, "velocity", names)
+        if floating:
+            q = self.posture(sim)
+            for i in floating:  # from the center of mass to the frame's origin
+                node = self.forest.nodes[i]
+                r = rotations.matrix_from_quaternion(q[:, node.at + 3 : node.at + 7])
+                arm = r @ self.inertias.com[i]
+                v[:, node.rate : node.rate + 3] -= cross(v[:, node.rate + 3 : node.rate + 6], arm)
+        return v
+
+    def _observe(self, sim: Simulation, what: str, names: list[str]) -> Array:
+        if not names:
+            return np.zeros((sim.num_worlds, 0))
+        kept = self._observed.get(what)
+        if kept is None or kept[0] is not sim:
+            kept = self._observed[what] = (sim, sim.observe(names))
+        return np.array(on_host(kept[1].read()), np.float64)
+
+    # Kinematics.
+
+    def at(self, q: Any) -> Kinematics:
+        """Poses and columns of all bodies in postures; what the methods below begin with."""
+        q = self._rows("posture", q, self.size)
+        if q.shape[0] == 1 != self._worlds:
+            q = np.broadcast_to(q, (self._worlds, self.size))
+        return Kinematics(self.forest, self.masks, q)
+
+    def place(self, frame: str) -> Place:
+        """A frame by the label of a body or of a site, or ``"body.<label>"``, ``"site.<label>"``.
+
+        Raises:
+            UnknownNameError: no such frame, or its body is not in the tree.
+            ModelError: a body and a site have that label.
+        """
+        return find_place(self.model, self._nodes, frame)
+
+    def pose(self, q: Any, frames: str | Sequence[str]) -> Array:
+        """Poses of frames, world frame: position, quaternion (xyzw); (worlds, 7) of one, (worlds, n, 7) of a list."""
+        k = self.at(q)
+        if isinstance(frames, str):
+            return self.place(frames).pose(k)
+        return np.stack([self.place(f).pose(k) for f in frames], axis=1)
+
+    def jacobian(self, q: Any, frame: str, point: Vector = (0.0, 0.0, 0.0)) -> Array:
+        """Jacobian of a point that is fixed in a frame, (worlds, 6, freedoms).
+
+        ``J v`` is the point's velocity and then the frame's angular velocity, both in the world frame.
+
+        Args:
+            q: postures.
+            frame: label of a body or a site.
+            point: in the frame, (3,), m.
+        """
+        k, place = self.at(q), self.place(frame)
+        local = place.point + place.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
+        return k.jacobian(place.node, k.place(place.node, local))
+
+    def integrate(self, q: Any, change: Any) -> Array:
+        """Postures after velocities ``change`` (worlds, freedoms) have acted for 1 s, with axes that stay: (worlds,
+        size). A ball turns by its rotation vector."""
+        q, change = self._both(q, change)
+        out = np.array(q)
+        for node in self.forest.nodes:
+            for m in node.motions:
+                if m.kind != BALL:
+                    out[:, m.at] += change[:, m.rate]
+                    continue
+                turn = rotations.quaternion_from_rotation_vector(change[:, m.rate : m.rate + 3])
+                unit = rotations.normalized(q[:, m.at : m.at + 4])
+                out[:, m.at : m.at + 4] = rotations.normalized(rotations.quaternion_product(turn, unit))
+        return out
+
+    def difference(self, start: Any, end: Any) -> Array:
+        """What :meth:`integrate` takes to get from one posture to another, (worlds, freedoms)."""
+        a, b = self._rows("posture", start, self.size), self._rows("posture", end, self.size)
+        a, b = np.broadcast_arrays(a, b)
+        out = np.zeros((a.shape[0], self.freedoms))
+        for node in self.forest.nodes:
+            for m in node.motions:
+                if m.kind != BALL:
+                    out[:, m.rate] = b[:, m.at] - a[:, m.at]
+                    continue
+                p, n = (rotations.normalized(x[:, m.at : m.at + 4]) for x in (a, b))
+                turn = rotations.quaternion_product(n, rotations.quaternion_conjugate(p))
+                out[:, m.rate : m.rate + 3] = rotations.rotation_vector_from_quaternion(turn)
+        return out
+
+    # Center of mass and dynamics.
+
+    def com(self, q: Any) -> Array:
+        """Center of mass, (worlds, 3), m; kinematic bodies have no mass here."""
+        return Bodies(self.at(q), self.inertias).com
+
+    def com_velocity(self, q: Any, v: Any) -> Array:
+        """Its velocity, (worlds, 3), m/s."""
+        bodies, motion = self._moving(q, v)
+        return bodies.com_velocity(motion)
+
+    def com_jacobian(self, q: Any) -> Array:
+        """(worlds, 3, freedoms): ``J v`` is the velocity of the center of mass."""
+        return Bodies(self.at(q), self.inertias).com_jacobian()
+
+    def centroidal(self, q: Any, v: Any) -> Array:
+        """Momentum of all bodies, (worlds, 6): linear, N s, and about the center of mass, N m s, world frame."""
+        bodies, motion = self._moving(q, v)
+        return bodies.momentum(motion)
+
+    def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
+        """Center of mass (worlds, 3), and the force (N) and moment about it (N m) from outside that accelerations
+        ``a`` ask for beside gravity, (worlds, 3) each: rates of the momentum, less the weight."""
+        bodies, motion = self._moving(q, v)
+        wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
+        return bodies.com, wrench[:, :3], wrench[:, 3:]
+
+    def mass_matrix(self, q: Any) -> Array:
+        """M, (worlds, freedoms, freedoms): kinetic energy ``v M v / 2``, with armatures, rotors and pistons."""
+        k = self.at(q)
+        m = Bodies(k, self.inertias).mass_matrix()
+        if self._reflected.elements:
+            rows = evaluate(self._reflected.elements, k)[1]
+            m = m + np.matmul(rows.swapaxes(-1, -2), self._own_inertia[..., None] * rows)
+            m = 0.5 * (m + m.swapaxes(-1, -2))
+        return m
+
+    def inverse_dynamics(
+        self, q: Any, v: Any, a: Any, external: Mapping[str, Any] | None = None, gravity: Any = None
+    ) -> Array:
+        """Generalized forces that give accelerations ``a`` against gravity and inertia, (worlds, freedoms).
+
+        Loops are open: what closing joints bear is not known here.
+
+        Args:
+            q: postures; those of one world serve all, as for ``v`` and ``a``.
+            v: velocities.
+            a: their rates, (worlds, freedoms).
+            external: forces from outside by frame: force (N) at its origin and torque (N m), world frame, (6,) or
+                (worlds, 6).
+            gravity: (3,), m/s2; left out: the model's.
+        """
+        q, v = self._both(q, v)
+        a = self._rows("acceleration", a, self.freedoms)
+        worlds = max(q.shape[0], a.shape[0])
+        q, v, a = (np.broadcast_to(x, (worlds, x.shape[1])) for x in (q, v, a))
+        bodies, motion = self._moving(q, v)
+        k = bodies.k
+        wrenches = self._wrenches(k, external or {})
+        g = self.inertias.gravity if gravity is None else validate.numbers("Tree", "gravity", gravity, 3)[None]
+        tau = bodies.inverse_dynamics(motion, a, g, wrenches)
+        if self._reflected.elements:
+            _, rows, drift = evaluate(self._reflected.elements, k, motion)
+            force = self._own_inertia * (rotations.matvec(rows, a) + drift)
+            tau = tau + rotations.matvec(rows.swapaxes(-1, -2), force)
+        return tau
+
+    def _wrenches(self, k: Kinematics, external: Mapping[str, Any]) -> Array:
+        worlds = k.posture.shape[0]
+        total = np.zeros((worlds, len(self.forest.nodes), 6))
+        for frame, value in external.items():
+            place = self.place(frame)
+            wrench = np.broadcast_to(self._rows(f"external['{frame}']", value, 6), (worlds, 6))
+            if place.node >= 0:
+                arm = k.place(place.node, place.point) - k.reference
+                total[:, place.node, :3] += wrench[:, :3]
+                total[:, place.node, 3:] += wrench[:, 3:] + cross(arm, wrench[:, :3])
+        return total
+
+    def bias_forces(self, q: Any, v: Any, gravity: Any = None) -> Array:
+        """b, (worlds, freedoms): forces that keep velocities as they are; gravity, Coriolis, centrifugal."""
+        return self.inverse_dynamics(q, v, np.zeros(self.freedoms), gravity=gravity)
+
+    def gravity_torques(self, q: Any) -> Array:
+        """Forces that hold the posture, (worlds, freedoms)."""
+        return self.inverse_dynamics(q, np.zeros(self.freedoms), np.zeros(self.freedoms))
+
+    # Loops.
+
+    @property
+    def loop_rows(self) -> int:
+        """How many numbers :meth:`loops` has."""
+        return len(self._loops)
+
+    def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
+        """What closing joints and couplings lock: residual (worlds, n), its Jacobian (worlds, n, freedoms), drift.
+
+        Residuals are those of the joints' rows, m or sines, and of couplings, m or rad. With velocities ``v`` the rate
+        of a residual is ``J v``, its second derivative ``J a + drift``, drift (worlds, n); zeros without.
+        """
+        if v is None:
+            return evaluate(self._loops, self.at(q))
+        bodies, motion = self._moving(q, v)
+        return evaluate(self._loops, bodies.k, motion)
+
+    # Arrays that users give.
+
+    def _moving(self, q: Any, v: Any) -> tuple[Bodies, Motion]:
+        q, v = self._both(q, v)
+        k = self.at(q)
+        return Bodies(k, self.inertias), Motion(k, v)
+
+    @property
+    def _worlds(self) -> int:
+        """1, or the number of worlds whose parameters the tree has."""
+        return int(max(self.inertias.mass.shape[0], self._own_inertia.shape[0], self.inertias.gravity.shape[0]))
+
+    def _both(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """Postures and velocities of as many worlds."""
+        q, v = self._rows("posture", q, self.size), self._rows("velocity", v, self.freedoms)
+        worlds = max(q.shape[0], v.shape[0], self._worlds)
+        try:
+            return np.broadcast_to(q, (worlds, self.size)), np.broadcast_to(v, (worlds, self.freedoms))
+        except ValueError:
+            rule = f"there are {q.shape[0]} postures and {v.shape[0]} velocities"
+            raise validate.fail("robotics.Tree", rule, "give as many of both, or one") from None
+
+    def _rows(self, what: str, value: Any, count: int) -> Array:
+        """(worlds, count) of what users gave: (count,) is one world."""
+        given = validate.array(f"robotics.Tree: {what}", on_host(value))
+        if given.ndim == 1:
+            given = given[None]
+        if given.ndim != 2 or given.shape[1] != count:
+            rule = f"{what} has shape {np.shape(value)}"
+            raise validate.fail("robotics.Tree", rule, f"give (worlds, {count}) or ({count},)")
+        return given
