@@ -216,6 +216,119 @@ GPUSIM_FN void site_velocity(const Kept& w, int i, double* out) {
     cross3(turning, arm, side);
     for (int k = 0; k < 3; ++k) out[k] += side[k];
 }
+GPUSIM_FN void site_axes(const Kept& w, int i, double* out) {
+    double body[9], frame[9];
+    body_rotation(w, w.site_body()[i], body);
+    matrix_from_quaternion(w.site_frame() + 4 * i, frame);
+    for (int j = 0; j < 3; ++j)
+        for (int k = 0; k < 3; ++k)
+            out[3 * j + k] = body[3 * j] * frame[k] + body[3 * j + 1] * frame[3 + k] + body[3 * j + 2] * frame[6 + k];
+}
+GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
+    double axes[9], rate[3];
+    site_axes(w, i, axes);
+    angular_velocity(w, w.site_body()[i], rate);
+    turn_back3(axes, rate, out);
+}
+// Without gravity, along the site's axes (gpusim/reference/quantities.py, where the equations stand).
+GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
+    const int b = w.site_body()[i];
+    const double kick = *w.kick_before();
+    double change[6], rate[3], momentum[3], side[3], turning[3], arm[3], rotation[9], axes[9];
+    for (int k = 0; k < 3; ++k) {
+        change[k] = double(w.linear_velocity()[3 * b + k]) - double(w.velocity_before()[6 * b + k]);
+        change[3 + k] = double(w.angular_momentum()[3 * b + k]) - double(w.velocity_before()[6 * b + 3 + k]);
+    }
+    for (int k = 0; k < 6; ++k) change[k] = kick > 0.0 ? change[k] / kick : 0.0;
+    angular_velocity(w, b, rate);
+    carried(w, b, 1, momentum);
+    cross3(rate, momentum, side);
+    subtract3(change + 3, side, turning);
+    body_rotation(w, b, rotation);
+    turn_back3(rotation, turning, turning);
+    turn3(w.inertia_inverse_body() + 9 * b, turning, turning);
+    turn3(rotation, turning, turning);
+    turn3(rotation, w.site_arm() + 3 * i, arm);
+    cross3(turning, arm, side);
+    for (int k = 0; k < 3; ++k) change[k] += side[k];
+    cross3(rate, arm, side);
+    cross3(rate, side, arm);
+    for (int k = 0; k < 3; ++k) change[k] = change[k] + arm[k] - w.gravity()[k];
+    site_axes(w, i, axes);
+    turn_back3(axes, change, out);
+}
+
+// What one pair does to its A (side 0) or B: impulse and moment about the center of mass.
+GPUSIM_FN void add_pair_wrench(const Kept& w, int m, int side, double* total) {
+    const double sign = side ? 1.0 : -1.0;
+    const int points = w.pair_points()[m];
+    double own[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, middle[3] = {0.0, 0.0, 0.0}, impulse[3], moment[3];
+    for (int k = 0; k < points; ++k) {
+        double arm[3];
+        for (int j = 0; j < 3; ++j) {
+            impulse[j] = sign * double(w.contact_impulse()[3 * (4 * m + k) + j]);
+            arm[j] = double(w.contact_arm()[6 * (4 * m + k) + 3 * side + j]);
+            middle[j] += arm[j];
+        }
+        cross3(arm, impulse, moment);
+        for (int j = 0; j < 3; ++j) {
+            own[j] += impulse[j];
+            own[3 + j] += moment[j];
+        }
+    }
+    for (int j = 0; j < 3; ++j) {
+        middle[j] /= double(points > 1 ? points : 1);
+        impulse[j] = sign * double(w.pair_force()[3 * m + j]);
+    }
+    cross3(middle, impulse, moment);
+    for (int j = 0; j < 3; ++j) {
+        total[j] += own[j] + impulse[j];
+        total[3 + j] += own[3 + j] + (moment[j] + sign * double(w.pair_torque()[3 * m + j]));
+    }
+}
+// The point that torques are about, from the center of mass, and the normal of the sole.
+GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
+    const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
+    double axes[9];
+    if (site >= 0) {
+        turn_from_body(w, body, w.site_arm() + 3 * site, arm);
+        site_axes(w, site, axes);
+    } else {
+        turn_from_body(w, body, w.body_center() + 3 * body, arm);
+        for (int k = 0; k < 3; ++k) arm[k] = -arm[k];
+        body_rotation(w, body, axes);
+    }
+    for (int k = 0; k < 3; ++k) normal[k] = axes[3 * k + 2];
+}
+// Force and torque about the sensor's origin, mean over the last kick (gpusim/reference/contact_sense.py).
+GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* torque) {
+    const int body = w.contact_sensor_body()[i];
+    const double kick = *w.kick_before();
+    double total[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], normal[3], moment[3];
+    for (int m = 0; m < *w.pair_count(); ++m) {
+        if (!w.pair_points()[m]) continue;
+        for (int side = 0; side < 2; ++side)
+            if (w.shape_body()[w.pair_shapes()[2 * m + side]] == body) add_pair_wrench(w, m, side, total);
+    }
+    for (int k = 0; k < 6; ++k) total[k] = kick > 0.0 ? total[k] / kick : 0.0;
+    contact_place(w, i, arm, normal);
+    cross3(arm, total, moment);
+    for (int k = 0; k < 3; ++k) {
+        force[k] = total[k];
+        torque[k] = total[3 + k] - moment[k];
+    }
+}
+GPUSIM_FN void pressure_center(const Kept& w, int i, double* out) {
+    double force[3], torque[3], arm[3], normal[3], shift[3];
+    contact_wrench(w, i, force, torque);
+    contact_place(w, i, arm, normal);
+    const double press = dot3(normal, force);
+    cross3(normal, torque, shift);
+    for (int k = 0; k < 3; ++k) {
+        out[k] = w.position()[3 * w.contact_sensor_body()[i] + k] + arm[k];
+        if (press > 0.0) out[k] += shift[k] / press;
+    }
+}
 // Effort of a spring-damper at t, N or N m.
 GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double damping, double rest) {
     return -stiffness * (axis_value(w, axis) - rest) - damping * axis_rate(w, axis);

@@ -25,7 +25,7 @@ from gpusim.model.model import Model
 from gpusim.model.program import DiagramSpec
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.model.specs import JOINT_SENSOR, WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -39,9 +39,9 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
-        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site")
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
@@ -227,6 +227,7 @@ class ModelBuilder(BuilderMethods, Elements):
                 self.check_movable(f"{where}: {shape.element}", shape.kind, parent)
         first = {BODY: len(self.bodies), JOINT: len(self.joints)}
         first |= {ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
+        first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
             """Body and frame of the copy of what has ``frame`` in ``body``."""
@@ -270,6 +271,12 @@ class ModelBuilder(BuilderMethods, Elements):
         for site in other.sites:
             on, frame = moved(site.body, site.xform)
             self._adopt("site", self.sites, dataclasses.replace(site, body=on, xform=frame), label_prefix)
+        for sensor in other.sensors:
+            of_joint = sensor.kind == JOINT_SENSOR
+            index = sensor.element_index + first[JOINT if of_joint else BODY]
+            site_now = sensor.site if sensor.site < 0 else sensor.site + first_site
+            moved_sensor = dataclasses.replace(sensor, element_index=index, site=site_now)
+            self._adopt("sensor", self.sensors, moved_sensor, label_prefix)
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which gives commands while the simulation runs.

@@ -38,6 +38,9 @@ class BuilderMethods:
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
 
+    def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
+        """Add a sensor of all that touches a body, as under a foot."""
+
     def add_dc_motor(
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
@@ -55,6 +58,9 @@ class BuilderMethods:
         label: str | None = None, at: Vector | None = None,
     ) -> int:
         """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
+
+    def add_force_sensor(self, joint: int, label: str | None = None) -> int:
+        """Add a force-torque sensor in a joint: what the child exerts on the parent."""
 
     def add_gear(
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,

@@ -12,6 +12,7 @@ from gpusim.model.specs import (
     CouplingSpec,
     JointSpec,
     PairSpec,
+    SensorSpec,
     ShapeSpec,
     SiteSpec,
     VisualSpec,
@@ -30,6 +31,7 @@ class Elements:
     pairs: list[PairSpec]
     visuals: list[VisualSpec]
     sites: list[SiteSpec]
+    sensors: list[SensorSpec]
     diagrams: list[DiagramSpec]
     num_worlds: int
 

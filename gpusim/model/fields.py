@@ -35,6 +35,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("axis_velocity_before", ("worlds", "axes"), "stored", "m/s", "row velocity one half step further back"),
     Field("angle", ("worlds", "angles"), "pose", "rad", "joint angles, counted over full turns"),
     Field("coupling_offset", ("worlds", "couplings"), "pose", "rad", "offset of gears and mimics; NaN: from the pose"),
+    Field("sensed_wrench", ("worlds", "joint_sensors", 6), "stored", "N", "of joints with a sensor, last kick; N m"),
     Field("command_before", ("worlds", "controls"), "pose", "-", "commands of the last step"),
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),

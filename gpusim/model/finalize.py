@@ -33,7 +33,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "pairs", "visuals", "sites", "diagrams"):
+    for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
     builder.bodies = complete_bodies(builder)
@@ -80,6 +80,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         pairs=builder.pairs,
         visuals=builder.visuals,
         sites=builder.sites,
+        sensors=builder.sensors,
         diagrams=builder.diagrams,
         num_worlds=builder.num_worlds,
         topology=topology,

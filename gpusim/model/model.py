@@ -44,7 +44,7 @@ class Model(Elements):
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
     def labels(self, kind: str) -> list[str]:
-        """Labels of all bodies, joints, couplings, actuators, shapes, visuals or sites ("body", ...), by index."""
+        """Labels of all bodies, joints, couplings, actuators, shapes, visuals, sites or sensors, by index."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,
@@ -53,6 +53,7 @@ class Model(Elements):
             "shape": self.shapes,
             "visual": self.visuals,
             "site": self.sites,
+            "sensor": self.sensors,
         }
         if kind not in lists:
             raise unknown_name("element kind", kind, lists)

@@ -168,6 +168,27 @@ class SiteSpec:
         return f"site '{self.label}'"
 
 
+JOINT_SENSOR, CONTACT_SENSOR = "joint", "contact"
+
+
+@dataclass
+class SensorSpec:
+    """A sensor of forces: what a joint bears, or what touches a body.
+
+    ``element_index`` is that of the joint or body, ``site`` the one that forces on a body are about.
+    """
+
+    label: str
+    kind: str
+    element_index: int
+    site: int = -1
+
+    @property
+    def element(self) -> str:
+        """How messages name it."""
+        return f"sensor '{self.label}'"
+
+
 @dataclass
 class PairSpec:
     """Two shapes that collide, or not, whatever their groups say; ``material`` None: theirs combined."""

@@ -13,6 +13,8 @@ from gpusim.model import fields
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
+from gpusim.model.sensors import of_kind
+from gpusim.model.specs import JOINT_SENSOR
 from gpusim.typing import Array
 
 
@@ -37,6 +39,7 @@ class State:
             "angles": t.angle.axis.shape[0],
             "couplings": t.coupling.row.size,
             "controls": len(model.controls),
+            "joint_sensors": len(of_kind(model, JOINT_SENSOR)),
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
             **{f"{group.type.name}_count": len(group.specs) for group in model.groups},
         }

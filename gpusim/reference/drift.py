@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference import accuracy
+from gpusim.reference import accuracy, sense
 from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.now import SPRING
 from gpusim.reference.work import Work
@@ -17,6 +17,7 @@ def drift(w: Work) -> None:
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
+    sense.sense(w)
     accuracy.measure(w)
     rate = w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)

@@ -22,6 +22,7 @@ from gpusim.model.actuator_kinds import Group
 from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TOTAL_ROTATION, TRANSLATION
 from gpusim.model.model import Model
+from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import site_table
 from gpusim.model.state import State
 from gpusim.typing import Array
@@ -90,6 +91,7 @@ class Now:
         )
         self._state, self._control = state, control
         self.sites = site_table(model)
+        self.sensors = sensor_table(model, model.topology.constraint_labels)
 
     @property
     def state(self) -> dict[str, Array]:

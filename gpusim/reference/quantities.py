@@ -16,6 +16,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.actuator_kinds import ActuatorType, Reading
+from gpusim.reference.contact_sense import contact_wrench
 from gpusim.reference.now import Now
 from gpusim.typing import Array
 
@@ -178,6 +179,115 @@ SITE = (
 """Of a site."""
 
 
+def _site_axes(now: Now, i: Array) -> Array:
+    """Rotation matrices, site to world."""
+    body, frame = now.sites["body"][i], now.sites["frame"][i]
+    return np.asarray(np.matmul(now.rotation(body), rotations.matrix_from_quaternion(frame)))
+
+
+def _site_acceleration(now: Now, i: Array) -> Array:
+    """Without gravity, along the site's axes: of the velocities before and after the last kick, at the pose of t.
+
+    With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
+    """
+    s, body = now.state, now.sites["body"][i]
+    kick = s["kick_before"][:, None, None]
+    new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)
+    change = (new - s["velocity_before"][:, body]) / np.where(kick > 0.0, kick, 1.0)
+    change = np.where(kick > 0.0, change, 0.0)
+    r, rate = now.rotation(body), now.twist(body)[..., 3:]
+    torque = change[..., 3:] - cross(rate, now.velocity(body)[..., 3:])
+    inverse = np.linalg.inv(now.parameters["inertia"][:, body])
+    turning = matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque)))
+    arm = matvec(r, now.sites["arm"][i])
+    at_site = change[..., :3] + cross(turning, arm) + cross(rate, cross(rate, arm))
+    return matvec(_site_axes(now, i).swapaxes(-1, -2), at_site - now.parameters["gravity"][:, None])
+
+
+def _site_rate(now: Now, i: Array) -> Array:
+    return matvec(_site_axes(now, i).swapaxes(-1, -2), now.twist(now.sites["body"][i])[..., 3:])
+
+
+IMU = (
+    Quantity(
+        "acceleration", (3,), "m/s2",
+        "what an accelerometer at the site feels, without gravity, mean over the last kick, along the site's axes",
+        _site_acceleration, "site_acceleration(w, i, out);",
+    ),
+    Quantity(
+        "angular_rate", (3,), "rad/s", "what a gyro at the site measures at t, along the site's axes", _site_rate,
+        "site_rate(w, i, out);",
+    ),
+)  # fmt: skip
+"""Of a site, as an IMU there measures."""
+
+
+def _sensed(part: slice) -> Callable[[Now, Array], Array]:
+    return lambda now, i: now.state["sensed_wrench"][:, i, part].astype(np.float64)
+
+
+JOINT_WRENCH = (
+    Quantity(
+        "force", (3,), "N", "of the child on the parent, last kick, along the parent's joint frame",
+        _sensed(slice(0, 3)),
+        "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + k]);",
+    ),
+    Quantity(
+        "torque", (3,), "N m", "the same at the joint point, drives of the joint included", _sensed(slice(3, 6)),
+        "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + 3 + k]);",
+    ),
+)  # fmt: skip
+"""Of a sensor in a joint."""
+
+
+def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
+    """Point that torques are about, from the center of mass (m), and the normal of the sole, world frame."""
+    site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
+    r, has = now.rotation(body), site >= 0
+    com = np.array([b.com for b in now.model.bodies]).reshape(-1, 3)[body]
+    if not has.any():
+        return matvec(r, -com), r[..., 2]
+    at = np.where(has, site, 0)
+    arm = np.where(has[:, None], now.sites["arm"][at], -com)
+    return matvec(r, arm), np.where(has[:, None], _site_axes(now, at)[..., 2], r[..., 2])
+
+
+def _contact_force(now: Now, i: Array) -> Array:
+    return contact_wrench(now, i)[..., :3]
+
+
+def _contact_torque(now: Now, i: Array) -> Array:
+    wrench, (arm, _) = contact_wrench(now, i), _contact_place(now, i)
+    return wrench[..., 3:] - cross(arm, wrench[..., :3])
+
+
+def _pressure_center(now: Now, i: Array) -> Array:
+    (arm, normal), wrench = _contact_place(now, i), contact_wrench(now, i)
+    torque = wrench[..., 3:] - cross(arm, wrench[..., :3])
+    press = rotations.dot(normal, wrench[..., :3])[..., None]
+    shift = cross(normal, torque) / np.where(press > 0.0, press, 1.0)
+    origin = now.state["position"][:, now.sensors["contact_sensor_body"][i]] + arm
+    return np.where(press > 0.0, origin + shift, origin)
+
+
+CONTACT_WRENCH = (
+    Quantity(
+        "force", (3,), "N", "of all that touches the body, mean over the last kick, world frame", _contact_force,
+        "double torque[3]; contact_wrench(w, i, out, torque);",
+    ),
+    Quantity(
+        "torque", (3,), "N m", "the same about the sensor's origin", _contact_torque,
+        "double force[3]; contact_wrench(w, i, force, out);",
+    ),
+    Quantity(
+        "center_of_pressure", (3,), "m",
+        "where the force acts in the plane z = 0 of the sensor's frame, world frame; its origin where nothing presses",
+        _pressure_center, "pressure_center(w, i, out);",
+    ),
+)  # fmt: skip
+"""Of a sensor of contacts on a body."""
+
+
 def reading(kind: str, declared: Reading) -> Quantity:
     """An actuator's reading as quantity; its index is the place in the kind."""
 
@@ -197,7 +307,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """All that kernels with these kinds of actuators read, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
-    return (*SIM, *BODY, *COORDINATE, *FRAME, *SITE, *of_kinds)
+    return (*SIM, *BODY, *COORDINATE, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache

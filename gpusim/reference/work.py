@@ -12,9 +12,11 @@ from gpusim.arrays import add_columns
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, Group
 from gpusim.model.config import SolverConfig
+from gpusim.model.coordinates import coordinates
 from gpusim.model.fields import WORK_FIELDS, allocate
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
+from gpusim.model.sensors import sensor_table
 from gpusim.model.state import State
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_work import contact_work
@@ -40,6 +42,8 @@ class Work:
         self.scheme = config.scheme
         self.groups = {g.type.name: g for g in state.groups}
         self.scratch: dict[str, Array] = {}
+        self.sensors = sensor_table(model, model.topology.constraint_labels)
+        self.coordinates = coordinates(model) if model.sensors else None
         self.term_forces: dict[str, Array] = {}
         self.control = np.zeros((self.num_worlds, len(model.controls)))
         self.h = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusim.reference.quantities import SITE
+from gpusim.reference.quantities import IMU, SITE
 from gpusim.sensors.signal import SignalTable
 
 if TYPE_CHECKING:
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 def add_site_signals(sim: Simulation, table: SignalTable) -> None:
     """``site.<label>.position`` and so on."""
     for index, site in enumerate(sim.model.sites):
-        for quantity in SITE:
+        for quantity in (*SITE, *IMU):
             table.observe(f"site.{site.label}.{quantity.name}", quantity, (index,))

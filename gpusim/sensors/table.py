@@ -11,6 +11,7 @@ from gpusim.sensors import energy
 from gpusim.sensors.actuator_signals import add_actuator_signals
 from gpusim.sensors.body_signals import add_body_signals
 from gpusim.sensors.contact_signals import add_contact_signals
+from gpusim.sensors.force_signals import add_force_signals
 from gpusim.sensors.joint_signals import add_joint_signals
 from gpusim.sensors.signal import SignalTable
 from gpusim.sensors.site_signals import add_site_signals
@@ -29,6 +30,7 @@ def build_signals(sim: Simulation) -> SignalTable:
     add_actuator_signals(sim, table)
     add_contact_signals(sim, table)
     add_site_signals(sim, table)
+    add_force_signals(sim, table)
     if sim.programs is not None:
         sim.programs.add_signals(sim, table)
     return table

@@ -222,6 +222,9 @@ _TABLE = (
     Phase("store_row", "rows", reads="solved", writes="impulse"),
     Phase("store_axis", "axes", reads="mode rate rate_next", writes="axis_mode axis_velocity axis_velocity_before"),
     Phase(
+        "sense_joint", "joint_sensors", reads="jacobian rotation solved step_last", writes="sensed_wrench"
+    ),
+    Phase(
         "left_joint", "constraints",
         reads="coupling_value element_value step_last",
         writes="joint_drift_peak joint_tilt_peak",

@@ -281,7 +281,7 @@ DRIFT = Stage("drift", (
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
-    *run("store_row store_axis"),
+    *run("store_row store_axis sense_joint"),
     If(TOUCHING, run("slip_pair")),
     *run("left_joint store_times"),
 ))  # fmt: skip

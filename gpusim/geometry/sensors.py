@@ -1,0 +1,72 @@
+"""Builder methods for sensors of forces: in joints, and of what touches a body."""
+
+from __future__ import annotations
+
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR, WORLD, SensorSpec
+
+
+def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int = -1) -> int:
+    name = self._new_label("sensor", label, len(self.sensors))
+    self.sensors.append(SensorSpec(name, kind, index, site))
+    self._labels["sensor"][name] = len(self.sensors) - 1
+    return len(self.sensors) - 1
+
+
+@builder_method
+def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
+    """Add a force-torque sensor in a joint: what the child exerts on the parent.
+
+    Signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m, at the joint's point and along its
+    frame on the parent: of the last kick, all of the joint's rows together (reaction, drives, limits, friction). They
+    need no trial of the next step, so diagrams read them.
+
+    Args:
+        joint: joint index, of a joint that locks something or has a drive.
+        label: unique name; ``sensor<index>`` if left out.
+
+    Returns:
+        The sensor's index.
+
+    Raises:
+        ModelError: an unknown joint, a label that is taken.
+    """
+    element = f"sensor '{label}'" if label else "force sensor"
+    if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
+        rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
+        raise validate.fail(element, rule, "give what add_joint_... returned")
+    return _add(self, label, JOINT_SENSOR, joint)
+
+
+@builder_method
+def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, label: str | None = None) -> int:
+    """Add a sensor of all that touches a body, as under a foot.
+
+    Signals ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
+    ``.center_of_pressure`` (3,) m, all in the world frame, of the last kick. They need no trial of the next step.
+
+    Args:
+        body: body index.
+        site: of the body, as its sole: torques are about its origin, and the center of pressure lies in its plane
+            z = 0; left out: the body frame.
+        label: unique name; ``sensor<index>`` if left out.
+
+    Returns:
+        The sensor's index.
+
+    Raises:
+        ModelError: an unknown body or site, a site of another body, a label that is taken.
+    """
+    element = f"sensor '{label}'" if label else "contact sensor"
+    body = self.check_body(element, "body", body)
+    if body == WORLD:
+        raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
+    if site is not None:
+        if isinstance(site, bool) or not isinstance(site, int) or not 0 <= site < len(self.sites):
+            rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
+            raise validate.fail(element, rule, "give what add_site returned")
+        if self.sites[site].body != body:
+            rule = f"site '{self.sites[site].label}' is on {self.body_label(self.sites[site].body)}"
+            raise validate.fail(element, rule, f"give a site on {self.body_label(body)}")
+    return _add(self, label, CONTACT_SENSOR, body, -1 if site is None else site)

@@ -1,0 +1,35 @@
+"""Sensors of forces as tables, for the step, which keeps what joints bear, and for what reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.coordinates import coordinates
+from gpusim.model.elements import Elements
+from gpusim.model.model import Model
+from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR, SensorSpec
+from gpusim.typing import Array
+
+COLUMNS = {
+    "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "contact_sensor_body": "int",
+    "contact_sensor_site": "int",
+}  # fmt: skip
+"""Columns and their C types: a joint's constraint and (any) coordinate; a body and the site that forces are about."""
+
+
+def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
+    """Sensors of one kind, in order."""
+    return [s for s in model.sensors if s.kind == kind]
+
+
+def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
+    """``COLUMNS`` by name, (sensors,)."""
+    joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
+    places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
+    read = coordinates(model) if joints else None
+    return {
+        "joint_sensor_constraint": np.array([places[model.joints[s.element_index].label] for s in joints], np.int64),
+        "joint_sensor_coordinate": np.array([read.of_joint[s.element_index][0] for s in joints if read], np.int64),
+        "contact_sensor_body": np.array([s.element_index for s in contacts], np.int64),
+        "contact_sensor_site": np.array([s.site for s in contacts], np.int64),
+    }

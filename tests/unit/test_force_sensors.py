@@ -1,0 +1,139 @@
+"""Sensors: what joints bear, what touches a body, accelerometers and gyros; against closed forms, on both backends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+
+G = 9.81
+
+
+def simulation(b: ModelBuilder, backend: str, **config: Any) -> Simulation:
+    return Simulation(b.finalize(), backend=backend, config=SolverConfig(**{"dt": 1e-3} | config))
+
+
+BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+def test_a_rail_bears_weight_drive_and_lever(backend: str, solver: str) -> None:
+    """A cantilever of 3 kg, 0.4 m out of a turned post: force and torque in the post's joint frame."""
+    b = ModelBuilder()
+    turn = Transform((0, 0, 1), (0, 0, math.sin(0.25), math.cos(0.25)))  # by 0.5 rad about z
+    arm = b.add_body(3.0, (0.1, 0.2, 0.3), xform=turn * Transform((0.4, 0, 0)), label="arm")
+    weld = b.add_joint_fixed(-1, arm, at=turn, label="weld")
+    b.add_force_sensor(weld, label="wrist")
+    sim = simulation(b, backend, joint_solver=solver)
+    sim.step(5)
+    np.testing.assert_allclose(sim.read("sensor.wrist.force")[0], [0, 0, -3 * G], atol=1e-9)
+    np.testing.assert_allclose(sim.read("sensor.wrist.torque")[0], [0, 3 * G * 0.4, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sensor_in_a_driven_joint_holds_the_drive_too(backend: str) -> None:
+    """A rotor on a motor of 2 N m: the child turns the parent back."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    rotor = b.add_body(1.0, (0.5, 0.5, 0.5), label="rotor")
+    hinge = b.add_joint_revolute(-1, rotor, axis=(0, 0, 1), label="hinge")
+    b.add_joint_force(hinge, label="drive")
+    b.add_force_sensor(hinge, label="torque")
+    sim = simulation(b, backend)
+    sim.control["drive"] = 2.0
+    sim.step(3)
+    found = sim.read("sensor.torque.torque")[0]
+    assert np.linalg.norm(found) == pytest.approx(2.0, rel=1e-9)
+    np.testing.assert_allclose(found, sim.read("joint.hinge.reaction")[0, 3:], atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_foot_bears_and_where(backend: str) -> None:
+    """A box with its mass aside: the center of pressure is below the mass; force and torque about the sole."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1, material=Material(friction=0.8))
+    body = b.add_body(10.0, (0.2, 0.2, 0.2), com=(0.03, -0.02, 0.0), xform=Transform((1, 2, 0.1)), label="foot")
+    b.add_shape_box(body, half_extents=(0.1, 0.08, 0.1))
+    sole = b.add_site(body, Transform((0, 0, -0.1)), label="sole")
+    b.add_contact_sensor(body, sole, label="press")
+    b.add_contact_sensor(body, label="whole")
+    sim = simulation(b, backend)
+    sim.step(400)
+    np.testing.assert_allclose(sim.read("sensor.press.force")[0], [0, 0, 10 * G], atol=1e-3)
+    np.testing.assert_allclose(sim.read("sensor.press.center_of_pressure")[0], [1.03, 1.98, 0.0], atol=2e-4)
+    np.testing.assert_allclose(sim.read("sensor.press.torque")[0], [-0.02 * 10 * G, -0.03 * 10 * G, 0], atol=1e-2)
+    np.testing.assert_allclose(sim.read("sensor.whole.force")[0], sim.read("body.foot.contact_force")[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_accelerometer_and_gyro_on_a_turntable(backend: str) -> None:
+    """At rest it feels g upwards; off the axis of a body that spins -w2 r and g, in its own axes."""
+    b = ModelBuilder()
+    body = b.add_body(2.0, (0.1, 0.1, 0.1), label="table")
+    hinge = b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="hinge")
+    frame = Transform((0.3, 0, 0), (math.sin(math.pi / 4), 0, 0, math.cos(math.pi / 4)))  # y of the site is world z
+    b.add_site(body, frame, label="imu")
+    sim = simulation(b, backend)
+    sim.step(3)
+    np.testing.assert_allclose(sim.read("site.imu.acceleration")[0], [0, G, 0], atol=1e-9)
+    sim.write("joint.hinge.velocity", 4.0)
+    sim.step(100)
+    assert hinge == 0
+    np.testing.assert_allclose(sim.read("site.imu.angular_rate")[0], [0, 4, 0], atol=1e-9)
+    np.testing.assert_allclose(sim.read("site.imu.acceleration")[0], [-16 * 0.3, G, 0], atol=1e-6)
+
+
+@pytest.mark.native
+def test_native_reads_what_numpy_reads() -> None:
+    """A tumbling body, and a box that slides and presses while it is pushed."""
+    found = []
+    for backend in ("numpy", "native"):
+        b = ModelBuilder()
+        b.add_shape_plane(-1, material=Material(friction=0.4))
+        start = {"linear_velocity": (1, 0.3, 0), "angular_velocity": (0, 0, 2)}
+        body = b.add_body(xform=Transform((0, 0, 0.11)), label="box", **start)
+        b.add_shape_box(body, half_extents=(0.2, 0.1, 0.1))
+        top = b.add_body(1.0, (0.1, 0.2, 0.3), xform=Transform((0, 0, 0.5)), angular_velocity=(3, 1, 2), label="top")
+        ball = b.add_joint_ball(body, top, at=(0, 0, 0.3), label="neck")
+        b.add_force_sensor(ball, label="neck")
+        site = b.add_site(body, Transform((0.05, 0, -0.1)), label="sole")
+        b.add_site(top, Transform((0.1, 0.2, 0.3), (0.1, 0.2, 0.3, math.sqrt(0.86))), label="head")
+        b.add_contact_sensor(body, site, label="sole")
+        sim = simulation(b, backend)
+        rows = []
+        for _ in range(20):
+            sim.step(2)
+            rows.append(np.concatenate([sim.observe(["sensor.*", "site.*"]).read()[0]]))
+        found.append(np.array(rows))
+    assert np.abs(found[0]).max() > 1.0
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
+
+
+def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> None:
+    part = ModelBuilder()
+    body = part.add_body(1.0, (1, 1, 1), label="part")
+    joint = part.add_joint_fixed(-1, body, label="weld")
+    site = part.add_site(body, label="sole")
+    part.add_force_sensor(joint, label="weld")
+    part.add_contact_sensor(body, site, label="sole")
+    whole = ModelBuilder()
+    whole.add_site(-1, label="first")
+    other = whole.add_body(1.0, (1, 1, 1), label="other")
+    whole.add_builder(part, label_prefix="a_")
+    whole.add_builder(part, label_prefix="b_")
+    assert [(s.label, s.element_index, s.site) for s in whole.sensors] == [
+        ("a_weld", 0, -1), ("a_sole", 1, 1), ("b_weld", 1, -1), ("b_sole", 2, 2)
+    ]  # fmt: skip
+    for wrong, told in (
+        (lambda: whole.add_force_sensor(9), "there are 2 joints"),
+        (lambda: whole.add_contact_sensor(-1), "is the world"),
+        (lambda: whole.add_contact_sensor(other, 1), "is on a_part"),
+        (lambda: whole.add_contact_sensor(other, 7), "there are 3 sites"),
+        (lambda: whole.add_force_sensor(0, label="a_weld"), "a_weld"),
+    ):
+        with pytest.raises(ModelError, match=told):
+            wrong()
