@@ -29,7 +29,7 @@ from gpusim.reference.work import Work
 from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.programs import Programs
-from gpusim.sensors.signal import Signal, SignalInfo, SignalTable
+from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
 from gpusim.sensors.writing import Part, StateWriter
 from gpusim.typing import Array
 
@@ -270,7 +270,7 @@ class Simulation:
             self._signals = build_signals(self._self)
         return self._signals
 
-    def _known(self, name: str, many: str) -> dict[str, Signal]:
+    def _known(self, name: str, many: str) -> SignalsByName:
         """The table of all signals, one of which ``name`` is; ``many``: what to call for those of a wildcard."""
         table = self._table().by_name
         if isinstance(name, str) and name in table:

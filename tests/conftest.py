@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from gpusim.backends import why_not
-from tests.builds import optimize_less
+from tests.builds import long_run, optimize_less  # noqa: F401
 
 #: A backend's reason, asked once a process: looking for compilers takes a while.
 missing = cache(why_not)

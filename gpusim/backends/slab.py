@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,9 +64,9 @@ def slab_layout(
     places, offset = {}, 0
     for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)
-        shape = tuple(sizes[d] if isinstance(d, str) else d for d in f.dims if d != "worlds")
+        shape = tuple(int(sizes[d]) if isinstance(d, str) else d for d in f.dims if d != "worlds")
         if f.name in _WIDE and sizes["lanes"] > 1:
             offset = -(-offset // _ALIGN) * _ALIGN
         places[f.name] = Place(offset, shape, dtype)
-        offset += -(-int(np.prod(shape, dtype=np.int64)) * dtype.itemsize // 8) * 8
+        offset += -(-math.prod(shape) * dtype.itemsize // 8) * 8
     return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)

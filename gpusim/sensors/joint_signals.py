@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from gpusim.reference.quantities import COORDINATE, FRAME
 from gpusim.reference.work import Work
 from gpusim.reference.writes import Target
 from gpusim.sensors.added_rows import add_row
-from gpusim.sensors.signal import SignalTable
+from gpusim.sensors.signal import Signal, SignalTable, host_signal
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ class JointSignals:
         )  # fmt: skip
         for k in range(len(self.type.coordinates)):
             suffix = "" if self.count == 1 else f"_{k}"
-            for name in AXIS_PARAMETERS:
-                self._add_parameter(table, f"{prefix}{name}{suffix}", name, k)
+            names = (f"{prefix}{name}{suffix}" for name in AXIS_PARAMETERS)
+            table.later(names, partial(self._parameter, prefix, suffix, k))
 
-    def _add_parameter(self, table: SignalTable, name: str, field: str, k: int) -> None:
+    def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
         """A coordinate without a row has the values that it was built with; the first other one makes the row."""
 
-        key = self.index, k
+        key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
 
         def read() -> Array:
             axis = self.sim.model.axis_of.get(key, -1)
@@ -106,7 +107,7 @@ class JointSignals:
             else:
                 add_row(self.sim, self.index, k, field, worlds, value)
 
-        table.add(name, (), "SI", f"{field}; may differ per world", read, write)
+        return host_signal(name, (), "SI", f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +49,50 @@ class Signal:
 
 
 Writer = Callable[[Array, Array], None]
+Maker = Callable[[str], Signal]
+"""Makes the signal of a name."""
+
+
+def host_signal(
+    name: str,
+    shape: tuple[int, ...],
+    unit: str,
+    doc: str,
+    read: Callable[[], Array],
+    write: Writer | None = None,
+    *,
+    forward: bool = False,
+) -> Signal:
+    """A signal that the host reads."""
+    return Signal(SignalInfo(name, shape, unit, doc, write is not None, forward), read, write)
+
+
+class SignalsByName(Mapping[str, Signal]):
+    """Signals in the order of the model, some of which are made when they are first asked for.
+
+    A model of thousands of joints has a hundred thousand parameters, of which most are never read.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Signal | Maker] = {}
+
+    def __setitem__(self, name: str, entry: Signal | Maker) -> None:
+        self._entries[name] = entry
+
+    def __getitem__(self, name: str) -> Signal:
+        entry = self._entries[name]
+        if not isinstance(entry, Signal):
+            entry = self._entries[name] = entry(name)
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 class SignalTable:
@@ -59,7 +103,7 @@ class SignalTable:
     """
 
     def __init__(self, now: Now) -> None:
-        self.by_name: dict[str, Signal] = {}
+        self.by_name = SignalsByName()
         self._now = now
 
     def add(
@@ -74,8 +118,12 @@ class SignalTable:
         forward: bool = False,
     ) -> None:
         """Make a signal known that the host reads."""
-        info = SignalInfo(name, shape, unit, doc, write is not None, forward)
-        self.by_name[name] = Signal(info, read, write)
+        self.by_name[name] = host_signal(name, shape, unit, doc, read, write, forward=forward)
+
+    def later(self, names: Iterable[str], make: Maker) -> None:
+        """Make signals known that ``make`` makes by name when they are asked for."""
+        for name in names:
+            self.by_name[name] = make
 
     def observe(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import gpusim
 from gpusim.bench import floor, machine, peers, report, workloads
 from gpusim.bench.drive import valve_labels
 from gpusim.bench.models import joint_grid
+from gpusim.bench.peer_case import PeerRecord
+from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options, Record, add_row_time, make_simulation, run_cases
 from gpusim.bench.workloads import Case, Workload, chosen_cases
 from gpusim.errors import UnknownNameError
@@ -200,8 +203,14 @@ def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
     def broken(options: Options) -> object:
         raise RuntimeError("no display")
 
+    def other(options: Options, things: Heap) -> Iterator[PeerRecord]:
+        yield PeerRecord("csv", note=f"{things.turn.size} boxes")
+
     monkeypatch.setattr(peers, "PEERS", {"json": broken})
-    assert "no display" in peers.run_peers(Options(), ignore)[0].note
+    monkeypatch.setattr(peers, "PILE_PEERS", {"csv": other})
+    records = peers.run_peers(Options(), ignore)
+    assert "no display" in records[0].note
+    assert "1000 boxes" in [r.note for r in records if r.peer == "csv"]
 
 
 @pytest.mark.slow

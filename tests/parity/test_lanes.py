@@ -38,7 +38,8 @@ def run(
         add_defines(defines, own)
         if "GPUSIM_PLAIN" in defines:
             optimize_less(own)
-        elif lanes > 1:  # about what the compiler makes of vectors
+        elif lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize:
+            # about what the compiler makes of this processor's vectors; of others about the places of records
             optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]

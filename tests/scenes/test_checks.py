@@ -49,6 +49,7 @@ def _broken(name: str, recording: Recording) -> list[str]:
 
 
 @pytest.mark.native  # NumPy takes minutes for whole runs
+@pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("name", SCENES)
 def test_scene_fulfills_its_checks(name: str) -> None:
     recording = whole_run(name)
@@ -72,6 +73,7 @@ def _drifting(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.native
+@pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("name", SCENES)
 def test_every_check_can_fail(name: str) -> None:
     """Each one breaks where the recorded signals stand still, have the other sign or drift away from what they were."""
