@@ -1,5 +1,5 @@
 // A diagram's program (gpusim/control): what it does in a sample is generated (diagram.cuh) as a function of what was
-// read of the simulation, parameters, the numbers that live on (the first counts samples) and the commands.
+// read of the simulation, parameters, the numbers that live on (the first counts samples, the second is the world's number) and the commands.
 #include "platform.cuh"
 #include "detmath.cuh"
 
@@ -20,6 +20,23 @@ GPUSIM_FN int interval_of(const double* table, int count, double x) {
         else low = middle;
     }
     return low;
+}
+
+// A normal random number of seed, world, sample and stream alone (gpusim/control/noise.py).
+GPUSIM_FN unsigned long long mix_bits(unsigned long long z) {
+    z += 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+GPUSIM_SHARED double normal_number(double seed, double world, double sample, double stream) {
+    unsigned long long h = mix_bits((unsigned long long)seed);
+    h = mix_bits(h + (unsigned long long)world);
+    h = mix_bits(h + (unsigned long long)sample);
+    h = mix_bits(h + (unsigned long long)stream);
+    const double unit = 1.0 / 9007199254740992.0;
+    const double first = double((h >> 11) + 1) * unit, second = double(mix_bits(h) >> 11) * unit;
+    return sqrt(-2.0 * det::log(first)) * det::cos((2.0 * det::PI) * second);
 }
 
 // From so many worlds on a CPU spreads them over threads.

@@ -2,5 +2,6 @@
 
 from gpusim.control.block import Block, block_kinds
 from gpusim.control.diagram import Diagram, Handle
+from gpusim.control.sensors import add_encoder, add_imu
 
-__all__ = ["Block", "Diagram", "Handle", "block_kinds"]
+__all__ = ["Block", "Diagram", "Handle", "add_encoder", "add_imu", "block_kinds"]

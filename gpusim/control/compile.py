@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import exact_math
-from gpusim.control import units
+from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
 from gpusim.control.blocks.sources import Command, Input, Signal
 from gpusim.control.flat import SEPARATOR, Flat, Port, input_label
@@ -112,7 +112,7 @@ def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, 
         raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
     order = ordered(flat)
     kinds = _kinds(flat, order, signals, period)
-    trace = Trace(initial=[0.0])
+    trace = Trace(initial=[0.0, 0.0])
     labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
     read: dict[str, list[int]] = {}
     contexts: dict[str, Context] = {}
@@ -175,7 +175,7 @@ def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, value
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)
-    full = f"diagram.{flat.label}.{name.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
+    full = f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
     unit = units.shown(kind.unit)
     return WireInfo(full, kind.shape, unit, f"{port} of block {name}, last sample", tuple(p.at for p in places))
 
@@ -185,14 +185,21 @@ def _program(
     wires: list[WireInfo],
 ) -> Program:  # fmt: skip
     tuned = {
-        f"diagram.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": at
+        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": at
         for name, c in contexts.items()
         for parameter, at in c.tuned.items()
     }
     listed = {name: np.array(values) for name, values in trace.tables.items()}
     body = "\n".join(f"    {line}" for line in ["rows = np.arange(len(s))", *trace.numpy])
     source = f"def run(given, par, s, control):\n{body}\n"
-    names: dict[str, Any] = {"np": np, "exact_math": exact_math, "INFINITE": np.inf, "NOT_A_NUMBER": np.nan, **listed}
+    names: dict[str, Any] = {
+        "np": np,
+        "exact_math": exact_math,
+        "noise": noise,
+        "INFINITE": np.inf,
+        "NOT_A_NUMBER": np.nan,
+        **listed,
+    }
     names |= {name: python for name, (_, python) in trace.calls.items()}
     exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (made by trace.py, of numbers and own names)
     run = names["run"]

@@ -58,6 +58,9 @@ class Diagram:
         ModelError: a label that is no name, a rate that is not positive.
     """
 
+    prefix = "diagram"
+    """Of its signals."""
+
     def __init__(self, label: str = "control", rate: float | None = None) -> None:
         if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):
             raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
@@ -232,7 +235,7 @@ class Diagram:
 
     def flat(self) -> Flat:
         """Itself with all subsystems taken apart."""
-        out = Flat(self.label, self.rate)
+        out = Flat(self.label, self.rate, self.prefix)
         self._flatten("", out, {})
         return out
 

@@ -19,11 +19,12 @@ class Flat:
     """Blocks by path, and for each input port the output that drives it.
 
     Attributes:
-        label: of the diagram. rate: samples a second; None for every step.
+        label: of the diagram. rate: samples a second; None for every step. prefix: of its signals.
     """
 
     label: str
     rate: float | None = None
+    prefix: str = "diagram"
     blocks: dict[str, Block] = field(default_factory=dict)
     wires: dict[Port, Port] = field(default_factory=dict)
 

@@ -122,6 +122,7 @@ class Trace:
     parameters: list[float] = field(default_factory=list)
     tables: dict[str, list[float]] = field(default_factory=dict)
     calls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    streams: int = 0
     _count: int = 0
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -244,6 +245,12 @@ class Trace:
         text = self._text(value)
         self.cpp.append(f"control[{column}] = {text};")
         self.numpy.append(f"control[:, {column}] = {text}")
+
+    def normal(self, seed: int) -> Num:
+        """A normal random number of the sample, of a stream of its own."""
+        self.streams += 1
+        given = float(seed), float(self.streams)
+        return self.num("normal_number({}, s[1], s[0], {})", "noise.normal_number({}, s[:, 1], s[:, 0], {})", *given)
 
     # Rings of numbers: delays of many samples.
 

@@ -39,8 +39,9 @@ class Program:
     """One diagram, ready to run.
 
     A sample takes what was read of the simulation (worlds, inputs), parameters (1 or worlds, parameters), the numbers
-    that live on (worlds, numbers; the first counts samples) and the commands (worlds, controls), and changes the last
-    two. ``cpp`` is the body of that for one world, ``run`` the same in NumPy for all; both with the same bits.
+    that live on (worlds, numbers; the first counts samples, the second is the world's number) and the commands
+    (worlds, controls), and changes the last two. ``cpp`` is the body of that for one world, ``run`` the same in NumPy
+    for all; both with the same bits.
 
     Attributes:
         label: of the diagram.

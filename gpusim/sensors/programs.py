@@ -92,6 +92,7 @@ class Programs:
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
             numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)
+            numbers[:, 1] = np.arange(sim.num_worlds)
             sim.add_state(state_name(program.label), numbers)
         self.running = [RunningProgram(sim, program) for program in made]
 

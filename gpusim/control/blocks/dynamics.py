@@ -276,7 +276,10 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Rate of its input behind a first-order filter: s / (time s + 1), exact for an input that holds."""
+    """Rate of its input behind a filter, s / (time s + 1); exact for one that runs straight between samples.
+
+    The mean rate over a period goes through the filter; it begins at rest with the first input.
+    """
 
     time: float
 
@@ -289,16 +292,21 @@ class Derivative(Block):
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """(u - x) / time; it begins at rest with the first input."""
+        """y a + (1 - a) (u - u before) / T with a = exp(-T / time)."""
         size, t = c.kinds["out"].size, c.trace
-        c.places("x", [0.0] * size)
+        for name in ("before", "rate"):
+            c.places(name, [0.0] * size)
         c.place("began")
         began = c.kept("began")[0].holds()
-        x = [c.select(began, x, u) for x, u in zip(c.kept("x"), given["in"], strict=True)]
         left = math.exp(-c.period / self.time)
-        c.keep("x", [u + (xk - u) * left for xk, u in zip(x, given["in"], strict=True)])
+        out = []
+        for u, before, rate in zip(given["in"], c.kept("before"), c.kept("rate"), strict=True):
+            mean = c.select(began, (u - before) / c.period, 0.0)
+            out.append(mean + (rate - mean) * left)
+        c.keep("before", given["in"])
+        c.keep("rate", out)
         c.keep("began", [t.constant(1.0)])
-        return {"out": [(u - xk) / self.time for xk, u in zip(x, given["in"], strict=True)]}
+        return {"out": out}
 
 
 @block("pid")

@@ -44,7 +44,7 @@ class Constant(Source):
         """Each of them may be written."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
-        return {"out": [c.trace.constant(x) for x in self.value]}  # type: ignore[union-attr]
+        return {"out": [c.tune(f"value_{k}", float(x)) for k, x in enumerate(self.value)]}  # type: ignore[arg-type]
 
 
 def time_now(c: Context) -> Num:
@@ -230,6 +230,36 @@ class Input(Source):
             size = c.select(size > 0.0, t.function("pow", t.larger(size, 1e-300), self.curve), 0.0)
         bent = c.select(apart < 0.0, -size, size)
         return {"out": [middle + half * bent]}
+
+
+@block("noise")
+class Noise(Source):
+    """Normal random numbers of standard deviation ``sigma``, new in each sample; ``size`` of them side by side.
+
+    They hang on seed, world and sample alone: a world has the same ones whatever others do, and again after a reset.
+    """
+
+    sigma: float = 1.0
+    seed: int = 0
+    size: int = 1
+    unit: str | None = None
+
+    def check(self, element: str) -> None:
+        """A deviation, whole numbers."""
+        validate.not_negative(element, "sigma", self.sigma)
+        for name, least in (("seed", 0), ("size", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise validate.fail(element, f"{name} = {value!r} is no whole number of at least {least}", "give one")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """In ``unit``."""
+        return {"out": _given_unit(self.unit, () if self.size == 1 else (self.size,))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Each of a stream of its own."""
+        sigma = c.tune("sigma", self.sigma)
+        return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
 
 @block("signal")

@@ -30,6 +30,7 @@ def everything() -> Diagram:
     d.connect("stick", "error.b")
     d.connect("error", d.add("pid", "pid", kp=2.0, ki=1.0, kd=0.1, lower=-1.0, upper=1.0))
     sources = {
+        "noise": {"seed": 3, "size": 2},
         "constant": {"value": 0.3}, "timer": {}, "step": {"time": 0.1}, "ramp": {"slope": 0.2, "end": 0.5},
         "sequence": {"times": [0, 0.1, 0.3], "values": [0, 1, -1], "interpolate": True, "repeat": True},
         "sine": {"frequency": 3.0}, "trajectory": {"times": [0, 0.2, 0.5], "points": [[0, 1], [1, 0], [2, 2]]},

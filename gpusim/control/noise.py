@@ -1,0 +1,36 @@
+"""Random numbers that hang on nothing but seed, world, sample and stream: the same in any company and after a reset.
+
+    h = mix(mix(mix(mix(seed) + world) + sample) + stream)
+
+with the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
+2014), and from two such numbers a normal one (G. E. P. Box, M. E. Muller, 1958). cuda_kernels/diagram.cu has the twin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import exact_math
+from gpusim.typing import Array
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_UNIT = 2.0**-53
+
+
+def _mix(z: Array) -> Array:
+    with np.errstate(over="ignore"):
+        z = z + _GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
+    """Of mean 0 and variance 1, (n,)."""
+    h = np.zeros(np.shape(world), np.uint64)
+    with np.errstate(over="ignore"):
+        for part in (seed, world, sample, stream):
+            h = _mix(h + np.asarray(part, np.float64).astype(np.uint64))
+    first = ((h >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * _UNIT
+    second = (_mix(h) >> np.uint64(11)).astype(np.float64) * _UNIT
+    return np.asarray(np.sqrt(-2.0 * exact_math.log(first)) * exact_math.cos((2.0 * exact_math.PI) * second))

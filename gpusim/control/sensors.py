@@ -1,0 +1,137 @@
+"""Sensors as they are: what a site or joint does, with noise, bias, a rate of its own and latency.
+
+Each is a small diagram, so that its numbers are part of the state, its parameters may differ from world to world, and
+kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<label>.<block>.<parameter>``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gpusim.control.diagram import Diagram
+from gpusim.model import validate
+from gpusim.model.builder import ModelBuilder
+
+
+class SensorDiagram(Diagram):
+    """A diagram whose wires are a sensor's signals."""
+
+    prefix = "sensor"
+
+    def channel(
+        self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: float, seed: int
+    ) -> str:
+        """What is measured of a signal: bias, noise, latency; the port of the block ``name`` or what stands for it."""
+        self.add("signal", f"{name}_true", signal=signal)
+        value: float | list[float] = bias if size == 1 else [bias] * size
+        self.add("constant", f"{name}_bias", value=value, unit=unit)
+        self.add("noise", f"{name}_noise", sigma=noise, seed=seed, size=size, unit=unit)
+        late = latency > 0.0
+        measured = f"{name}_sum" if late else name
+        self.add("sum", measured, signs="+++")
+        for port, part in zip("abc", ("true", "bias", "noise"), strict=True):
+            self.connect(f"{name}_{part}", f"{measured}.{port}")
+        if late:
+            self.connect(measured, self.add("delay", name, time=latency))
+        return name
+
+
+def _checked(element: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if name.endswith("bias"):
+            validate.number(element, name, value)
+        else:
+            validate.not_negative(element, name, value)
+
+
+def add_imu(
+    b: ModelBuilder,
+    site: str,
+    label: str,
+    rate: float | None = None,
+    acceleration_noise: float = 0.0,
+    acceleration_bias: float = 0.0,
+    rate_noise: float = 0.0,
+    rate_bias: float = 0.0,
+    latency: float = 0.0,
+    seed: int = 0,
+) -> SensorDiagram:
+    """Add an IMU at a site: an accelerometer and a gyro along its axes.
+
+    Signals ``sensor.<label>.acceleration`` (3,) m/s2, which at rest is g upwards, and ``sensor.<label>.angular_rate``
+    (3,) rad/s. Between samples they hold.
+
+    Args:
+        b: the builder.
+        site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
+        label: of the sensor.
+        rate: samples a second; each step of the simulation where left out.
+        acceleration_noise: standard deviation of each component, m/s2.
+        acceleration_bias: of each component, m/s2; by world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
+        rate_noise: rad/s.
+        rate_bias: rad/s.
+        latency: s; rounded to whole samples.
+        seed: of the noise; a world's does not depend on others.
+
+    Raises:
+        ModelError: no such site, a label that is taken, negative noise or latency.
+    """
+    element = f"imu '{label}'"
+    if site not in [s.label for s in b.sites]:
+        known = ", ".join(s.label for s in b.sites) or "none"
+        raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
+    given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
+    _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias, latency=latency)
+    d = SensorDiagram(label, rate)
+    channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
+                ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
+    for name, unit, noise, bias in channels:
+        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, latency, seed)
+    b.add_diagram(d)
+    return d
+
+
+def add_encoder(
+    b: ModelBuilder,
+    joint: str,
+    label: str,
+    counts: int,
+    rate: float | None = None,
+    latency: float = 0.0,
+    velocity_time: float = 0.01,
+) -> SensorDiagram:
+    """Add an encoder on a joint of one coordinate: its position in steps, and a velocity from their differences.
+
+    Signals ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity``.
+
+    Args:
+        b: the builder.
+        joint: label of the joint.
+        label: of the sensor.
+        counts: steps a turn, or a meter.
+        rate: samples a second; each step of the simulation where left out.
+        latency: s; rounded to whole samples.
+        velocity_time: of the filter behind the differences, s.
+
+    Raises:
+        ModelError: no such joint, fewer than one count, a negative latency.
+    """
+    element = f"encoder '{label}'"
+    found = next((j for j in b.joints if j.label == joint), None)
+    if found is None:
+        known = ", ".join(j.label for j in b.joints[:20]) or "none"
+        raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
+    if isinstance(counts, bool) or not isinstance(counts, int) or counts < 1:
+        raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
+    _checked(element, latency=latency)
+    d = SensorDiagram(label, rate)
+    turns = found.kind not in ("prismatic", "distance")
+    late = latency > 0.0
+    d.add("signal", "true", signal=f"joint.{joint}.position")
+    d.add("quantiser", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
+    d.connect("true", "steps" if late else "position")
+    if late:
+        d.connect("steps", d.add("delay", "position", time=latency))
+    d.connect("position", d.add("derivative", "velocity", time=velocity_time))
+    b.add_diagram(d)
+    return d
