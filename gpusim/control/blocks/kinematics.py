@@ -1,0 +1,238 @@
+"""Blocks of kinematics: chains of joints from a body to a tip, their inverse by damped least squares, frames of bodies.
+
+    dq = z + J^T (J J^T + d2 1)^-1 (e - J z),   z = posture_gain (posture - q)
+
+with e the way to the target, no longer than ``most_way``: what the tip does not need keeps the posture (A. Liegeois,
+1977; Y. Nakamura, H. Hanafusa, 1986). Damping grows with the error, d2 = damping2 + |e|2 / 2, so that the tip comes to
+rest as near as it can get to what is out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by the
+Levenberg-Marquardt method", 2011). One iteration a sample; limits by clamping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import units, vectors
+from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.trace import Num, Number, Trace
+from gpusim.errors import ModelError
+from gpusim.model import validate
+from gpusim.rotations import matrix_from_quaternion
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where a chain has come to, in the frame of its base."""
+
+    position: list[Number]
+    rotation: list[list[Number]]
+    axes: list[list[Number]]
+    points: list[list[Number]]
+
+
+def check_chain(element: str, joints: Any, tip: Any) -> None:
+    """Joints as dicts with "place" (7,), "axis" (3,), "kind"; a tip (7,)."""
+    if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
+        raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
+    for joint in joints:
+        if not isinstance(joint, dict) or set(joint) - {"place", "axis", "kind", "lower", "upper", "label"}:
+            raise validate.fail(element, f"{joint!r} is no joint", "take joints from gpusim.control.chain(...)")
+        validate.numbers(element, "place", joint.get("place"), 7)
+        validate.direction(element, "axis", joint.get("axis"))
+        if joint.get("kind") not in ("turn", "slide"):
+            raise validate.fail(element, f"kind = {joint.get('kind')!r} is unknown", "give 'turn' or 'slide'")
+    validate.numbers(element, "tip", tip, 7)
+
+
+def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
+    """Pose of the tip, and axes and points of the joints, in the base's frame."""
+    rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    position: list[Number] = [0.0, 0.0, 0.0]
+    axes, points = [], []
+    for joint, x in zip(joints, q, strict=True):
+        place = np.asarray(joint["place"], float)
+        position = vectors.plus(t, position, vectors.apply(t, rotation, place[:3].tolist()))
+        rotation = vectors.multiply(t, rotation, matrix_from_quaternion(place[3:]).tolist())
+        axis = [float(v) for v in joint["axis"]]
+        axes.append(vectors.apply(t, rotation, axis))
+        points.append(position)
+        if joint["kind"] == "turn":
+            turn = vectors.about(t, axis, t.function("sin", x), t.function("cos", x))
+            rotation = vectors.multiply(t, rotation, turn)
+        else:
+            position = vectors.plus(t, position, [a * x for a in axes[-1]])
+    end = np.asarray(tip, float)
+    position = vectors.plus(t, position, vectors.apply(t, rotation, end[:3].tolist()))
+    rotation = vectors.multiply(t, rotation, matrix_from_quaternion(end[3:]).tolist())
+    return Reached(position, rotation, axes, points)
+
+
+def numbers(t: Trace, values: Sequence[Number]) -> Wire:
+    """As a wire."""
+    return [x if isinstance(x, Num) else t.constant(x) for x in values]
+
+
+def _check_count(kind: Kind, count: int, port: str) -> None:
+    if kind.size != count:
+        raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; give one each")
+
+
+@block("chain")
+class Chain(Block):
+    """Place of a chain's tip by its joints' positions, in the frame of its base: ``position`` and rows of ``rotation``.
+
+    ``joints`` and ``tip`` come from :func:`gpusim.control.chain`.
+    """
+
+    joints: Sequence[dict[str, Any]]
+    tip: Sequence[float] = (0, 0, 0, 0, 0, 0, 1)
+    inputs = ("q",)
+    outputs = ("position", "rotation")
+
+    def check(self, element: str) -> None:
+        """A chain."""
+        check_chain(element, self.joints, self.tip)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """m; rows of a matrix."""
+        _check_count(given["q"], len(self.joints), "q")
+        return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Joint by joint."""
+        reached = forward(c.trace, self.joints, self.tip, given["q"])
+        rows = [x for row in reached.rotation for x in row]
+        return {"position": numbers(c.trace, reached.position), "rotation": numbers(c.trace, rows)}
+
+
+@block("ik")
+class Ik(Block):
+    """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
+
+    Starts from ``start`` and makes an iteration each sample. ``posture`` (n,) is what is kept where the target leaves
+    freedom. Outputs: ``out`` (n,) and ``error``, the way that is left, m.
+    """
+
+    joints: Sequence[dict[str, Any]]
+    tip: Sequence[float] = (0, 0, 0, 0, 0, 0, 1)
+    start: Sequence[float] = ()
+    damping: float = 0.03
+    posture_gain: float = 0.1
+    most_way: float = 0.05
+    inputs = ("target", "posture")
+    outputs = ("out", "error")
+
+    def check(self, element: str) -> None:
+        """A chain and positive numbers."""
+        check_chain(element, self.joints, self.tip)
+        validate.numbers(element, "start", self.start, len(self.joints))
+        for name in ("damping", "most_way"):
+            validate.positive(element, name, getattr(self, name))
+        validate.not_negative(element, "posture_gain", self.posture_gain)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """A position each joint."""
+        if given["target"].size != 3:
+            raise ModelError(f"target is a point of three, and the wire has {given['target'].size}; choose three")
+        _check_count(given["posture"], len(self.joints), "posture")
+        return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """One step of damped least squares."""
+        t, n = c.trace, len(self.joints)
+        c.places("q", [float(x) for x in self.start])
+        q = c.kept("q")
+        reached = forward(t, self.joints, self.tip, q)
+        way = vectors.minus(given["target"], reached.position)
+        length = t.sqrt(numbers(t, [vectors.dot(t, way, way)])[0])
+        most = c.tune("most_way", self.most_way)
+        share = c.select(length > most, most / c.select(length > 0.0, length, 1.0), 1.0)
+        way = [x * share for x in way]
+        jacobian = []
+        for k, joint in enumerate(self.joints):
+            arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
+            turns = joint["kind"] == "turn"
+            jacobian.append(vectors.cross(t, reached.axes[k], arm) if turns else list(reached.axes[k]))
+        gain = c.tune("posture_gain", self.posture_gain)
+        kept = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
+        rows = vectors.columns(jacobian)
+        rest = vectors.minus(way, [vectors.dot(t, row, kept) for row in rows])
+        square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
+        damping = c.tune("damping", self.damping)
+        for i in range(3):
+            square[i][i] = (damping * damping + 0.5 * (length * length)) + square[i][i]
+        weights = vectors.solve_positive(t, square, rest)
+        out = []
+        for k in range(n):
+            step = vectors.total(t, [kept[k], vectors.dot(t, jacobian[k], weights)])
+            value: Num = q[k] + step
+            for bound, limit in (("lower", t.larger), ("upper", t.smaller)):
+                if self.joints[k].get(bound) is not None:
+                    value = limit(value, float(self.joints[k][bound]))
+            out.append(value)
+        c.keep("q", out)
+        return {"out": out, "error": [length]}
+
+
+class Framed(Block):
+    """What turns into or out of a body's frame, by its position and quaternion."""
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """The unit stays."""
+        for port, size in zip(self.inputs, (3, 3, 4), strict=True):
+            if given[port].size != size:
+                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        return {"out": Kind((3,), given["in"].unit)}
+
+
+@block("to_frame")
+class ToFrame(Framed):
+    """A point of the world in a body's frame; with ``vector`` a direction or force, which only turns."""
+
+    vector: bool = False
+    inputs = ("in", "position", "orientation")
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """R^T (x - p)."""
+        rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
+        x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
+        return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
+
+
+@block("from_frame")
+class FromFrame(Framed):
+    """A point of a body's frame in the world; with ``vector`` a direction or force, which only turns."""
+
+    vector: bool = False
+    inputs = ("in", "position", "orientation")
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """p + R x."""
+        turned = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
+        moved = turned if self.vector else vectors.plus(c.trace, turned, given["position"])
+        return {"out": numbers(c.trace, moved)}
+
+
+@block("turned")
+class Turned(Block):
+    """A matrix of nine numbers, row by row, times a vector of three; ``transposed``: of its columns."""
+
+    transposed: bool = False
+    inputs = ("matrix", "in")
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """The unit of the vector."""
+        for port, size in (("matrix", 9), ("in", 3)):
+            if given[port].size != size:
+                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        return {"out": Kind((3,), given["in"].unit)}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """The product."""
+        rows: Any = [given["matrix"][3 * i : 3 * i + 3] for i in range(3)]
+        matrix = vectors.columns(rows) if self.transposed else rows
+        return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, given["in"]))}

@@ -1,0 +1,129 @@
+"""Blocks of kinematics: places against the simulation's, inverse kinematics that reaches, or comes nearest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim.control import Diagram, chain
+
+TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
+
+
+def arm() -> ModelBuilder:
+    """Five hinges and a slide, with turned frames, on a base that is turned in the world."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    half = math.sqrt(0.5)
+    base = b.add_body(5.0, (1, 1, 1), xform=Transform((1, 2, 3), (0, 0, half, half)), label="base", kinematic=True)
+    before = base
+    for k, axis in enumerate(((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1), (1, 2, 3))):
+        body = b.add_body(1.0, (0.1, 0.1, 0.1), label=f"link{k}")
+        place, own = Transform((0.1, 0.02 * k, 0.25), (0, half, 0, half)), Transform((0, 0.03, -0.05))
+        limits = {"limit_lower": -1.5, "limit_upper": 1.5}
+        b.add_joint_revolute(before, body, place, own, axis=axis, label=f"joint{k}", **limits)
+        before = body
+    hand = b.add_body(0.5, (0.1, 0.1, 0.1), label="hand")
+    b.add_joint_prismatic(before, hand, Transform((0, 0, 0.1)), axis=(0, 0, 1), label="joint5")
+    b.add_site(hand, Transform((0.01, 0.02, 0.1)), label="tip")
+    return b
+
+
+def reading(backend: str = "numpy", target: tuple[float, float, float] = (0.1, 0.2, 0.6)) -> Simulation:
+    b = arm()
+    d = Diagram("d")
+    links = chain(b, "base", "tip")
+    d.add("pack", "q", count=6)
+    for k, port in enumerate("abcdef"):
+        d.connect(f"signal:joint.joint{k}.position", f"q.{port}")
+    d.connect("q", d.add("chain", "chain", **links))
+    d.connect("signal:site.tip.position", d.add("to_frame", "tip")["in"])
+    d.connect("signal:body.base.position", "tip.position")
+    d.connect("signal:body.base.orientation", "tip.orientation")
+    d.connect("chain.position", d.add("from_frame", "there")["in"])
+    d.connect("signal:body.base.position", "there.position")
+    d.connect("signal:body.base.orientation", "there.orientation")
+    d.connect(d.add("constant", "zero", value=[0.0] * 6), d.add("ik", "ik", start=[0.1] * 6, **links)["posture"])
+    d.connect(d.add("constant", "target", value=list(target)), "ik.target")
+    d.connect("ik.out", d.add("chain", "solved", **links)["q"])
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
+    for k, x in enumerate(TURNS):
+        sim.write(f"joint.joint{k}.position", x)
+    return sim
+
+
+def test_a_chain_is_where_its_tip_is() -> None:
+    sim = reading()
+    tip = sim.read("site.tip.position")[0].copy()
+    sim.step()
+    np.testing.assert_allclose(sim.read("diagram.d.chain.position"), sim.read("diagram.d.tip"), atol=1e-12)
+    np.testing.assert_allclose(sim.read("diagram.d.there")[0], tip, atol=1e-12)
+
+
+@pytest.mark.native
+def test_native_has_the_bits_of_numpy() -> None:
+    found = []
+    for backend in ("numpy", "native"):
+        sim = reading(backend)
+        sim.step(10)
+        found.append([sim.read(f"diagram.d.{name}")[0] for name in ("ik", "solved.rotation", "there")])
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)  # angles are read by other arctangents
+
+
+def test_inverse_kinematics_reaches() -> None:
+    sim = reading()
+    sim.write("diagram.d.ik.posture_gain", 0.0)
+    sim.step(200)
+    assert sim.read("diagram.d.ik.error")[0] < 1e-6
+    np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.1, 0.2, 0.6), atol=1e-6)
+
+
+def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
+    """A planar arm of three links of 0.3 m stretches out towards a point 2 m away."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    before = b.add_body(1.0, (1, 1, 1), label="base", kinematic=True)
+    base = before
+    for k in range(3):
+        body = b.add_body(1.0, (1, 1, 1), label=f"link{k}")
+        place = Transform((0.3 if k else 0.0, 0, 0))
+        b.add_joint_revolute(before, body, place, Transform(), axis=(0, 0, 1), label=f"joint{k}")
+        before = body
+    assert base == 0
+    b.add_site(before, Transform((0.3, 0, 0)), label="tip")
+    d = Diagram("d")
+    links = chain(b, "base", "tip")
+    d.add("ik", "ik", start=[0.3, 0.4, -0.2], posture_gain=0.0, **links)
+    d.connect(d.add("constant", "target", value=[1.2, 1.6, 0.0]), "ik.target")
+    d.connect(d.add("constant", "posture", value=[0.0] * 3), "ik.posture")
+    d.connect("ik.out", d.add("chain", "solved", **links)["q"])
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    sim.step(3000)
+    np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.54, 0.72, 0.0), atol=2e-3)
+    assert sim.read("diagram.d.ik.error")[0] == pytest.approx(1.1, abs=1e-3)
+
+
+def test_limits_hold() -> None:
+    sim = reading(target=(-3.0, 0.0, -3.0))
+    sim.step(300)
+    assert np.abs(sim.read("diagram.d.ik")[0, :5]).max() <= 1.5
+
+
+def test_wrong_chains_are_told() -> None:
+    b = arm()
+    for base, tip, told in (("bass", "tip", "no body 'bass'"), ("base", "top", "no site 'top'"),
+                            ("hand", "tip", None), ("link3", "tip", None)):  # fmt: skip
+        if told:
+            with pytest.raises(ModelError, match=told):
+                chain(b, base, tip)
+    with pytest.raises(ModelError, match="no joint leads"):
+        other = b.add_body(1.0, (1, 1, 1), label="other")
+        b.add_site(other, label="far")
+        chain(b, "base", "far")
+    with pytest.raises(ModelError, match="start"):
+        Diagram("d").add("ik", "ik", start=[0.0], **chain(b, "base", "tip"))
