@@ -33,12 +33,13 @@ def check(flat: Flat) -> None:
                 rule = f"its input '{name}.{port}' is open"
                 raise validate.fail(flat.of(name), rule, f"connect something to '{name}.{port}'")
     ordered(flat)
-    for found in flat.blocks.values():
-        if isinstance(found, Command):
-            twice = [n for n, b in flat.blocks.items() if isinstance(b, Command) and b.command == found.command]
-            if len(twice) > 1:
-                rule = f"blocks '{twice[0]}' and '{twice[1]}' both give the command '{found.command}'"
+    givers: dict[str, str] = {}
+    for name, found in flat.blocks.items():
+        for label in found.names if isinstance(found, Command) else ():
+            if label in givers:
+                rule = f"blocks '{givers[label]}' and '{name}' both give the command '{label}'"
                 raise validate.fail(flat.element, rule, "give it once; join what comes by a sum or a switch")
+            givers[label] = name
     labels = [found.label for found in flat.operator_inputs]
     for label in labels:
         if labels.count(label) > 1:
@@ -92,11 +93,14 @@ def _outputs(
 ) -> dict[str, Kind]:
     found, element = flat.blocks[name], flat.of(name)
     if isinstance(found, Signal):
-        if found.signal not in signals:
-            raise ModelError(f"{element}: {unknown_name('signal', found.signal, signals)}")
-        info = signals[found.signal]
-        shape = (int(np.prod(info.shape)),) if info.shape else ()
-        return {"out": Kind(shape, units.parse(info.unit))}
+        for signal in found.names:
+            if signal not in signals:
+                raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")
+        infos = [signals[signal] for signal in found.names]
+        size = sum(int(np.prod(info.shape)) for info in infos)
+        one = isinstance(found.signal, str) and not infos[0].shape
+        parsed = {units.parse(info.unit) for info in infos}
+        return {"out": Kind(() if one else (size,), parsed.pop() if len(parsed) == 1 else None)}
     try:
         return found.wires(_given(flat, name, known), period)
     except ModelError as error:
@@ -122,7 +126,7 @@ def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, 
         found, element = flat.blocks[name], flat.of(name)
         own = _given(flat, name, kinds) | {port: kinds[name, port] for port in found.outputs}
         c = contexts[name] = Context(trace, element, period, own)
-        _places_outside(c, found, element, signals, controls, read, labels, kinds.get((name, "out")))
+        _places_outside(c, found, element, signals, controls, read, labels)
         made = found.run(c, _wire_values(trace, flat, name, values, waiting=False))
         for port in found.outputs:
             values[name, port] = made[port]
@@ -134,28 +138,30 @@ def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, 
 
 def _places_outside(
     c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
-    read: dict[str, list[int]], labels: dict[int, str], kind: Kind | None,
+    read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
     """Columns of what a block reads of the simulation, or gives it."""
     if isinstance(found, Signal):
-        assert kind is not None
-        info = signals[found.signal]
-        if info.forward:
-            rule = f"signal '{found.signal}' is found by a trial of the next step"
-            raise validate.fail(element, rule, "read one of the state, or of a sensor")
-        if found.signal not in read:
-            first = sum(map(len, read.values()))
-            read[found.signal] = list(range(first, first + kind.size))
-        c.signals["out"] = read[found.signal]
+        c.signals["out"] = []
+        for signal in found.names:
+            info = signals[signal]
+            if info.forward:
+                rule = f"signal '{signal}' is found by a trial of the next step"
+                raise validate.fail(element, rule, "read one of the state, or of a sensor")
+            if signal not in read:
+                first = sum(map(len, read.values()))
+                read[signal] = list(range(first, first + int(np.prod(info.shape))))
+            c.signals["out"] += read[signal]
     elif isinstance(found, Input):
         c.commands["out"] = controls[labels[id(found)]]
     elif isinstance(found, Command):
-        if found.command not in controls:
-            raise ModelError(f"{element}: {unknown_name('command', found.command, controls)}")
-        if found.command in labels.values():
-            rule = f"'{found.command}' is an input of the diagram itself"
-            raise validate.fail(element, rule, "give another command")
-        c.commands["in"] = controls[found.command]
+        for label in found.names:
+            if label not in controls:
+                raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
+            if label in labels.values():
+                rule = f"'{label}' is an input of the diagram itself"
+                raise validate.fail(element, rule, "give another command")
+            c.commands[label] = controls[label]
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:

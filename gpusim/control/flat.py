@@ -52,7 +52,7 @@ class Flat:
     @property
     def driven(self) -> list[str]:
         """Labels of the commands that it gives."""
-        return [b.command for b in self.blocks.values() if isinstance(b, Command)]
+        return [name for b in self.blocks.values() if isinstance(b, Command) for name in b.names]
 
 
 def input_label(path: str, found: Input) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.trace import Num
+from gpusim.errors import ModelError
 from gpusim.model import validate
 
 
@@ -264,14 +265,18 @@ class Noise(Source):
 
 @block("signal")
 class Signal(Source):
-    """A signal of the simulation at the time of the sample."""
+    """A signal of the simulation at the time of the sample, or several, one behind another as a vector."""
 
-    signal: str
+    signal: str | Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the signals."""
+        return [self.signal] if isinstance(self.signal, str) else list(self.signal)
 
     def check(self, element: str) -> None:
-        """A name."""
-        if not isinstance(self.signal, str) or not self.signal:
-            raise validate.fail(element, f"signal = {self.signal!r} is no name", 'give one, as "joint.hip.position"')
+        """Names."""
+        check_names(element, "signal", self.signal, 'give one, as "joint.hip.position", or a list')
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """As it was read."""
@@ -280,41 +285,56 @@ class Signal(Source):
 
 @block("command")
 class Command(Block):
-    """Gives a command of the simulation, by its label, within ``lower`` to ``upper``."""
+    """Gives a command of the simulation, by its label, within ``lower`` to ``upper``; or several by a vector."""
 
-    command: str
+    command: str | Sequence[str]
     lower: float | None = None
     upper: float | None = None
     outputs = ()
 
     def check(self, element: str) -> None:
-        """A name, and a range."""
-        if not isinstance(self.command, str) or not self.command:
-            raise validate.fail(element, f"command = {self.command!r} is no label", "give that of an actuator")
+        """Names, and a range."""
+        check_names(element, "command", self.command, "give the label of an actuator, or a list")
         for name in ("lower", "upper"):
             if getattr(self, name) is not None:
                 validate.number(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """It has none."""
-        if "in" in given and given["in"].shape:
+        if isinstance(self.command, str):
             validate_number(given["in"], "a command")
+        elif given["in"].size != len(self.names):
+            rule = f"the wire has {given['in'].size} numbers, and there are {len(self.names)} commands"
+            raise ModelError(f"{rule}; give one each")
         return {}
+
+    @property
+    def names(self) -> list[str]:
+        """Labels of the commands."""
+        return [self.command] if isinstance(self.command, str) else list(self.command)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """The command; one that is no number keeps the one before."""
-        value, t = given["in"][0], c.trace
-        if self.lower is not None:
-            value = t.larger(value, float(self.lower))
-        if self.upper is not None:
-            value = t.smaller(value, float(self.upper))
-        t.command_out(c.commands["in"], value)
+        t = c.trace
+        for name, value in zip(self.names, given["in"], strict=True):
+            if self.lower is not None:
+                value = t.larger(value, float(self.lower))
+            if self.upper is not None:
+                value = t.smaller(value, float(self.upper))
+            t.command_out(c.commands[name], value)
         return {}
+
+
+def check_names(element: str, what: str, given: Any, mend: str) -> None:
+    """A name, or a list of different ones."""
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
+    if not listed or not all(isinstance(name, str) and name for name in listed):
+        raise validate.fail(element, f"{what} = {given!r} is no name", mend)
+    if what == "command" and len(set(listed)) < len(listed):
+        raise validate.fail(element, "a command is given twice", "name each once")
 
 
 def validate_number(kind: Kind, what: str) -> None:
     """A wire is a number, not a vector."""
     if kind.shape:
-        from gpusim.errors import ModelError
-
         raise ModelError(f"{what} takes a number, and the wire has {kind.shape[0]}; choose one by a block 'component'")
