@@ -1,0 +1,312 @@
+"""A biped stands and turns a valve wheel with both hands by 90 degrees and back; all control is a block diagram.
+
+After the VirSim papers on bipeds: inverse kinematics of the arms, hands that hold the wheel, motors with gears. Forces
+in the wrists that do no work on the wheel move the hands' targets until they vanish, so that the robot may be wrong
+about where the wheel is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import least_squares
+
+import gpusim
+from gpusim import Transform
+from gpusim.control import Diagram, chain
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._biped import (
+    FOOT,
+    GRIP,
+    LINKS,
+    NAMES,
+    SIDES,
+    Posture,
+    add_biped,
+    add_joint_control,
+    balanced,
+    poses,
+    standing,
+)
+from ._checks import Recording, keeps_whole, near
+
+NAME = "biped_valve"
+ARMS = {"l": NAMES[8:14], "r": NAMES[20:26]}
+WHEEL = (0.36, 0.0, 1.0)
+"""Middle of the wheel, m, with the axis along x; the robot's feet stand at x = 0."""
+WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
+TURNS = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (5.0, 1.0), (5.0, 0.0))
+"""Share of the turn that is asked for, by time."""
+TURNING = (1.6, 3.4), (5.6, 7.4)
+"""While the wheel turns at its full speed, s."""
+RESTING = 4.9
+GRAVITY, DEGREES = 9.81, 180.0 / math.pi
+HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
+YIELDS = 2e-3
+"""Speed of a hand by the force that does no work, m/(N s)."""
+HALF_WIDTH = 0.09 + FOOT[1]
+"""Of both soles together, m."""
+PEACE = 0.5
+"""Until when it finds its balance, s."""
+
+
+def build(
+    turn: float = 90.0, friction: float = 10.0, radius: float = 0.16, misplaced: float = 0.0, feedback: bool = True
+) -> Scene:
+    """Build the scene; the command is "wheel", the angle that is asked for (rad).
+
+    Args:
+        turn: of the wheel, degrees.
+        friction: dry friction of the wheel's hinge, N m.
+        radius: of the wheel's rim, where both hands hold it, m.
+        misplaced: how much farther away than the robot thinks the wheel is, m.
+        feedback: of the wheel's angle and of the forces in the wrists.
+    """
+    require(0.0 < turn <= 110.0, NAME, "turn", turn, "must be above 0 and at most 110")
+    require(0.0 < friction <= 20.0, NAME, "friction", friction, "must be above 0 and at most 20")
+    require(0.10 <= radius <= 0.20, NAME, "radius", radius, "must be 0.1 to 0.2")
+    require(abs(misplaced) <= 0.03, NAME, "misplaced", misplaced, "must be -0.03 to 0.03")
+    b = gpusim.ModelBuilder()
+    b.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="floor")
+    center = (WHEEL[0] + misplaced, WHEEL[1], WHEEL[2])
+    posture, pelvis = _holding(center, radius)
+    robot = add_biped(b, posture, pelvis)
+    wheel = b.add_body(WHEEL_MASS, WHEEL_INERTIA, (0, 0, 0), Transform(center), label="wheel")
+    b.add_joint_revolute(-1, wheel, axis=(1, 0, 0), at=center, friction=friction, label="wheel")
+    _draw_wheel(b, wheel, radius)
+    for s, y in SIDES:
+        b.add_joint_ball(
+            robot.bodies[f"{s}_hand"], wheel, Transform(GRIP), Transform((0, radius * y, 0)), label=f"{s}_hold"
+        )
+    b.add_diagram(control(b, posture, radius, feedback))
+    table = Schedule([(t, math.radians(turn) * share) for t, share in TURNS])
+    return Scene(
+        name=NAME,
+        description="A biped turns a valve wheel with both hands; its control is a block diagram",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=9.0,
+        plots=_plots(),
+        camera=Camera((2.4, -2.0, 1.4), (0.15, 0.0, 0.75)),
+        schedule=drive({"wheel": table}),
+        checks=_checks(math.radians(turn), friction, radius),
+    )
+
+
+def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
+    """Standing, with both grips on the rim: the arms by least squares, near the elbows' bent posture."""
+    posture, pelvis = standing()
+    for s, y in SIDES:
+        posture |= {f"{s}_lower": -1.6, f"{s}_shoulder1": 0.2, f"{s}_shoulder2": 0.15 * y, f"{s}_hand": 0.0}
+    for _ in range(3):
+        posture, pelvis = balanced(posture)
+        for s, y in SIDES:
+            _reach(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
+    posture, pelvis = balanced(posture)
+    for s, y in SIDES:
+        _reach(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
+    return posture, pelvis
+
+
+def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
+    """Change an arm's joints until its grip is at a point."""
+    hand, names = f"{s}_hand", ARMS[s]
+    start = np.array([posture.get(name, 0.0) for name in names])
+
+    def away(q: np.ndarray) -> np.ndarray:
+        at = poses(posture | dict(zip(names, q.tolist(), strict=True)), pelvis)[hand]
+        return np.concatenate([at.apply(GRIP) - target, 1e-4 * (q - start)])
+
+    found = least_squares(away, start, xtol=1e-14, ftol=1e-14).x
+    near_one = least_squares(lambda q: away(q)[:3], found, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
+    posture.update(dict(zip(names, near_one.tolist(), strict=True)))
+
+
+def _draw_wheel(b: gpusim.ModelBuilder, wheel: int, radius: float) -> None:
+    half = math.sqrt(0.5)
+    for k in range(12):
+        angle = 2.0 * math.pi * k / 12
+        place = (0.0, radius * math.cos(angle), radius * math.sin(angle))
+        turned = Transform(place, (math.sin(0.5 * angle), 0.0, 0.0, math.cos(0.5 * angle)))
+        b.add_visual(wheel, "capsule", 0.012, 0.5 * 2.0 * math.pi * radius / 12, xform=turned, label=f"rim{k}")
+    for k in range(3):
+        angle = math.pi * k / 3
+        spoke = Transform((0, 0, 0), (math.sin(0.5 * angle), 0.0, 0.0, math.cos(0.5 * angle)))
+        b.add_visual(wheel, "capsule", 0.008, radius, xform=spoke, label=f"spoke{k}")
+    b.add_visual(wheel, "cylinder", 0.03, 0.02, xform=Transform((0, 0, 0), (0, half, 0, half)), label="hub")
+
+
+def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: bool) -> Diagram:
+    """The robot's control: the asked angle becomes points on the rim, those joint angles, those voltages."""
+    d = Diagram("robot")
+    d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
+    d.add("rate_limiter", "speed", rise=0.6)
+    d.add("filter2", "planned", frequency=0.7, damping=1.0)
+    d.connect("wheel", "speed")
+    d.connect("speed", "planned")
+    d.add("signal", "angle", signal="joint.wheel.position")
+    d.add("sum", "behind", signs="+-")
+    d.connect("planned", "behind.a")
+    d.connect("angle", "behind.b")
+    d.add("integrator", "lead", gain=2.0 if feedback else 0.0, lower=-0.6, upper=0.6, unit="1/s")
+    d.connect("behind", "lead")
+    d.connect("planned", d.add("sum", "aim", signs="++")["a"])
+    d.connect("lead", "aim.b")
+    for function in ("cos", "sin"):
+        d.connect("aim", d.add("trigonometry", f"aim_{function}", function=function))
+        d.connect("angle", d.add("trigonometry", f"angle_{function}", function=function))
+    for what in ("position", "orientation"):
+        d.add("signal", f"torso_{what}", signal=f"body.torso.{what}")
+    d.connect(d.add("timer", "time"), d.add("compare", "begins", sign="<", value=1e-6)["a"])
+    d.add("expression", "push", text="0.5 * (l + r)", unit="N")
+    for s, y in SIDES:
+        _add_arm(d, b, posture, s, y, radius, feedback)
+        d.connect(f"{s}_work.along", f"push.{s}")
+    held = {"upper": NAMES[:2], "l_leg": NAMES[2:8], "r_leg": NAMES[14:20]}
+    for name, joints in held.items():
+        d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
+    d.add("pack", "wanted", count=5)
+    for port, source in zip("abcde", ("upper", "l_leg", "l_ik.out", "r_leg", "r_ik.out"), strict=True):
+        d.connect(source, f"wanted.{port}")
+    add_joint_control(d, "wanted")
+    _add_balance(d)
+    return d
+
+
+def _add_arm(
+    d: Diagram, b: gpusim.ModelBuilder, posture: Posture, s: str, y: float, radius: float, feedback: bool
+) -> None:
+    """One hand: its point on the rim, what its wrist feels, and the joints that bring it there."""
+    lever = radius * y
+    d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m")
+    d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m")
+    d.connect("aim_cos", f"{s}_y.c")
+    d.connect("aim_sin", f"{s}_z.s")
+    d.add("constant", f"{s}_x", value=WHEEL[0], unit="m")
+    d.add("pack", f"{s}_rim", count=3)
+    for port, axis in zip("abc", "xyz", strict=True):
+        d.connect(f"{s}_{axis}", f"{s}_rim.{port}")
+    # What the hand does to the wheel, in the world: the sensor tells what the hand does to the wrist, which bears the
+    # hand's weight too.
+    d.add("signal", f"{s}_wrist", signal=f"sensor.{s}_wrist.force")
+    d.connect(f"{s}_wrist", d.add("gain", f"{s}_push", gain=-1.0, unit="-"))
+    d.connect(f"{s}_push", d.add("from_frame", f"{s}_felt", vector=True)["in"])
+    for what in ("position", "orientation"):
+        d.connect(f"signal:body.{s}_wrist.{what}", f"{s}_felt.{what}")
+    d.add("constant", f"{s}_weight", value=[0.0, 0.0, -GRAVITY * HAND_MASS], unit="N")
+    d.connect(f"{s}_felt", d.add("sum", f"{s}_force")["a"])
+    d.connect(f"{s}_weight", f"{s}_force.b")
+    d.add("constant", f"{s}_zero", value=0.0)
+    d.connect("angle_sin", d.add("gain", f"{s}_ty", gain=-y))
+    d.connect("angle_cos", d.add("gain", f"{s}_tz", gain=y))
+    d.add("pack", f"{s}_tangent", count=3)
+    for port, name in zip("abc", ("zero", "ty", "tz"), strict=True):
+        d.connect(f"{s}_{name}", f"{s}_tangent.{port}")
+    d.connect(f"{s}_force", d.add("along", f"{s}_work")["in"])
+    d.connect(f"{s}_tangent", f"{s}_work.direction")
+    yields = -YIELDS if feedback else 0.0
+    d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
+    # Of what does no work on the wheel: all but the mean push of both hands along the rim.
+    d.add("product", f"{s}_share")
+    d.connect("push", f"{s}_share.a")
+    d.connect(f"{s}_tangent", f"{s}_share.b")
+    d.connect(f"{s}_force", d.add("sum", f"{s}_idle", signs="+-")["a"])
+    d.connect(f"{s}_share", f"{s}_idle.b")
+    d.connect(f"{s}_idle", f"{s}_yield")
+    d.connect(f"{s}_rim", d.add("sum", f"{s}_target")["a"])
+    d.connect(f"{s}_yield", f"{s}_target.b")
+    d.connect(f"{s}_target", d.add("to_frame", f"{s}_near")["in"])
+    for what in ("position", "orientation"):
+        d.connect(f"torso_{what}", f"{s}_near.{what}")
+    own, links = [posture.get(joint, 0.0) for joint in ARMS[s]], chain(b, "torso", f"{s}_grip")
+    # Where the hand is when it takes hold, against the plan: that stays.
+    d.add("signal", f"{s}_joints", signal=[f"joint.{joint}.position" for joint in ARMS[s]])
+    d.connect(f"{s}_joints", d.add("chain", f"{s}_arm", **links))
+    d.connect(f"{s}_arm.position", d.add("sum", f"{s}_miss", signs="+-")["a"])
+    d.connect(f"{s}_near", f"{s}_miss.b")
+    d.connect(f"{s}_miss", d.add("hold", f"{s}_taken")["in"])
+    d.connect("begins", f"{s}_taken.sample")
+    d.connect(f"{s}_near", d.add("sum", f"{s}_aim")["a"])
+    d.connect(f"{s}_taken", f"{s}_aim.b")
+    d.add("constant", f"{s}_posture", value=own)
+    d.connect(f"{s}_aim", d.add("ik", f"{s}_ik", start=own, **links)["target"])
+    d.connect(f"{s}_posture", f"{s}_ik.posture")
+
+
+def _add_balance(d: Diagram) -> None:
+    """For people: center of pressure, its distance from the edge of both soles, and the drives' load."""
+    for s, _y in SIDES:
+        d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
+        d.connect(f"{s}_ground", d.add("component", f"{s}_load", index=2))
+        d.add("signal", f"{s}_pressure", signal=f"sensor.{s}_foot.center_of_pressure")
+    d.add("expression", "pressure", text="(l * a + r * b) / (l + r)", unit="m")
+    for port, source in {"l": "l_load", "r": "r_load", "a": "l_pressure", "b": "r_pressure"}.items():
+        d.connect(source, f"pressure.{port}")
+    for k, axis in enumerate("xy"):
+        d.connect("pressure", d.add("component", f"zmp_{axis}", index=k))
+    d.add("expression", "margin", text=f"min({FOOT[0]!r} - abs(x), {HALF_WIDTH!r} - abs(y))", unit="m")
+    d.connect("zmp_x", "margin.x")
+    d.connect("zmp_y", "margin.y")
+    d.add("expression", "load", text="abs(kp * (wanted - q) - kd * rate) / stall", unit="-")
+    for name in ("kp", "kd", "wanted", "q", "rate", "stall"):
+        d.connect(name, f"load.{name}")
+
+
+def _plots() -> list[Plot]:
+    wire = "diagram.robot."
+    return [
+        Plot("Angle of the wheel", "degrees", ["joint.wheel.position", f"{wire}planned"], ["is", "planned"], DEGREES),
+        Plot("Hands along the rim", "N", [f"{wire}l_work.along", f"{wire}r_work.along"], ["left", "right"]),
+        Plot("Forces that do no work", "N", [f"{wire}l_idle", f"{wire}r_idle"]),
+        Plot("Center of pressure to the edge of the soles", "mm", [f"{wire}margin"], scale=1e3),
+        Plot("Torque over stall torque", "-", [f"{wire}load"]),
+        Plot("Places of the feet", "mm", ["site.l_sole.position", "site.r_sole.position"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+    ]
+
+
+def _checks(turn: float, friction: float, radius: float) -> list[Check]:
+    return [
+        Check("the wheel is turned within 1 degree, and back", _turns(turn)),
+        Check("both wrists push with friction/(2 r) within 5 % while it turns", _pushes(friction / (2.0 * radius))),
+        Check("no foot slips by 1 mm", _stands),
+        Check("the center of pressure stays 1 cm inside the soles", lambda run: _least_margin(run) > 0.01),
+        Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
+        keeps_whole(1e-4),
+    ]
+
+
+def _least_margin(run: Recording) -> float:
+    return float(run["diagram.robot.margin"][run["time"] > PEACE].min())
+
+
+def _turns(turn: float) -> Callable[[Recording], bool]:
+    def passes(run: Recording) -> bool:
+        angle = run["joint.wheel.position"][:, 0]
+        held = angle[np.argmin(np.abs(run["time"] - RESTING))]
+        return near([held, angle[-1]], [turn, 0.0], math.radians(1.0))
+
+    return passes
+
+
+def _pushes(force: float) -> Callable[[Recording], bool]:
+    def passes(run: Recording) -> bool:
+        for (begin, end), sign in zip(TURNING, (1.0, -1.0), strict=True):
+            during = (run["time"] > begin) & (run["time"] < end)
+            for s, _y in SIDES:
+                mean = sign * run[f"diagram.robot.{s}_work.along"][during, 0].mean()
+                if abs(mean / force - 1.0) > 0.05:
+                    return False
+        return True
+
+    return passes
+
+
+def _stands(run: Recording) -> bool:
+    later = run["time"] > PEACE
+    feet = [run[f"site.{s}_sole.position"][later] for s, _y in SIDES]
+    return all(bool(np.linalg.norm(foot - foot[0], axis=-1).max() < 1e-3) for foot in feet)
