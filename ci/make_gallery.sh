@@ -19,6 +19,7 @@ while read -r scene options; do
     # shellcheck disable=SC2086
     "$PYTHON" -m gpusim.cli.main render "$scene" $options --out "$OUT/$scene.png" --quality high >/dev/null
 done <<'SCENES'
+biped_valve --time 4.9 --camera 1.9,-1.5,1.35,0.1,0,0.75
 boom_crane --time 2 --camera fit
 bricard --time 0.3 --camera fit
 card_house --camera 0.25,-0.5,0.22,0,0,0.13

@@ -261,7 +261,7 @@ def _plots() -> list[Plot]:
     return [
         Plot("Angle of the wheel", "degrees", ["joint.wheel.position", f"{wire}planned"], ["is", "planned"], DEGREES),
         Plot("Hands along the rim", "N", [f"{wire}l_work.along", f"{wire}r_work.along"], ["left", "right"]),
-        Plot("Forces that do no work", "N", [f"{wire}l_idle", f"{wire}r_idle"]),
+        Plot("How far the hands yield", "mm", [f"{wire}l_yield", f"{wire}r_yield"], scale=1e3),
         Plot("Center of pressure to the edge of the soles", "mm", [f"{wire}margin"], scale=1e3),
         Plot("Torque over stall torque", "-", [f"{wire}load"]),
         Plot("Places of the feet", "mm", ["site.l_sole.position", "site.r_sole.position"], scale=1e3),
