@@ -79,9 +79,7 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
             b.add_torque_motor(wheel.spin, MOST_TORQUE, label=f"motor{k}")
 
 
-def schedule(
-    wheels: Sequence[OmniWheel], drive: Drive, speed: float
-) -> Callable[[gpusim.Simulation, float], None]:
+def schedule(wheels: Sequence[OmniWheel], drive: Drive, speed: float) -> Callable[[gpusim.Simulation, float], None]:
     """The motions as commands of the servos, or as voltages at which idle motors have the speeds; or torques."""
     tables = {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
     idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]

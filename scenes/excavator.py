@@ -108,9 +108,7 @@ def _plots(stones: int) -> list[Plot]:
         Plot("Strokes", "m", [f"cylinder.{name}_cylinder.position" for name in LEVERS], labels=list(LEVERS)),
         Plot("Swing", "rad", ["joint.swing.position"]),
         Plot("Cylinder forces", "kN", [f"cylinder.{name}_cylinder.force" for name in LEVERS], list(LEVERS), 1e-3),
-        Plot(
-            "Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6
-        ),
+        Plot("Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6),
         Plot("Flow of the pump", "l/min", ["pump.pump.flow"], scale=6e4),
         Plot("Levers", "share of travel", [f"valve.{name}.command" for name in (*LEVERS, "swing")]),
         Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),

@@ -26,7 +26,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 from gpusim.typing import Array
 
 FORMAT = "gpusim motion 1"

@@ -142,9 +142,7 @@ def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -
     return InputMapping(name, (*bound, *_in_order(others, sticks=(), taken=buttons)))
 
 
-def _in_order(
-    inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()
-) -> list[Binding]:
+def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()) -> list[Binding]:
     """Pairs of keys and sticks for one input after the other, as far as they reach."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]

@@ -69,7 +69,9 @@ def everything() -> Diagram:
     d.add("constant", "v", value=[1.0, 2.0, 3.0])
     d.connect("v", d.add("along", "along")["in"])
     d.connect("z", "along.direction")
-    formula = "a ** 3 - 2 * b if abs(a) > 0.2 and not b > 1 else sqrt(exp(a)) + log(2 + a) ** 0.5 + (a % 0.3) + max(a, b)"
+    formula = (
+        "a ** 3 - 2 * b if abs(a) > 0.2 and not b > 1 else sqrt(exp(a)) + log(2 + a) ** 0.5 + (a % 0.3) + max(a, b)"
+    )
     d.connect("sine", d.add("expression", "formula", text=formula)["a"])
     d.connect("ramp", "formula.b")
     inner = Diagram("inner")
