@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 from gpusim.typing import Array
 from gpusim.viewer.errors import ViewerError
 

@@ -12,7 +12,7 @@ from gpusim.bench.peers import PeerRecord, run_peers
 from gpusim.bench.runner import Options, run_cases
 from gpusim.bench.workloads import WORKLOADS, chosen_cases
 from gpusim.errors import ModelError
-from gpusim.recording.files import check_output_file
+from gpusim.output_files import check_output_file
 
 DONE, FAILED = 0, 1
 

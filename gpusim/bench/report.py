@@ -11,7 +11,7 @@ from typing import Any
 from gpusim.bench import signals
 from gpusim.bench.peer_case import PeerRecord
 from gpusim.bench.runner import Record
-from gpusim.recording.files import atomic_file
+from gpusim.output_files import atomic_file
 
 HEAD = (
     "workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s", "bytes", "flops 32", "flops 64",

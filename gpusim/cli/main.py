@@ -53,6 +53,14 @@ class Scheme(str, Enum):
     papers = "papers"
 
 
+class Engine(str, Enum):
+    """What lays out drawings of diagrams."""
+
+    auto = "auto"
+    dot = "dot"
+    own = "own"
+
+
 class Quality(str, Enum):
     """How much work goes into a picture."""
 
@@ -337,6 +345,29 @@ def _list(
         show_scenes()
     else:
         show_parameters(scene)
+
+
+@app.command("diagram")
+def _diagram(
+    target: Annotated[
+        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a diagram's .yaml file.")
+    ],
+    label: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which one, where the scene has several diagrams.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="X.SVG|X.YAML", help="Draw it into an .svg file, or write it to a .yaml file."),
+    ] = None,
+    layout: Annotated[
+        Engine, typer.Option(help="auto: Graphviz (dot) where it is installed, else our own.")
+    ] = Engine.auto,
+    settings: SettingsOption = None,
+) -> None:
+    """Draw a block diagram, or list those of a scene."""
+    from gpusim.cli.diagram import DiagramOptions, diagram
+
+    diagram(DiagramOptions(target, label, out, layout.value, tuple(settings or ())))
 
 
 @app.command("bench")

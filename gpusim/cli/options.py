@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.cli.exit_codes import OptionError
-from gpusim.recording.files import check_output_file
+from gpusim.output_files import check_output_file
 from gpusim.recording.plots import check_plot_file
 
 LARGEST_PICTURE = 8192

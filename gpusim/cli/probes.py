@@ -19,7 +19,8 @@ from gpusim.backends.native_backend import thread_count
 from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.cli.mends import CUDA_12, cupy_packages, driver_cuda_version, has_nvidia_card, install, mend_cuda
 
-_PACKAGES = ("numpy", "numba", "scipy", "matplotlib")
+_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "yaml")
+_PIP_NAMES = {"yaml": "pyyaml"}
 _OPENMP_PROBE = """\
 #ifdef _OPENMP
 #include <omp.h>
@@ -72,7 +73,9 @@ def probe_package(name: str) -> Finding:
     try:
         module = importlib.import_module(name)
     except Exception as error:
-        return Finding(name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {name}")
+        return Finding(
+            name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {_PIP_NAMES.get(name, name)}"
+        )
     return Finding(name, True, str(getattr(module, "__version__", "")))
 
 

@@ -18,7 +18,7 @@ from gpusim.cli.recorded import check_recording, recorded_motion, recorded_param
 from gpusim.cli.replays import load_replay
 from gpusim.cli.run import check_backend, make_simulation, raise_failure
 from gpusim.cli.targets import load_target
-from gpusim.recording.files import check_output_file
+from gpusim.output_files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters

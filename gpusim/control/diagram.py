@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers them)
+from gpusim.control import files
 from gpusim.control.block import Block, make_block
 from gpusim.control.compile import check, compile_flat
 from gpusim.control.flat import SEPARATOR, Flat, Port
@@ -220,6 +222,35 @@ class Diagram:
         inner = found.diagram.blocks.items()
         inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inlet")
         return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outlet")
+
+    def port(self, name: str, output: bool) -> Port:
+        """The output or input that the name of a block or subsystem alone stands for, in :meth:`connect`.
+
+        Raises:
+            ModelError: no such block, none of its ports, or several.
+        """
+        return self._port(name, output)
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a YAML file, whole or not at all.
+
+        Raises:
+            ModelError: a block that runs Python, a path that does not end in .yaml or can't be written.
+            OSError: the disk fails while writing.
+        """
+        files.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Diagram:
+        """Read a file that :meth:`save` or a person wrote; it makes the same program.
+
+        Raises:
+            ModelError: what can't be read or breaks a rule; the message names the file, the line and the block.
+        """
+        made: Diagram = files.load(cls, path)
+        return made
 
     # What others ask.
 

@@ -26,7 +26,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 from gpusim.typing import Array
 
 FORMAT = "gpusim motion 1"
@@ -52,6 +52,7 @@ class MotionHeader:
         rate: frames per second of simulated time.
         fixed_base: of a robot file: swinging from its base rather than held.
         format: of the file.
+        signals: wires of diagrams that are in it, and how many numbers each has; empty where there are none.
     """
 
     target: str
@@ -61,13 +62,22 @@ class MotionHeader:
     rate: float = RATE
     fixed_base: bool = False
     format: str = field(default=FORMAT)
+    signals: Mapping[str, int] = field(default_factory=dict)
 
     def block(self) -> np.dtype[Any]:
         """One frame as it lies in the growing file."""
         bodies = (len(self.worlds), len(self.bodies))
-        return np.dtype(
-            [("time", "<f8"), ("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
-        )
+        poses: list[Any] = [("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
+        width = sum(self.signals.values())
+        more: list[Any] = [("signals", "<f8", (len(self.worlds), width))] if width else []
+        return np.dtype([("time", "<f8"), *poses, *more])
+
+    def text(self) -> str:
+        """As a file keeps it; without what is empty, so that older versions read what they know."""
+        values = dataclasses.asdict(self)
+        if not values["signals"]:
+            del values["signals"]
+        return json.dumps(values)
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ class Motion:
         center_of_mass: (frames, worlds, bodies, 3) m, world frame.
         orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
         complete: False where the recording was broken off.
+        signals: (frames, worlds, numbers) the header's signals, one after the other; None where it has none.
     """
 
     header: MotionHeader
@@ -87,6 +98,7 @@ class Motion:
     center_of_mass: Array
     orientation: Array
     complete: bool = True
+    signals: Array | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -103,6 +115,7 @@ class Motion:
             time=self.time[:frames],
             center_of_mass=self.center_of_mass[:frames],
             orientation=self.orientation[:frames],
+            signals=None if self.signals is None else self.signals[:frames],
         )
 
 
@@ -144,6 +157,9 @@ class MotionRecorder:
         texts = {name: str(value) for name, value in (parameters or {}).items()}
         bodies = tuple(body.label for body in sim.model.bodies)
         self.header = MotionHeader(target, texts, bodies, tuple(int(w) for w in worlds), float(rate), fixed_base)
+        self._wires = _diagram_wires(sim)
+        sizes = {name: len(at) for _, wires in self._wires for name, at in wires.items()}
+        self.header = dataclasses.replace(self.header, signals=sizes)
         self._block = np.zeros((), dtype=self.header.block())
         self.frames = 0
         self._next = 0.0
@@ -157,7 +173,7 @@ class MotionRecorder:
             raise ModelError(
                 f"recording: {str(self._part)!r} cannot be written ({reason}); name another file"
             ) from error
-        self._stream.write(json.dumps(dataclasses.asdict(self.header)).encode() + b"\n")
+        self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
         """Time at which the next frame is due, s on the clock that :meth:`sample` is given."""
@@ -184,6 +200,12 @@ class MotionRecorder:
         # beyond the bodies there is the world's own entry
         self._block["center_of_mass"] = np.asarray(state["position"])[chosen, :count]
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
+        if self.header.signals:
+            parts = [
+                np.asarray(state[name])[np.ix_(chosen, [place for at in wires.values() for place in at])]
+                for name, wires in self._wires
+            ]
+            self._block["signals"] = np.concatenate(parts, axis=1)
         try:
             self._stream.write(self._block.tobytes())
         except OSError as error:
@@ -216,6 +238,13 @@ class MotionRecorder:
         self.close()
 
 
+def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
+    """Of each diagram, its array of the state, and the columns of its wires by the names of their signals."""
+    programs = getattr(sim, "programs", None)
+    running = programs.running if programs is not None else ()
+    return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
+
+
 def part_of(path: Path) -> Path:
     """The growing file of a recording."""
     return path.with_name(path.name + PART)
@@ -239,13 +268,15 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
         OSError: the disk fails while writing.
     """
     target = check_output_file(path, (SUFFIX,), "recording")
+    more: dict[str, Any] = {} if motion.signals is None else {"signals": motion.signals}
     with atomic_file(target) as stream:
         np.savez(
             stream,
-            header=np.array(json.dumps(dataclasses.asdict(motion.header))),
+            header=np.array(motion.header.text()),
             time=motion.time,
             center_of_mass=motion.center_of_mass,
             orientation=motion.orientation,
+            **more,
         )
 
 
@@ -315,7 +346,9 @@ def _load_part(file: Path) -> Motion:
         blocks: Array = np.memmap(file, dtype=block, mode="r", offset=start, shape=(frames,))
     else:
         blocks = np.zeros(0, dtype=block)
-    return Motion(header, np.array(blocks["time"]), blocks["center_of_mass"], blocks["orientation"], complete=False)
+    signals = blocks["signals"] if header.signals else None
+    poses = blocks["center_of_mass"], blocks["orientation"]
+    return Motion(header, np.array(blocks["time"]), *poses, complete=False, signals=signals)
 
 
 def _load_finished(file: Path) -> Motion:
@@ -330,9 +363,10 @@ def _load_finished(file: Path) -> Motion:
             if "header" not in archive.files:
                 raise _without_poses(file, archive.files)
             header = _header(str(archive["header"]).encode(), file)
-            if missing := sorted({"time", "center_of_mass", "orientation"} - set(archive.files)):
+            names = ["time", "center_of_mass", "orientation", *(["signals"] if header.signals else [])]
+            if missing := sorted(set(names) - set(archive.files)):
                 raise _no_recording(file, f"it lacks the array {missing[0]!r}")
-            arrays = {name: archive[name] for name in ("time", "center_of_mass", "orientation")}
+            arrays = {name: archive[name] for name in names}
     except (ValueError, EOFError, RuntimeError, BadZipFile, zlib.error) as error:
         if isinstance(error, ModelError):
             raise
@@ -340,6 +374,8 @@ def _load_finished(file: Path) -> Motion:
     worlds, bodies = len(header.worlds), len(header.bodies)
     frames = arrays["time"].shape
     shapes = {"center_of_mass": (*frames, worlds, bodies, 3), "orientation": (*frames, worlds, bodies, 4)}
+    if header.signals:
+        shapes["signals"] = (*frames, worlds, sum(header.signals.values()))
     fits = len(frames) == 1 and all(arrays[name].shape == shape for name, shape in shapes.items())
     if not fits or any(array.dtype.kind != "f" for array in arrays.values()):
         raise ModelError(f"recording {str(file)!r}: its arrays do not fit its header; record it again")
@@ -372,7 +408,8 @@ def _header(text: bytes, file: Path) -> MotionHeader:
         sound = isinstance(header.target, str) and isinstance(header.parameters, Mapping)
         sound = sound and all(isinstance(label, str) for label in header.bodies)
         sound = sound and all(isinstance(world, int) for world in header.worlds)
-    except TypeError:
+        sound = sound and all(isinstance(size, int) and size > 0 for size in dict(header.signals).values())
+    except (TypeError, ValueError):
         sound = False
     if not sound:
         raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again")

@@ -103,3 +103,12 @@ class MotionPlayer:
         position[:, :count] = between(centers[number], centers[after], share)
         orientation[:, :count] = slerp(turns[number], turns[after], share)
         return {"position": position, "orientation": orientation}
+
+    def read_signals(self) -> dict[str, Array]:
+        """Wires of diagrams at the last frame that is not after the place, (worlds, numbers) by the signals' names;
+        empty where the recording has none."""
+        if self.motion.signals is None:
+            return {}
+        row = np.asarray(self.motion.signals[self.frame()])
+        names, sizes = list(self.motion.header.signals), list(self.motion.header.signals.values())
+        return dict(zip(names, np.split(row, np.cumsum(sizes)[:-1], axis=1), strict=True))

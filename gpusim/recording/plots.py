@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 from gpusim.recording.recorder import Recording
 
 if TYPE_CHECKING:  # matplotlib takes a second to import: only drawing needs it
@@ -62,7 +62,7 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
 
 def check_plot_file(path: str | os.PathLike[str], name: str = "plot file") -> Path:
-    """Like :func:`gpusim.recording.files.check_output_file` for pictures: .png, .pdf or .svg."""
+    """Like :func:`gpusim.output_files.check_output_file` for pictures: .png, .pdf or .svg."""
     return check_output_file(path, PLOT_SUFFIXES, name)
 
 

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 
 
 @dataclass(frozen=True)

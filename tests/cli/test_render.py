@@ -326,7 +326,7 @@ def test_no_write_permission_is_found_before_anything_is_drawn(render, monkeypat
     def refuse(**where: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("gpusim.recording.files.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("gpusim.output_files.tempfile.TemporaryFile", refuse)
     result = render("double_pendulum", "--out", "a.png")
     assert result.exit_code == 2 and "not writable (Permission denied)" in result.output
 

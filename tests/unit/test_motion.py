@@ -15,6 +15,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelError, Simulation, Transform
+from gpusim.control import Diagram
 from gpusim.geometry import rotations
 from gpusim.recording.motion import MotionRecorder, load_motion, part_of, save_motion
 from gpusim.recording.player import MotionPlayer, slerp
@@ -272,3 +273,46 @@ def test_no_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("gpusim.recording.motion.open", refuse, raising=False)
     with pytest.raises(ModelError, match=r"a\.npz\.part' cannot be written \(Permission denied\)"):
         MotionRecorder(tumbling(), tmp_path / "a.npz")
+
+
+def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
+    """Those of the chosen worlds, vectors too, from the growing file as from the finished one."""
+    b = gpusim.ModelBuilder(gravity=(0, 0, 0))
+    body = b.add_body(2.0, (1, 1, 1), label="cart")
+    b.add_servo(b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail"), stiffness=5.0, label="push")
+    d = Diagram("d")
+    d.add("constant", "two", value=[3.0, 4.0])
+    d.connect(d.add("timer", "time"), "command:push")
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), 3, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    seen = []
+    with MotionRecorder(sim, tmp_path / "a.npz", worlds=(0, 2), rate=100.0) as recorder:
+        for k in range(5):
+            recorder.sample(0.01 * k)
+            seen.append(float(sim.read("diagram.d.time")[2]))
+            sim.step()
+        part = MotionPlayer(load_motion(part_of(tmp_path / "a.npz")), sim.model)
+        part.time = 0.04
+        assert part.read_signals()["diagram.d.time"][1, 0] == seen[4] == 0.03
+    motion = load_motion(tmp_path / "a.npz")
+    assert motion.header.signals == {"diagram.d.two": 2, "diagram.d.time": 1}
+    player = MotionPlayer(motion, sim.model)
+    for k, value in enumerate(seen):
+        player.go_to_frame(k)
+        assert player.read_signals()["diagram.d.time"].tolist() == [[value], [value]]
+    assert player.read_signals()["diagram.d.two"].tolist() == [[3.0, 4.0], [3.0, 4.0]]
+    assert MotionPlayer(motion.cut(2), sim.model).motion.signals.shape == (2, 2, 3)  # type: ignore[union-attr]
+
+
+def test_motions_without_diagrams_are_as_they_were(tmp_path: Path) -> None:
+    """Older versions read their headers."""
+    b = gpusim.ModelBuilder()
+    b.add_body(1.0, (1, 1, 1), label="ball")
+    sim = Simulation(b.finalize(), backend="numpy")
+    with MotionRecorder(sim, tmp_path / "a.npz") as recorder:
+        recorder.sample(0.0)
+    motion = load_motion(tmp_path / "a.npz")
+    assert "signals" not in motion.header.text() and motion.signals is None
+    assert MotionPlayer(motion, sim.model).read_signals() == {}
+    with np.load(tmp_path / "a.npz") as archive:
+        assert "signals" not in archive.files

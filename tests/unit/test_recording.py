@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusim.errors import ModelError, UnknownNameError
-from gpusim.recording.files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file
 from gpusim.recording.recorder import Recorder, Recording, load_recording
 
 
@@ -164,7 +164,7 @@ def test_read_only_folder_is_named(tmp_path, monkeypatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("gpusim.recording.files.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("gpusim.output_files.tempfile.TemporaryFile", refuse)
     with pytest.raises(ModelError, match=r"--out: the folder .* is not writable \(Permission denied\)"):
         check_output_file(tmp_path / "run.npz", (".npz",), "--out")
 

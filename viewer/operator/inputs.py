@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.model import Model
+from gpusim.model.program import OperatorInput
 from gpusim.model.steering import Steering
 from gpusim.viewer.operator.recording import Value
 
@@ -25,6 +26,8 @@ class Input(Steering):
         name: label of the command, as in ``sim.control[name]``, or of another input.
         initial: value before anybody touches it.
         doc: one line.
+        keys, axis: what moves it, where the model says so: names as in mappings; of a switch, the gamepad's button.
+        shaped: the model itself has a dead zone and a curve for it, or wants none.
 
     Raises:
         ModelError: the range is empty or not finite, or a value lies outside of it.
@@ -33,6 +36,9 @@ class Input(Steering):
     name: str = field(kw_only=True)
     initial: float = 0.0
     doc: str = ""
+    keys: tuple[str, ...] = ()
+    axis: str = ""
+    shaped: bool = False
 
     def __post_init__(self) -> None:
         element = f"input '{self.name}'"
@@ -74,14 +80,32 @@ def safe_value(item: Input, sim: Simulation) -> Value:
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """An input for every command of a model, in the order of its columns, as its kind of actuator declares it."""
+    """An input for every command of a model that people may set, in the order of its columns.
+
+    Those of actuators are as their kinds declare them; what a diagram gives is left out, and its own inputs are there.
+    """
     found: dict[str, Input] = {}
+    driven = {label for diagram in model.diagrams for label in diagram.driven}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
         for number, command in enumerate(kind.commands):
             label = spec.label if number == 0 else f"{spec.label}.{command}"
+            if label in driven:
+                continue
             reading = next((r for r in kind.readings if r.name == command), None)
             steering = vars(kind.steering(model, spec, command))
             initial = float(kind.default_command(spec, command))
             found[label] = Input(**steering, name=label, initial=initial, doc=reading.doc if reading else "")
+    for diagram in model.diagrams:
+        for item in diagram.operator_inputs:
+            found[item.label] = _diagram_input(item, diagram.label)
     return found
+
+
+def _diagram_input(item: OperatorInput, label: str) -> Input:
+    """An input of a diagram; safe is its default, and one that rests at zero amid its range springs back to it."""
+    springs = item.lower < 0.0 < item.upper and item.default == 0.0
+    return Input(
+        item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,
+        initial=item.default, doc=f"input of diagram '{label}'", keys=item.keys, axis=item.axis, shaped=True,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.errors import unknown_name
 from gpusim.model import validate
-from gpusim.recording.files import check_output_file
+from gpusim.output_files import check_output_file
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.recording import SUFFIX, OperatorRecording, Value, next_free
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gpusim.errors import unknown_name
 from gpusim.model import validate
@@ -82,6 +82,51 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
         mapping = load_mapping(wish)
         mapping.check(inputs)
         return mapping
+    own = declared(inputs.values())
+    named = {binding.command for binding in own}
+    rest = _ready_made({name: item for name, item in inputs.items() if name not in named}, wish)
+    return InputMapping(rest.name, (*own, *_left(rest.bindings, own)))
+
+
+def declared(inputs: Iterable[Input]) -> list[Binding]:
+    """Bindings of those inputs for which the model names keys, a stick or a button.
+
+    Raises:
+        ModelError: a name is unknown, or an input that is no switch has one key alone.
+    """
+    found = []
+    for item in inputs:
+        if not (item.keys or item.axis):
+            continue
+        if item.switch:
+            found.append(Binding(item.name, keys=item.keys[:1], button=item.axis))
+            continue
+        if len(item.keys) == 1:
+            rule = f"it has one key, {item.keys[0]!r}, and is no switch"
+            raise validate.fail(f"input '{item.name}'", rule, "give two (less, more), or switch = True")
+        binding = Binding(item.name, keys=item.keys, axis=item.axis)
+        found.append(replace(binding, dead_zone=0.0, expo=0.0) if item.shaped else binding)
+    return found
+
+
+def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
+    """Bindings without the keys, sticks and buttons that others have; those that keep none go."""
+    keys = {key for binding in taken for key in binding.keys}
+    axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
+    found = []
+    for binding in bindings:
+        parts = {
+            "keys": () if keys & set(binding.keys) else binding.keys,
+            "axis": "" if binding.axis in axes else binding.axis,
+            "button": "" if binding.button in buttons else binding.button,
+        }
+        if any(parts.values()):
+            found.append(replace(binding, **parts))  # type: ignore[arg-type]
+    return found
+
+
+def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
+    """A pattern by its name, or the one that fits."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
@@ -142,9 +187,7 @@ def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -
     return InputMapping(name, (*bound, *_in_order(others, sticks=(), taken=buttons)))
 
 
-def _in_order(
-    inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()
-) -> list[Binding]:
+def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()) -> list[Binding]:
     """Pairs of keys and sticks for one input after the other, as far as they reach."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]

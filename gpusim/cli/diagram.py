@@ -1,0 +1,107 @@
+"""``gpusim diagram``: draw a block diagram of a scene or of a file, write it to a file, or list what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.cli.console import note, out_console
+from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.options import RunOptions
+from gpusim.cli.targets import load_target
+from gpusim.errors import unknown_name
+from gpusim.output_files import check_output_file
+
+if TYPE_CHECKING:
+    from gpusim.control import Diagram
+
+_FILES = (".yaml", ".yml")
+_DRAWING = ".svg"
+
+
+@dataclass(frozen=True)
+class DiagramOptions:
+    """One ``gpusim diagram`` command line; ``out`` None: list the diagrams."""
+
+    target: str
+    label: str | None = None
+    out: Path | None = None
+    layout: str = "auto"
+    settings: tuple[str, ...] = ()
+
+
+def diagram(options: DiagramOptions) -> None:
+    """Do what one command line asks for.
+
+    Raises:
+        GpusimError: bad input; the message names the option or the file, the rule and the mend.
+    """
+    if options.out is not None:
+        check_output_file(options.out, (_DRAWING, *_FILES), "--out")
+    found = _all(options)
+    if options.out is None:
+        _show(_chosen(options, found) if options.label else found, options.target)
+        return
+    one = _chosen(options, found)[0]
+    if options.out.suffix.lower() in _FILES:
+        one.save(options.out)
+    else:
+        from gpusim.control.drawing import save_svg
+
+        save_svg(one, options.out, options.layout)
+    note(f"wrote {options.out}")
+
+
+def _all(options: DiagramOptions) -> list[Diagram]:
+    """The diagrams of a scene, or the one of a file."""
+    from gpusim.control import Diagram
+
+    if Path(options.target).suffix.lower() in _FILES:
+        if options.settings:
+            raise OptionError("--set: a diagram's file has no parameters; drop the option")
+        return [Diagram.load(options.target)]
+    run = RunOptions(options.target, settings=options.settings)
+    if run.is_file():
+        raise OptionError(f"SCENE|FILE {options.target!r} is a robot file, which has no diagrams; give a scene")
+    found = [spec for spec in load_target(run, visuals=False).builder.diagrams if isinstance(spec, Diagram)]
+    if not found:
+        rule = f"scene {options.target!r} has no diagrams"
+        raise OptionError(f"{rule}; give one whose model calls add_diagram, or a .yaml file")
+    return found
+
+
+def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
+    """The one that is meant."""
+    labels = [one.label for one in found]
+    if options.label is not None and options.label not in labels:
+        raise OptionError(f"--label: {unknown_name('diagram', options.label, labels)}")
+    if options.label is None and len(found) > 1:
+        listed = ", ".join(labels)
+        raise OptionError(f"{options.target!r} has several diagrams ({listed}); choose one, as --label {labels[0]}")
+    return [one for one in found if options.label in (None, one.label)]
+
+
+def _show(found: list[Diagram], target: str) -> None:
+    """Print what the diagrams read and give."""
+    table = Table(title=f"Diagrams of {target}", title_justify="left")
+    table.add_column("diagram", style="bold", no_wrap=True)
+    for name in ("samples a second", "blocks", "operator inputs", "signals", "commands"):
+        table.add_column(name)
+    for one in found:
+        flat = one.flat()
+        signals = dict.fromkeys(b.signal for b in flat.blocks.values() if b.kind == "signal")  # type: ignore[attr-defined]
+        table.add_row(
+            Text(one.label),
+            "every step" if one.rate is None else f"{one.rate:g}",
+            str(len(flat.blocks)),
+            Text(", ".join(item.label for item in flat.operator_inputs) or "-"),
+            Text(", ".join(signals) or "-"),
+            Text(", ".join(flat.driven) or "-"),
+        )
+    console = out_console()
+    console.print(table)
+    console.print(f"Draw one with 'gpusim diagram {target} --label {found[0].label} --out {found[0].label}.svg'.")

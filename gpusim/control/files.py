@@ -1,0 +1,229 @@
+"""Files of diagrams: blocks by name with the parameters that differ from the usual ones, wires as [source, target].
+
+    label: lift
+    rate: 200.0
+    blocks:
+      height: {kind: input, lower: 0.0, upper: 0.4, unit: m}
+      pid: {kind: pid, kp: 20.0}
+      ...
+    wires:
+      - [height, error.a]
+      - [signal:joint.rail.position, error.b]
+
+A subsystem is a block of the kind ``subsystem`` with ``blocks`` and ``wires`` of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import yaml_text
+from gpusim.control.block import Block, block_kinds
+from gpusim.control.yaml_text import Entries, Items
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model import validate
+from gpusim.output_files import atomic_file, check_output_file
+
+SUFFIXES = (".yaml", ".yml")
+SUBSYSTEM = "subsystem"
+"""Kind of a block that is a diagram."""
+_KEYS = ("label", "rate", "blocks", "wires")
+_WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}
+
+
+# Writing.
+
+
+def save(diagram: Any, path: str | os.PathLike[str]) -> None:
+    """See :meth:`gpusim.control.Diagram.save`."""
+    target = check_output_file(path, SUFFIXES, f"file of {diagram.element}")
+    text = yaml_text.written({"label": diagram.label, **_layout(diagram)})
+    with atomic_file(target) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+def _layout(diagram: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {} if diagram.rate is None else {"rate": diagram.rate}
+    out["blocks"] = {name: _block(diagram, name, found) for name, found in diagram.blocks.items()}
+    if diagram.wires:
+        out["wires"] = [
+            [_short(diagram, source, output=True), _short(diagram, target, output=False)]
+            for target, source in diagram.wires.items()
+        ]
+    return out
+
+
+def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
+    """A port by its block alone, where that means it."""
+    try:
+        alone = diagram.port(port[0], output) == port
+    except ModelError:
+        alone = False
+    return port[0] if alone else ".".join(port)
+
+
+def _block(diagram: Any, name: str, found: Any) -> dict[str, Any]:
+    if not isinstance(found, Block):
+        label = {} if found.diagram.label == name else {"label": found.diagram.label}
+        return {"kind": SUBSYSTEM, **label, **_layout(found.diagram)}
+    element = f"{diagram.element} block '{name}'"
+    if found.host:
+        rule = f"a block '{found.kind}' is a function of this program, which no file keeps"
+        raise validate.fail(element, rule, "take a block 'expression', or add it after Diagram.load")
+    out: dict[str, Any] = {"kind": found.kind}
+    for parameter, field in found.parameters().items():
+        value = _plain(element, parameter, getattr(found, parameter))
+        usual = _usual(field)
+        if usual is dataclasses.MISSING or value != _plain(element, parameter, usual):
+            out[parameter] = value
+    return out
+
+
+def _usual(field: dataclasses.Field[Any]) -> Any:
+    """Value of a parameter that nobody gives; MISSING where it must be given."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _plain(element: str, name: str, value: Any) -> Any:
+    """As a file keeps it."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(element, name, item) for item in value]
+    raise validate.fail(element, f"{name} = {value!r} is not kept by files", "give numbers, texts or lists of them")
+
+
+# Reading.
+
+
+def load(make: Any, path: str | os.PathLike[str]) -> Any:
+    """See :meth:`gpusim.control.Diagram.load`; ``make(label, rate)`` makes an empty diagram."""
+    file = Path(path)
+    name = f"diagram file {str(file)!r}"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise validate.fail(name, "is no text in UTF-8", "name a YAML file that Diagram.save wrote") from None
+    except OSError as error:
+        raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
+    found = yaml_text.parse(text, name)
+    if not isinstance(found, Entries):
+        rule = "is empty" if found is None else "is no mapping"
+        raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
+    if "label" not in found:
+        raise validate.fail(f"{name} line {found.line}", "has no label", "give one, as 'label: lift'")
+    return _Loader(make, name).diagram(found, "")
+
+
+class _Loader:
+    """Makes a diagram of the values of one file."""
+
+    def __init__(self, make: Any, name: str) -> None:
+        self._make, self._name = make, name
+
+    def _at(self, line: int, path: str = "") -> str:
+        return f"{self._name} line {line}" + (f", block '{path}'" if path else "")
+
+    def diagram(self, found: Entries, path: str) -> Any:
+        """A diagram, or a subsystem by its path."""
+        known = (*_KEYS, "kind") if path else _KEYS
+        for key in found:
+            if key not in known:
+                raise ModelError(f"{self._at(found.lines[key], path)}: {unknown_name('entry', key, known)}")
+        blocks = found.get("blocks")
+        if not isinstance(blocks, Entries):
+            rule = "has no blocks" if "blocks" not in found else f"blocks = {blocks!r} are no mapping"
+            line = found.lines.get("blocks", found.line)
+            raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
+        label = found.get("label", path.rpartition("/")[2])
+        line = found.lines.get("label", found.lines.get("rate", found.line))
+        made = self._told(line, path, lambda: self._make(label, found.get("rate")))
+        for name, given in blocks.items():
+            self._block(made, name, given, blocks.lines[name], path)
+        self._wires(made, found, path)
+        return made
+
+    def _told(self, line: int, path: str, act: Any) -> Any:
+        """What an action gives; what it says is wrong, with the place in the file."""
+        try:
+            return act()
+        except ModelError as error:
+            raise ModelError(f"{self._at(line, path)}: {error}") from None
+
+    def _block(self, made: Any, name: str, given: Any, line: int, above: str) -> None:
+        path = f"{above}/{name}" if above else name
+        if not isinstance(given, Entries):
+            rule = f"is {given!r}, which is no mapping"
+            raise validate.fail(self._at(line, path), rule, f"write '{name}: {{kind: ...}}'")
+        if "kind" not in given:
+            raise validate.fail(self._at(line, path), "has no kind", f"write '{name}: {{kind: gain, ...}}'")
+        kind, kinds = given["kind"], block_kinds()
+        if kind == SUBSYSTEM:
+            inner = self.diagram(given, path)
+            self._told(line, "", lambda: made.add_subsystem(name, inner))
+            return
+        if not isinstance(kind, str) or kind not in kinds:
+            error = unknown_name("kind of block", str(kind), (*kinds, SUBSYSTEM))
+            raise ModelError(f"{self._at(given.lines['kind'], path)}: {error}")
+        if kinds[kind].host:
+            rule = f"a block '{kind}' is a function of a program, which no file keeps"
+            raise validate.fail(self._at(line, path), rule, "take a block 'expression', or add it after Diagram.load")
+        parameters = {key: _bare(value) for key, value in given.items() if key != "kind"}
+        for key, field in kinds[kind].parameters().items():
+            if key in parameters:
+                self._check_type(self._at(given.lines[key], path), key, parameters[key], str(field.type))
+        self._told(line, "", lambda: made.add(kind, name, **parameters))
+
+    def _check_type(self, element: str, name: str, value: Any, wanted: str) -> None:
+        choices = [text.strip() for text in wanted.split(" | ")]
+        if not any(_fits(value, choice) for choice in choices):
+            words = " or ".join(_word(choice) for choice in choices)
+            raise validate.fail(element, f"{name} = {value!r} is no {words}", f"give {words}")
+
+    def _wires(self, made: Any, found: Entries, path: str) -> None:
+        wires = found.get("wires")
+        if wires is None:
+            return
+        if not isinstance(wires, Items):
+            rule = f"wires = {wires!r} are no list"
+            raise validate.fail(self._at(found.lines["wires"], path), rule, "give lines '- [source, target]'")
+        for wire, line in zip(wires, wires.lines, strict=True):
+            good = isinstance(wire, list) and len(wire) == 2 and isinstance(wire[1], str)
+            if not good or isinstance(wire[0], bool) or not isinstance(wire[0], str | int | float):
+                rule = f"the wire {_bare(wire)!r} is no pair of a source and a target"
+                raise validate.fail(self._at(line, path), rule, "write '- [pid.out, valve.in]'")
+            self._told(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
+
+
+def _bare(value: Any) -> Any:
+    """Without lines."""
+    if isinstance(value, Entries):
+        return {key: _bare(item) for key, item in value.items()}
+    return [_bare(item) for item in value] if isinstance(value, Items) else value
+
+
+def _fits(value: Any, wanted: str) -> bool:
+    """Whether a value is of a type by its text, as parameters of blocks have them."""
+    if wanted.startswith("Sequence["):
+        inner = wanted.removeprefix("Sequence[").removesuffix("]")
+        return isinstance(value, list) and all(_fits(item, inner) for item in value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {
+        "None": value is None, "str": isinstance(value, str), "bool": isinstance(value, bool), "float": number,
+        "int": number and isinstance(value, int), "Any": True,
+    }[wanted]  # fmt: skip
+
+
+def _word(wanted: str) -> str:
+    """A type for people."""
+    if wanted.startswith("Sequence["):
+        inner = wanted.removeprefix("Sequence[").removesuffix("]")
+        return "list" if inner == "Any" else f"list of {_word(inner).removesuffix('s')}s"
+    return {**_WORDS, "None": "null"}[wanted]

@@ -1,0 +1,272 @@
+"""A diagram as boxes and wires with places: what drawing.py writes as SVG, and the viewer's panel draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpusim.control import graphviz, layered
+from gpusim.control.block import Block
+from gpusim.control.diagram import Diagram, Subsystem
+from gpusim.control.flat import SEPARATOR, Port
+from gpusim.control.layered import Edge, Node, Placed, Point
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+
+LETTER, LINE = 5.7, 13.0
+"""Width of a letter of the small text and height of a line, in points of the picture."""
+TITLE = 6.9
+"""Width of a letter of names."""
+PORT = 15.0
+"""Height that a port takes."""
+MARGIN, FRAME = 12.0, 20.0
+"""Around the whole; above what is in a subsystem."""
+MOST_LINES, MOST_LETTERS = 3, 26
+"""Of parameters, in a box."""
+ENGINES = ("auto", "dot", "own")
+ROLES = {"input": "input", "signal": "signal", "command": "command", "inlet": "port", "outlet": "port"}
+"""Kinds that are drawn in colors of their own."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A block or a subsystem.
+
+    Attributes:
+        path: names from the diagram down, as "leg/pid". name: the last of them.
+        role: "input", "signal", "command", "port", "python", "subsystem" or "block".
+        lines: kind and parameters, in words.
+        x, y, width, height: of the frame; y goes downwards.
+        inputs, outputs: names of the ports, at even distances along the left and the right side.
+        signals: of the outputs, by port, where the simulation has them.
+    """
+
+    path: str
+    name: str
+    role: str
+    lines: tuple[str, ...]
+    x: float
+    y: float
+    width: float
+    height: float
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    signals: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text_x(self) -> float:
+        """Middle of the words in it, between the names of the ports."""
+        return self.x + 0.5 * (self.width + label_room(self.inputs) - label_room(self.outputs))
+
+    def port(self, name: str, output: bool) -> Point:
+        """Place of a port."""
+        names = self.outputs if output else self.inputs
+        y = self.y + self.height * (names.index(name) + 0.5) / len(names)
+        return self.x + (self.width if output else 0.0), y
+
+
+@dataclass(frozen=True)
+class WirePath:
+    """A wire from an output to an input, each a box's path and a port.
+
+    Attributes:
+        points: along it; where the picture is ``curved``, those after the first come in threes (cubic Bezier).
+        signal: what it carries, by the name of the simulation; None where nothing drives it.
+    """
+
+    source: Port
+    target: Port
+    points: tuple[Point, ...]
+    signal: str | None
+
+
+@dataclass
+class Picture:
+    """All of a diagram with its places.
+
+    Attributes:
+        boxes: by path; a subsystem stands before what is in it.
+        dots: where wires part.
+    """
+
+    label: str
+    boxes: dict[str, Box] = field(default_factory=dict)
+    wires: list[WirePath] = field(default_factory=list)
+    dots: list[Point] = field(default_factory=list)
+    width: float = 0.0
+    height: float = 0.0
+    curved: bool = False
+
+
+def picture(diagram: Diagram, engine: str = "auto") -> Picture:
+    """Lay out a diagram.
+
+    Args:
+        diagram: it may have open ports and loops.
+        engine: "dot" (Graphviz), "own", or "auto": dot where it is installed.
+
+    Raises:
+        UnknownNameError: no such engine.
+        ModelError: "dot" is not installed.
+    """
+    if engine not in ENGINES:
+        raise unknown_name("engine of a layout", engine, ENGINES)
+    made = _drawn(diagram, "", lambda port: None, engine, diagram.label)
+    out = Picture(diagram.label, curved=made.curved)
+    _shift(made, out, MARGIN, MARGIN)
+    out.width, out.height = made.width + 2.0 * MARGIN, made.height + 2.0 * MARGIN
+    return out
+
+
+def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
+    """Add a part to a whole, at a place."""
+    for path, box in made.boxes.items():
+        out.boxes[path] = replace(box, x=box.x + dx, y=box.y + dy)
+    for wire in made.wires:
+        out.wires.append(replace(wire, points=tuple((x + dx, y + dy) for x, y in wire.points)))
+    out.dots += [(x + dx, y + dy) for x, y in made.dots]
+
+
+def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], engine: str, label: str) -> Picture:
+    """One level with all below; ``outer`` tells what comes in at an inlet."""
+
+    def signal_of(port: Port) -> str | None:
+        """Name of the signal at an output of a block or subsystem."""
+        found = diagram.blocks[port[0]]
+        path = prefix + port[0]
+        if isinstance(found, Subsystem):
+            return _signal(label, path + SEPARATOR + port[1], "out")
+        return outer(port[0]) if found.kind == "inlet" and prefix else _signal(label, path, port[1])
+
+    def coming(name: str) -> Callable[[str], str | None]:
+        def inner(port: str) -> str | None:
+            source = diagram.wires.get((name, port))
+            return None if source is None else signal_of(source)
+
+        return inner
+
+    boxes, inside, nodes = [], {}, []
+    for name, found in diagram.blocks.items():
+        path = prefix + name
+        inputs, outputs = diagram.ports(name)
+        if isinstance(found, Subsystem):
+            inside[path] = _drawn(found.diagram, path + SEPARATOR, coming(name), engine, label)
+        signals = {port: text for port in outputs if (text := signal_of((name, port))) is not None}
+        box = _box(path, name, found, inputs, outputs, inside.get(path), signals)
+        boxes.append(box)
+        pin = {"inlet": -1, "outlet": 1}.get(getattr(found, "kind", ""), 0) if prefix else 0
+        nodes.append(Node(box.width, box.height, len(inputs), len(outputs), pin))
+    names = list(diagram.blocks)
+    edges = [
+        Edge(names.index(a), diagram.ports(a)[1].index(out), names.index(b), diagram.ports(b)[0].index(into))
+        for (b, into), (a, out) in diagram.wires.items()
+    ]
+    placed = _placed(nodes, edges, engine)
+    return _together(prefix, diagram, boxes, inside, placed, signal_of)
+
+
+def _placed(nodes: list[Node], edges: list[Edge], engine: str) -> Placed:
+    found = graphviz.place(nodes, edges) if engine != "own" else None
+    if found is None and engine == "dot":
+        raise validate.fail("layout by 'dot'", "Graphviz is not installed or fails", "take engine = 'own'")
+    return layered.place(nodes, edges) if found is None else found
+
+
+def _together(
+    prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], placed: Placed,
+    signal_of: Callable[[Port], str | None],
+) -> Picture:  # fmt: skip
+    """The parts of a level in their places."""
+    out = Picture(diagram.label, width=placed.width, height=placed.height, curved=placed.curved)
+    for box, (x, y) in zip(boxes, placed.corners, strict=True):
+        out.boxes[box.path] = replace(box, x=x, y=y)
+        if box.path in inside:
+            inner = inside[box.path]
+            _shift(inner, out, x + 0.5 * (box.width - inner.width), y + FRAME + 0.5 * MARGIN)
+    for ((b, into), source), route in zip(diagram.wires.items(), placed.routes, strict=True):
+        ends = (prefix + source[0], source[1]), (prefix + b, into)
+        out.wires.append(WirePath(*ends, tuple(route), signal_of(source)))
+    out.dots += placed.dots
+    return out
+
+
+def _signal(label: str, path: str, port: str) -> str:
+    """Name under which the simulation has an output."""
+    return f"diagram.{label}.{path.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
+
+
+def _box(
+    path: str, name: str, found: Block | Subsystem, inputs: tuple[str, ...], outputs: tuple[str, ...],
+    inner: Picture | None, signals: dict[str, str],
+) -> Box:  # fmt: skip
+    """A box with its size, still without a place."""
+    left, right = label_room(inputs, inner is not None), label_room(outputs, inner is not None)
+    tall = PORT * max(len(inputs), len(outputs))
+    if inner is not None:
+        width = max(inner.width + 2.0 * (max(left, right) + MARGIN), TITLE * len(name) + 2.0 * MARGIN)
+        height = max(inner.height + FRAME + 1.5 * MARGIN, tall + 2.0 * FRAME)
+        return Box(path, name, "subsystem", (), 0.0, 0.0, width, height, inputs, outputs, signals)
+    assert isinstance(found, Block)
+    lines = (found.kind, *parameter_lines(found))
+    text = max(TITLE * len(name), LETTER * max(map(len, lines)))
+    width = max(text + left + right + 14.0, 46.0)
+    height = max(LINE * (len(lines) + 1) + 8.0, tall + 6.0)
+    role = "python" if found.host else ROLES.get(found.kind, "block")
+    # dot takes whole points
+    return Box(path, name, role, lines, 0.0, 0.0, 2.0 * round(0.5 * width), round(height), inputs, outputs, signals)
+
+
+def label_room(ports: tuple[str, ...], always: bool = False) -> float:
+    """Width that the names of the ports of a side take; a single one needs none."""
+    return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
+
+
+def parameter_lines(found: Block) -> tuple[str, ...]:
+    """Parameters that differ from the usual ones, a few lines of words."""
+    bare = _BARE.get(found.kind, ())
+    lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
+    for name, spec in found.parameters().items():
+        value, usual = getattr(found, name), spec.default
+        if name in bare or callable(value) or _same(value, usual) or (not isinstance(value, str) and _empty(value)):
+            continue
+        word = f"{name} {shown(value)}"
+        if lines and len(lines[-1]) + 2 + len(word) <= MOST_LETTERS:
+            lines[-1] += f", {word}"
+        else:
+            lines.append(word)
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1]} …"]
+    return tuple(line if len(line) <= MOST_LETTERS else line[: MOST_LETTERS - 1] + "…" for line in lines)
+
+
+def _empty(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 0
+
+
+_BARE = {
+    "constant": ("value",), "gain": ("gain",), "signal": ("signal",), "command": ("command",), "sum": ("signs",),
+    "product": ("signs",), "division": ("signs",), "compare": ("sign", "value"), "logic": ("operation",),
+    "expression": ("text",), "trigonometry": ("function",), "extreme": ("which",), "edge": ("which",),
+}  # fmt: skip
+"""Parameters that are always shown, without their names."""
+
+
+def _same(value: Any, usual: Any) -> bool:
+    try:
+        return bool(value == usual)
+    except ValueError:  # arrays
+        return False
+
+
+def shown(value: Any) -> str:
+    """A value in few letters."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:.5g}"
+    if isinstance(value, str) or value is None:
+        return str(value)
+    listed = [shown(v) for v in value]
+    text = f"[{', '.join(listed)}]"
+    return text if len(text) <= MOST_LETTERS - 6 else f"{len(listed)} values"

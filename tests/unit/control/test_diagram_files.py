@@ -1,0 +1,235 @@
+"""Files of diagrams: what is saved loads as the same program; what is wrong is told in one sentence with its line."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from gpusim import ModelError
+from gpusim.control import Diagram, block_kinds
+from tests.unit.control.test_diagrams import cart, everything
+
+
+def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]:
+    """All of a program that runs."""
+    sim = cart([d])
+    made = sim.programs.running[0].program
+    wires = [f"{wire.name} {wire.unit} {wire.at}" for wire in made.wires]
+    return made.cpp, made.helpers, made.initial.tolist(), made.parameters.tolist(), [*wires, *made.tuned, *made.drives]
+
+
+def load(tmp_path: Path, text: str) -> Diagram:
+    """The diagram of a text."""
+    path = tmp_path / "d.yaml"
+    path.write_text(text, encoding="utf-8")
+    return Diagram.load(path)
+
+
+def test_every_kind_of_block_loads_as_the_same_program(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    d = everything()
+    d.save(path)
+    again = Diagram.load(path)
+    assert compiled(again) == compiled(d)
+    again.save(tmp_path / "again.yaml")
+    assert path.read_bytes() == (tmp_path / "again.yaml").read_bytes()
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_file_is_short_and_readable(tmp_path: Path) -> None:
+    d = Diagram("lift", rate=200.0)
+    d.add("input", "height", lower=0.0, upper=0.4, unit="m")
+    d.connect("height", d.add("sum", "error", signs="+-")["a"])
+    d.connect("signal:joint.rail.position", "error.b")
+    d.connect("error", d.add("pid", "pid", kp=20.0, kd=np.float64(1e-5)))
+    d.connect("pid", "command:push")
+    d.save(tmp_path / "lift.yaml")
+    assert (tmp_path / "lift.yaml").read_text() == (
+        "label: lift\n"
+        "rate: 200.0\n"
+        "blocks:\n"
+        "  height: {kind: input, lower: 0.0, upper: 0.4, unit: m}\n"
+        "  error: {kind: sum, signs: +-}\n"
+        "  joint_rail_position: {kind: signal, signal: joint.rail.position}\n"
+        "  pid: {kind: pid, kp: 20.0, kd: 1.0e-05}\n"
+        "  push: {kind: command, command: push}\n"
+        "wires:\n"
+        "  - [height, error.a]\n"
+        "  - [joint_rail_position, error.b]\n"
+        "  - [error, pid]\n"
+        "  - [pid, push]\n"
+    )
+
+
+def test_subsystems_are_nested_with_their_labels(tmp_path: Path) -> None:
+    inner = Diagram("axis", rate=50.0)
+    inner.connect(inner.add("inlet", "x"), inner.add("gain", "g", gain=3.0))
+    inner.connect("g", inner.add("outlet", "y"))
+    middle = Diagram("middle")
+    middle.add_subsystem("one", inner)
+    middle.connect(middle.add("inlet", "in"), "one.x")
+    middle.connect("one.y", middle.add("outlet", "out"))
+    d = Diagram("d")
+    for name in ("left", "right"):
+        d.connect(1.0, d.add_subsystem(name, middle)["in"])
+    d.connect("left", d.add("sum", "both")["a"])
+    d.connect("right", "both.b")
+    d.connect("both", "command:push")
+    d.save(tmp_path / "d.yml")
+    again = Diagram.load(tmp_path / "d.yml")
+    assert compiled(again) == compiled(d)
+    assert "*" not in (tmp_path / "d.yml").read_text()  # a person need not know anchors
+    one = again.blocks["left"].diagram.blocks["one"].diagram  # type: ignore[union-attr]
+    assert (one.label, one.rate) == ("axis", 50.0)
+
+
+def test_names_and_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> None:
+    d = Diagram("on")
+    for name in ("on", "no", "1e5", "0x10", "null", "1:30", "2020-01-01", "~", "=", "ü"):
+        if ":" not in name:
+            d.add("input", name, label=f"label {name}")
+    d.add("input", "x", label="1e5", keys=("A", "1"), unit="1")
+    d.save(tmp_path / "d.yaml")
+    again = Diagram.load(tmp_path / "d.yaml")
+    assert list(again.blocks) == list(d.blocks)
+    assert again.operator_inputs == d.operator_inputs
+    assert list(yaml.safe_load((tmp_path / "d.yaml").read_text())["blocks"]) == list(d.blocks)  # others read it alike
+
+
+def test_what_a_person_writes(tmp_path: Path) -> None:
+    """Numbers as in YAML 1.2, ``on`` as text, signals, commands and numbers in wires, anchors for what is alike."""
+    d = load(tmp_path, """
+label: d
+blocks:
+  g: &usual {kind: gain, gain: 1e-3}
+  h: *usual
+  s: {kind: switch}
+  m: {kind: state_machine, states: [off, on], transitions: [[off, on, 010]]}
+wires:
+  - [signal:joint.rail.position, g]
+  - [g, h.in]
+  - [m.on, s.on]
+  - [0.5, s.a]
+  - [h, s.b]
+  - [s, command:push]
+""")  # fmt: skip
+    assert d.blocks["h"].gain == 1e-3  # type: ignore[union-attr]
+    assert d.blocks["m"].transitions == [["off", "on", 10]]  # type: ignore[union-attr]
+    d.check()
+    assert d.driven == ["push"]
+
+
+def test_python_is_not_saved(tmp_path: Path) -> None:
+    d = Diagram("d")
+    d.add("python", "p", function=lambda t, x: t)
+    with pytest.raises(ModelError, match="diagram 'd' block 'p': .* function of this program.*'expression'"):
+        d.save(tmp_path / "d.yaml")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ModelError, match=r"must end in \.yaml or \.yml"):
+        d.save(tmp_path / "d.json")
+
+
+HEAD = "label: d\nblocks:\n"
+GOOD = HEAD + "  a: {kind: gain}\n  b: {kind: gain}\n"
+WRONG = {
+    "empty": ("", r"d\.yaml': is empty; begin with label"),
+    "list": ("- 1\n", r"d\.yaml': is no mapping; begin with label"),
+    "text": ("hello\n", "is no mapping"),
+    "syntax": ("label: d\nblocks: [a\nwires: []\n", r"line \d: is no YAML \(.*\); correct it there"),
+    "tab": ("label: d\nblocks:\n\ta: {kind: gain}\n", r"line 3: is no YAML \(found character"),
+    "two documents": ("label: d\n---\nlabel: e\n", r"line 2: is no YAML \(but found another document"),
+    "no label": ("blocks: {a: {kind: timer}}\n", "line 1: has no label; give one"),
+    "bad label": ("label: a b\nblocks: {a: {kind: timer}}\n", "line 1: .* 'a b' is no name; give one word"),
+    "label is no text": ("blocks: {}\nlabel: 3\n", "line 2: .* 3 is no name"),
+    "no blocks": ("label: d\n", "line 1: has no blocks; give 'blocks:'"),
+    "blocks as a list": ("label: d\nblocks: [a]\n", r"line 2: blocks = \['a'\] are no mapping; give"),
+    "unknown entry": (GOOD + "wire:\n", "line 5: unknown entry 'wire'; did you mean 'wires'"),
+    "rate is text": ("label: d\nrate: fast\nblocks: {}\n", "line 1: .*rate = 'fast' is not a number; give"),
+    "rate is zero": ("rate: 0\nlabel: d\nblocks: {}\n", "rate = 0 must be above zero; give"),
+    "two names": (HEAD + "  a: {kind: gain}\n  a: {kind: abs}\n", "line 4: .* two of the name 'a', .* in line 3"),
+    "two parameters": (HEAD + "  a: {kind: gain, gain: 1, gain: 2}\n", "line 3: .* two of the name 'gain'"),
+    "a name that is a number": (HEAD + "  1: {kind: gain}\n", "line 3: the name '1' is no text; put it in quotes"),
+    "a name with a point": (HEAD + "  a.b: {kind: gain}\n", r"line 3: .*'a\.b' is no name of a block; give one word"),
+    "a block that is text": (HEAD + "  a: gain\n", r"line 3, block 'a': is 'gain', which is no mapping; write 'a: \{"),
+    "no kind": (HEAD + "  a: {gain: 2}\n", "line 3, block 'a': has no kind; write"),
+    "unknown kind": (HEAD + "  a: {kind: gian}\n", "line 3, block 'a': unknown kind of block 'gian'; did you"),
+    "kind is a list": (HEAD + "  a: {kind: [gain]}\n", r"line 3, block 'a': unknown kind of block"),
+    "python": (HEAD + "  a: {kind: python}\n", "line 3, block 'a': .* function of a program, .*; take a block"),
+    "unknown parameter": (HEAD + "  a: {kind: gain, gian: 2}\n", "line 3: .* parameter of gain 'gian'; did you mean"),
+    "a parameter too few": (HEAD + "  a: {kind: filter}\n", "line 3: .* needs time; give time="),
+    "number as text": (HEAD + "  a:\n    kind: gain\n    gain: fast\n", "line 5, block 'a': gain = 'fast' is no num"),
+    "list for a number": (HEAD + "  a: {kind: filter, time: [1]}\n", r"time = \[1\] is no number; give number"),
+    "truth for a number": (HEAD + "  a: {kind: filter, time: true}\n", "time = True is no number"),
+    "number for a text": (HEAD + "  a: {kind: input, unit: 5}\n", "unit = 5 is no text or null; give"),
+    "texts in a list": (HEAD + "  a: {kind: table, x: [0, one], y: [0, 1]}\n", r"x = \[0, 'one'\] is no list of num"),
+    "a rule of a block": (HEAD + "  a: {kind: filter, time: -1}\n", "line 3: .*block 'a': time = -1 must be above"),
+    "not finite": (HEAD + "  a: {kind: filter, time: .nan}\n", "time = nan is not finite"),
+    "wires as text": (GOOD + "wires: a, b\n", r"line 5: wires = 'a, b' are no list; give lines"),
+    "three ends": (GOOD + "wires:\n  - [a, b]\n  - [a, b, a]\n", "line 7: the wire .* is no pair of a source and"),
+    "a wire as text": (GOOD + "wires: [a b]\n", "line 5: the wire 'a b' is no pair"),
+    "a wire as mapping": (GOOD + "wires: [{a: b}]\n", r"the wire \{'a': 'b'\} is no pair"),
+    "an unknown end": (GOOD + "wires:\n  - [a, c]\n", "line 6: diagram 'd': unknown block 'c'; known: a, b"),
+    "an unknown port": (GOOD + "wires:\n  - [a, b.on]\n", "line 6: .*block 'b': unknown input 'on'; did you mean 'in'"),
+    "two into one": (GOOD + "wires:\n  - [a, b]\n  - [b, b]\n", r"line 7: .*'b\.in' has a wire from 'a\.out' already"),
+    "it holds itself": (
+        HEAD + "  a: &x\n    kind: subsystem\n    blocks:\n      b: *x\n",
+        r"line 3: a part holds itself \(by & and \*\); write the inner part out",
+    ),
+    "inside": (
+        HEAD + "  s:\n    kind: subsystem\n    blocks:\n      g: {kind: gain}\n    wires:\n      - [g, h]\n",
+        "line 8: diagram 's': unknown block 'h'",
+    ),
+    "an entry inside": (HEAD + "  s: {kind: subsystem, gain: 3, blocks: {}}\n", "block 's': unknown entry 'gain'"),
+    "no ports inside": (
+        HEAD + "  s: {kind: subsystem, blocks: {g: {kind: timer}}}\n  a: {kind: gain}\nwires: [[s, a]]\n",
+        "line 5: .*block 's': has no output; join another block",
+    ),
+    "a tag": (HEAD + "  a: {kind: gain, gain: !!python/name:os.system x}\n", "line 3: the tag .* is unknown; leave it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_files_get_one_sentence(case: str, tmp_path: Path) -> None:
+    text, message = WRONG[case]
+    with pytest.raises(ModelError, match=message) as caught:
+        load(tmp_path, text)
+    said = str(caught.value)
+    assert said.startswith(f"diagram file {str(tmp_path / 'd.yaml')!r}") and ";" in said and "\n" not in said
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no\.yaml': can't be read \(No such file.*; check the path"):
+        Diagram.load(tmp_path / "no.yaml")
+    (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ModelError, match=r"b\.yaml': is no text in UTF-8"):
+        Diagram.load(tmp_path / "b.yaml")
+    with pytest.raises(ModelError, match="is nested too deeply"):
+        load(tmp_path, "[" * 100000)
+
+
+def test_any_value_of_any_parameter_loads_or_is_told(tmp_path: Path) -> None:
+    """No value that YAML can hold ends in another error than ModelError, here or when the diagram is checked."""
+    values = ["fast", "''", "[]", "[1]", "[[1, 2], [3]]", "{a: 1}", "null", "true", "-1", "0", "1.5", "9" * 400, ".inf"]
+    tried = 0
+    for kind, cls in block_kinds().items():
+        needed = {
+            name: "[0, 1]" if "Sequence" in str(f.type) else "x" if f.type == "str" else "1"
+            for name, f in cls.parameters().items()
+            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        }
+        for name, value in itertools.product(cls.parameters(), values):
+            listed = ", ".join(f"{k}: {v}" for k, v in (needed | {name: value}).items())
+            tried += 1
+            try:
+                d = load(tmp_path, f"label: d\nblocks:\n  a: {{kind: {kind}, {listed}}}\n")
+                d.save(tmp_path / "again.yaml")
+                again = Diagram.load(tmp_path / "again.yaml").blocks["a"]
+                assert type(again) is type(d.blocks["a"])
+            except ModelError as error:
+                assert "d.yaml" in str(error), (kind, name, value, error)
+    assert tried > 1000
