@@ -420,6 +420,7 @@ class Parts:
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Parts of circuit k."""
     if (key := f"parts {k}") not in group.derived:
+
         def own(kind: str) -> list[int]:
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
             return np.flatnonzero(found == k).tolist()

@@ -1,6 +1,6 @@
 """Laws over several axes at once, ``p = P - D u`` with a matrix D (model/actuator_kinds.py), as compliant rows:
 
-    u + G p = t,   G = D^-1, t = G P
+u + G p = t,   G = D^-1, t = G P
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from gpusim.errors import unknown_name
 from gpusim.model import validate
 from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.elements import evaluate
-from gpusim.robotics.kinematics import Kinematics
+from gpusim.robotics.native import NativeSolver
 from gpusim.robotics.steps import Layout, Steps
 from gpusim.robotics.tasks import PostureTask, Task
 from gpusim.robotics.tree import Tree
@@ -20,6 +20,8 @@ from gpusim.typing import Array
 
 LOOP_WEIGHT = 1e4
 """Of the rows of closed loops, which are level 0."""
+BACKENDS = ("numpy", "native")
+"""What solves."""
 SETTLED = 1e-9
 """Step, m or rad, below which a world is told to have converged."""
 
@@ -91,7 +93,8 @@ class IK:
         infinite = np.full(tree.freedoms, np.inf)
         self.lower, self.upper = (tree.lower, tree.upper) if limits else (-infinite, infinite)
         single = [(m.at, m.rate) for node in tree.forest.nodes for m in node.motions if m.freedoms == 1]
-        self._single = np.array(single, np.int64).reshape(-1, 2)
+        self._native: NativeSolver | None = None
+        self.single = np.array(single, np.int64).reshape(-1, 2)
 
     def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
         tree = self.tree
@@ -111,7 +114,9 @@ class IK:
         starts = np.cumsum([0, *group])
         return Layout(np.array(level, np.int64), np.array(weight), starts, stiffness, moves, least)
 
-    def solve(self, q: Any, targets: Mapping[str, Any], iterations: int = 10) -> tuple[Array, Report]:
+    def solve(
+        self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
+    ) -> tuple[Array, Report]:
         """Postures nearest to the targets, from a start.
 
         Args:
@@ -119,21 +124,38 @@ class IK:
             targets: of every task by its name, each (numbers,) for all worlds or (worlds, numbers); that of a
                 PostureTask may be left out.
             iterations: steps; a target in reach takes 5 to 10 from afar, 1 or 2 from the last control step's.
+            backend: "numpy", or "native": compiled (which takes a C++ compiler), worlds spread over threads, the same
+                to rounding.
 
         Returns:
             Postures (worlds, size) and a :class:`Report` on them.
 
         Raises:
             ModelError: a value does not fit. UnknownNameError: a target of no task.
+            CompileError: the backend has no compiler.
         """
+        if backend not in BACKENDS:
+            raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")
+        if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 0:
+            raise validate.fail("robotics.IK", f"iterations = {iterations!r} is no whole number", "give 0 or more")
         q, aims = self._given(q, targets)
+        without = min(iterations // 4, 2)
+        if backend == "native":
+            if self._native is None:
+                self._native = NativeSolver(self)
+            q, error, loops, greatest = self._native.solve(q, aims, iterations, without)
+            return q, self._told(q, aims, error, loops, greatest)
         steps, step = Steps(self.layout, q.shape[0]), np.zeros((q.shape[0], self.tree.freedoms))
         for number in range(iterations):
-            error, rows = self._rows(q, aims)
-            levels = self.layout.task_levels if number >= iterations - min(iterations // 4, 2) else self.layout.levels
-            step = steps.step(error, rows, self._pull(q, aims), *self._room(q), levels)
+            errors, rows = self._rows(q, aims)
+            levels = self.layout.task_levels if number >= iterations - without else self.layout.levels
+            step = steps.step(errors, rows, self._pull(q, aims), *self._room(q), levels)
             q = self._clamped(self.tree.integrate(q, step))
-        return q, self._report(q, aims, np.abs(step).max(axis=1, initial=0.0))
+        k = self.tree.at(q)
+        bodies = Bodies(k, self.tree.inertias)
+        error = {t.name: t.rows(k, bodies, aims[t.name]).error for t in self.tasks}
+        loops = np.abs(evaluate(self.tree.locked, k)[0]).max(axis=1, initial=0.0)
+        return q, self._told(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
     def _given(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
         """Start and targets as arrays of all worlds."""
@@ -149,7 +171,7 @@ class IK:
                 given[task.name] = task.posture
             else:
                 raise validate.fail(f"task '{task.name}'", "has no target", f"give targets={{'{task.name}': ...}}")
-        start = self.tree.at(q).posture
+        start = self.tree.postures(q)
         worlds = max([start.shape[0], *(np.shape(v)[0] for v in given.values() if np.ndim(v) == 2)])
         if start.shape[0] not in (1, worlds):
             rule = f"there are {start.shape[0]} postures and targets of {worlds} worlds"
@@ -178,7 +200,7 @@ class IK:
 
     def _room(self, q: Array) -> tuple[Array, Array]:
         """How far each coordinate is from its limits, (worlds, freedoms) each: at most zero and at least zero."""
-        at, rate = self._single.T
+        at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low
         low[:, rate] = np.minimum(self.lower[rate] - q[:, at], 0.0)
@@ -187,18 +209,14 @@ class IK:
 
     def _clamped(self, q: Array) -> Array:
         """Postures with every coordinate within its limits."""
-        at, rate = self._single.T
+        at, rate = self.single.T
         q[:, at] = np.clip(q[:, at], self.lower[rate], self.upper[rate])
         return q
 
-    def _report(self, q: Array, aims: dict[str, Array], step: Array) -> Report:
-        k: Kinematics = self.tree.at(q)
-        bodies = Bodies(k, self.tree.inertias)
-        error = {t.name: t.rows(k, bodies, aims[t.name]).error for t in self.tasks}
-        error |= {t.name: self.tree.difference(q, aims[t.name]) for t in self.postures}
+    def _told(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
+        error = error | {t.name: self.tree.difference(q, aims[t.name]) for t in self.postures}
         tasks = [*self.tasks, *self.postures]
         residual = {t.name: np.sqrt(np.sum(error[t.name][:, t.weight > 0.0] ** 2, axis=1)) for t in tasks}
-        loops = np.abs(evaluate(self.tree.locked, k)[0]).max(axis=1, initial=0.0)
         low, high = self._room(q)
         return Report(error, residual, loops, step, (low >= 0.0) | (high <= 0.0))
 

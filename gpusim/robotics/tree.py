@@ -213,10 +213,12 @@ class Tree:
 
     def at(self, q: Any) -> Kinematics:
         """Poses and columns of all bodies in postures; what the methods below begin with."""
+        return Kinematics(self.forest, self.masks, self.postures(q))
+
+    def postures(self, q: Any) -> Array:
+        """What users give as postures, (worlds, size)."""
         q = self._rows("posture", q, self.size)
-        if q.shape[0] == 1 != self._worlds:
-            q = np.broadcast_to(q, (self._worlds, self.size))
-        return Kinematics(self.forest, self.masks, q)
+        return np.broadcast_to(q, (self._worlds, self.size)) if q.shape[0] == 1 != self._worlds else q
 
     def place(self, frame: str) -> Place:
         """A frame by the label of a body or of a site, or ``"body.<label>"``, ``"site.<label>"``.

@@ -10,7 +10,8 @@ RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),
     Phase(
-        "place_shape", "touchable",
+        "place_shape",
+        "touchable",
         reads="angular_momentum fat_lower fat_upper linear_velocity position rotation",
         writes="searching shape_lower shape_margin shape_position shape_rotation shape_upper",
     ),
@@ -21,18 +22,21 @@ CONTACT_PHASES = (
     Phase("scan_sums", writes="scan_sum"),
     Phase("scan_bucket_rest", "PARTS", reads="scan_sum", writes="bucket_start"),
     Phase(
-        "enter_bucket", "touchable",
+        "enter_bucket",
+        "touchable",
         reads="bucket_start fat_lower fat_upper shape_cell",
         writes="bucket_cursor bucket_shape",
     ),
     Phase("sort_bucket", "w.buckets() + 1", reads="bucket_start", writes="bucket_shape"),
     Phase(
-        "find_neighbors", "touchable",
+        "find_neighbors",
+        "touchable",
         reads="bucket_shape bucket_start fat_lower fat_upper shape_cell",
         writes="neighbor_count neighbor_shape",
     ),
     Phase(
-        "count_pairs", "places",
+        "count_pairs",
+        "places",
         reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape shape_cell "
         "shape_lower shape_upper",
         writes="pair_start",
@@ -40,14 +44,16 @@ CONTACT_PHASES = (
     Phase("scan_pair_part", "PARTS", reads="pair_start", writes="scan_sum"),
     Phase("scan_pair_rest", "PARTS", reads="scan_sum", writes="pair_start"),
     Phase(
-        "list_pairs", "touchable",
+        "list_pairs",
+        "touchable",
         reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape pair_start shape_cell "
         "shape_lower shape_upper",
         writes="pair_shapes",
     ),
     Phase("count_close", reads="pair_start", writes="pair_count pair_overflow pair_peak search_owner substep"),
     Phase(
-        "find_manifold", "pairs",
+        "find_manifold",
+        "pairs",
         reads="pair_count pair_shapes position rotation shape_margin shape_position shape_rotation",
         writes="contact_age contact_anchor contact_arm contact_feature contact_impulse contact_mode contact_slip "
         "pair_bend pair_force pair_guess pair_normal pair_points pair_torque",
@@ -57,19 +63,22 @@ CONTACT_PHASES = (
     Phase("list_colors", reads="pair_count", writes="color_first color_member color_size manifold_color record_place"),
     Phase("clear_incidents", "incident_places", writes="incident_cursor incident_start touching"),
     Phase(
-        "count_incidents", "pairs",
+        "count_incidents",
+        "pairs",
         reads="pair_count pair_points pair_shapes",
         writes="color_ready incident_start manifold_color touching",
     ),
     Phase("scan_incident_part", "PARTS", reads="incident_start", writes="scan_sum"),
     Phase("scan_incident_rest", "PARTS", reads="scan_sum", writes="incident_start"),
     Phase(
-        "enter_incidents", "pairs",
+        "enter_incidents",
+        "pairs",
         reads="incident_start pair_count pair_points pair_shapes",
         writes="incident incident_cursor",
     ),
     Phase(
-        "find_ready", "pairs",
+        "find_ready",
+        "pairs",
         reads="body_colors incident incident_start manifold_color pair_count pair_shapes",
         writes="color_ready",
     ),
@@ -84,48 +93,64 @@ CONTACT_PHASES = (
         writes="body_parts part_side part_start",
     ),
     Phase(
-        "load_pair", RECORDS, room=RECORD_ROOM,
+        "load_pair",
+        RECORDS,
+        room=RECORD_ROOM,
         reads="color_first color_member contact_age contact_anchor contact_arm contact_impulse contact_slip pair_bend "
         "pair_force pair_normal pair_points pair_shapes pair_torque rotation",
         writes="manifold record_anchor",
     ),
     Phase(
-        "store_pair", RECORDS, room=RECORD_ROOM,
+        "store_pair",
+        RECORDS,
+        room=RECORD_ROOM,
         reads="color_first color_member manifold pair_points record_anchor",
         writes="contact_age contact_anchor contact_arm contact_impulse contact_mode contact_slip pair_force "
         "pair_normal pair_torque",
     ),
     Phase("follow_shape", "touchable", reads="position rotation substep", writes="shape_position shape_rotation"),
     Phase(
-        "follow_pair", RECORDS, room=RECORD_ROOM,
+        "follow_pair",
+        RECORDS,
+        room=RECORD_ROOM,
         reads="color_first color_member contact_feature pair_points pair_shapes position rotation shape_margin "
         "shape_position shape_rotation substep",
         writes="manifold pair_guess record_anchor",
     ),
     Phase(
-        "prepare_pair", RECORDS, room=RECORD_ROOM,
+        "prepare_pair",
+        RECORDS,
+        room=RECORD_ROOM,
         reads="body_parts color_first color_member inertia_inverse_effective kick_before position record_anchor "
         "rotation step_last",
         writes="manifold",
     ),
     Phase(
-        "guard_pair", "*w.pair_count()", room="pairs",
+        "guard_pair",
+        "*w.pair_count()",
+        room="pairs",
         reads="guard_action pair_count pair_points record_place",
         writes="kept_manifold manifold",
     ),
     Phase(
-        "merge_path", "articulated_size(w)", room="articulated_places",
+        "merge_path",
+        "articulated_size(w)",
+        room="articulated_places",
         reads="color_first color_member color_size pair_shapes",
         writes="path_count path_pivot",
     ),
     Phase(
-        "solve_path", "path_items(w)", room="w.articulated_places() * 6",
+        "solve_path",
+        "path_items(w)",
+        room="w.articulated_places() * 6",
         reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_count path_pivot "
         "record_place scale",
         writes="path_y path_z",
     ),
     Phase(
-        "respond_path", "articulated_size(w)", room="articulated_places",
+        "respond_path",
+        "articulated_size(w)",
+        room="articulated_places",
         reads="body_parts color_first color_member color_size pair_points pair_shapes path_count path_y path_z "
         "record_place",
         writes="manifold point_floor",
@@ -133,7 +158,9 @@ CONTACT_PHASES = (
     Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
-        "set_bias_pair", RECORDS, room=RECORD_ROOM,
+        "set_bias_pair",
+        RECORDS,
+        room=RECORD_ROOM,
         reads="color_first color_member forward_only midpoint pair_points pair_shapes rotation step_last touching "
         "twist_before twist_kicked",
         writes="manifold pushing",
@@ -150,14 +177,17 @@ CONTACT_PHASES = (
     Phase("start_direction_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
     Phase("start_direction_row", "rows", reads="delta", writes="row_direction row_sweep"),
     Phase(
-        "sum_squares", "square_parts(w)", room="PARTS",
+        "sum_squares",
+        "square_parts(w)",
+        room="PARTS",
         reads="pair_count pair_points sweep_square",
         writes="square_sum",
     ),
     Phase("choose_beta", reads="pair_count square_sum", writes="beta square_before"),
     Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
     Phase(
-        "extend_body", "(WHOLE_BLOCKS ? 1 : 6) * w.bodies()",
+        "extend_body",
+        "(WHOLE_BLOCKS ? 1 : 6) * w.bodies()",
         reads="beta",
         writes="twist twist_direction twist_sweep",
     ),
