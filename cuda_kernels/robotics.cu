@@ -3,7 +3,12 @@
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
+// Loops whose rounds do not feel each other: several at once, with the same bits.
+#define SIDE_BY_SIDE _Pragma("omp simd")
+#else
+#define SIDE_BY_SIDE
 #endif
+#define APART __restrict__
 
 // Errors and rows of all tasks and loops.
 GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
@@ -42,7 +47,9 @@ GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
         w.low[j] = at < 0 ? -1e300 : smaller(r.lower[j] - w.posture[at], 0.0);
         w.high[j] = at < 0 ? 1e300 : larger(r.upper[j] - w.posture[at], 0.0);
         double push = 0.0;
-        for (int a = 0; a < r.rows; ++a) push += w.jacobian[j * r.rows + a] * (r.row_weight[a] * w.error[a]);
+        for (int run = r.rate_run[j]; run < r.rate_run[j + 1]; ++run)
+            for (int a = r.run_start[run]; a < r.run_end[run]; ++a)
+                push += w.jacobian[j * r.rows + a] * (r.row_weight[a] * w.error[a]);
         for (int level = 0; level < levels; ++level) push += w.pull[level * r.freedoms + j];
         const bool held = (w.low[j] >= 0.0 && push < 0.0) || (w.high[j] <= 0.0 && push > 0.0);
         w.free[j] = r.rate_moves[j] && !held ? 1.0 : 0.0;
@@ -96,21 +103,20 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         for (int b = 0; b <= a; ++b) w.matrix[a * end + b] = 0.0;
     }
     for (int j = 0; j < r.freedoms; ++j) {
-        const double *own = w.jacobian + j * r.rows, give = w.give[j], start = w.start[j], kept = w.step[j] - start;
-        const int first = r.rate_group_start[j], last = r.rate_group_start[j + 1];
-        for (int at = first; at < last; ++at) {
-            const int low = r.group[r.rate_group[at]], high = r.group[r.rate_group[at] + 1];
-            if (low >= end) break;  // groups are sorted by levels
+        const double *APART own = w.jacobian + j * r.rows, give = w.give[j], start = w.start[j], kept = w.step[j] - start;
+        const int first = r.rate_run[j], last = r.rate_run[j + 1];
+        for (int run = first; run < last && r.run_start[run] < end; ++run) {
+            const int low = r.run_start[run], high = r.run_end[run];
             for (int a = low; a < high; ++a) {
                 y[a] += own[a] * (a < above ? kept : -start);
                 if (give == 0.0) continue;
                 const double scaled = give * own[a];
-                double* row = w.matrix + a * end;
-                for (int other = first; other < at; ++other) {
-                    const int stop = r.group[r.rate_group[other] + 1];
-                    for (int b = r.group[r.rate_group[other]]; b < stop; ++b) row[b] += scaled * own[b];
+                double* APART row = w.matrix + a * end;
+                for (int other = first; other <= run; ++other) {
+                    const int stop = other < run ? r.run_end[other] : a + 1;
+                    SIDE_BY_SIDE
+                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * own[b];
                 }
-                for (int b = low; b <= a; ++b) row[b] += scaled * own[b];
             }
         }
     }
@@ -119,27 +125,35 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         diagonal += a < above ? r.kept * diagonal + 1e-200 : 1.0 / r.row_weight[a];
     }
 }
-// y of matrix y = y by L D L^T, column by column.
-GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* y) {
-    double *m = w.matrix, *column = w.column;
-    for (int k = 0; k < n; ++k) {
+// y of matrix y = y by L D L^T, two columns at a time: each entry is loaded and stored half as often.
+GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
+    double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
+    for (int k = 0; k < n; k += 2) {
         const double inverse = 1.0 / m[k * n + k];
-        for (int i = k + 1; i < n; ++i) column[i] = m[i * n + k];
-        for (int i = k + 1; i < n; ++i) {
-            if (column[i] == 0.0) continue;
-            const double factor = column[i] * inverse;
-            double* row = m + i * n;
-            row[k] = factor;
-            for (int j = k + 1; j <= i; ++j) row[j] -= factor * column[j];
-            y[i] -= factor * y[k];
+        for (int i = k + 1; i < n; ++i) first[i] = m[i * n + k];
+        if (k + 1 == n) break;
+        const double next = first[k + 1] * inverse;
+        m[(k + 1) * n + k] = next;
+        m[(k + 1) * n + k + 1] -= next * first[k + 1];
+        y[k + 1] -= next * y[k];
+        for (int i = k + 2; i < n; ++i) second[i] = m[i * n + k + 1] - next * first[i];
+        const double inverse_next = 1.0 / m[(k + 1) * n + k + 1];
+        for (int i = k + 2; i < n; ++i) {
+            const double f = first[i] * inverse, g = second[i] * inverse_next;
+            double* APART row = m + i * n;
+            row[k] = f;
+            row[k + 1] = g;
+            SIDE_BY_SIDE
+            for (int j = k + 2; j <= i; ++j) row[j] -= f * first[j] + g * second[j];
+            y[i] -= f * y[k] + g * y[k + 1];
         }
     }
-    for (int k = n - 1; k >= 0; --k) {
-        y[k] = y[k] / m[k * n + k];
-        for (int i = k + 1; i < n; ++i) column[i] = y[i];
-        double sum = 0.0;
-        for (int i = k + 1; i < n; ++i) sum += m[i * n + k] * column[i];
-        y[k] -= sum;
+    for (int k = 0; k < n; ++k) y[k] = y[k] / m[k * n + k];
+    for (int k = n - 1; k > 0; --k) {
+        const double* APART row = m + k * n;
+        const double known = y[k];
+        SIDE_BY_SIDE
+        for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
     }
 }
 // The step of one level, from that of the levels above.
@@ -159,11 +173,8 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
     }
     for (int j = 0; j < r.freedoms; ++j) {
         double sum = 0.0;
-        for (int at = r.rate_group_start[j]; at < r.rate_group_start[j + 1]; ++at) {
-            const int low = r.group[r.rate_group[at]], high = r.group[r.rate_group[at] + 1];
-            if (low >= end) break;
-            for (int a = low; a < high; ++a) sum += w.jacobian[j * r.rows + a] * y[a];
-        }
+        for (int run = r.rate_run[j]; run < r.rate_run[j + 1] && r.run_start[run] < end; ++run)
+            for (int a = r.run_start[run]; a < r.run_end[run]; ++a) sum += w.jacobian[j * r.rows + a] * y[a];
         w.step[j] = w.start[j] + w.give[j] * sum;
     }
 }

@@ -39,7 +39,7 @@ GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWor
     w.jacobian = taken(memory, m * v);
     w.lever = taken(memory, r.groups * v);
     w.error = taken(memory, m);
-    w.column = taken(memory, m);
+    w.column = taken(memory, 2 * m);
     w.pull = taken(memory, r.levels * v);
     w.damping = taken(memory, r.levels * v);
     w.give = taken(memory, v);

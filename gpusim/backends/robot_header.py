@@ -10,8 +10,10 @@ TABLES = {
     "node_mass": "double", "node_com": "double", "path_start": "int", "path": "int",
     # Of motions, in the order in which they are gone through.
     "motion_kind": "int", "motion_axis": "double", "motion_at": "int", "motion_rate": "int", "motion_sign": "double",
-    # Of velocities: node, whether it is a turn, groups of rows that it moves, place of a single coordinate or -1.
-    "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_at": "int",
+    # Of velocities: node, whether it is a turn, groups of rows that it moves, runs of them side by side on one level,
+    # place of a single coordinate or -1.
+    "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
+    "run_start": "int", "run_end": "int", "rate_at": "int",
     "rate_moves": "int", "lower": "double", "upper": "double",
     # Of rows, groups and levels.
     "row_weight": "double", "group": "int", "group_level": "int", "level_start": "int", "level_pulls": "int",

@@ -92,7 +92,9 @@ class NativeSolver:
         at = np.full(tree.freedoms, -1)
         at[ik.single[:, 1]] = ik.single[:, 0]
         first = layout.level[layout.group[:-1]] if layout.level.size else layout.level
-        group_start, groups = packed(self._groups())
+        moved = self._groups()
+        group_start, groups = packed(moved)
+        runs, starts, ends = self._runs(moved)
         tables: dict[str, Array] = {
             **_of_nodes(tree.forest),
             **_of_elements(tree.locked),
@@ -100,7 +102,8 @@ class NativeSolver:
             "node_com": tree.inertias.com,
             "path_start": path_start, "path": path,
             "rate_owner": masks.owner, "rate_turns": masks.turns, "rate_at": at, "rate_moves": layout.moves,
-            "rate_group_start": group_start, "rate_group": groups, "lower": ik.lower, "upper": ik.upper,
+            "rate_group_start": group_start, "rate_group": groups,
+            "rate_run": runs, "run_start": starts, "run_end": ends, "lower": ik.lower, "upper": ik.upper,
             "row_weight": layout.weight, "group": layout.group, "group_level": first,
             "level_start": np.array([layout.above(k) for k in range(layout.levels + 1)]),
             "level_pulls": np.array(layout.stiffness.any(axis=1)), "stiffness": layout.stiffness,
@@ -118,7 +121,7 @@ class NativeSolver:
         tree, layout, ik = self.tree, self.layout, self.ik
         n, v, m, groups = len(tree.forest.nodes), tree.freedoms, int(layout.level.size), len(layout.group) - 1
         # As cuda_kernels/robotics_tree.cuh lays them out.
-        work = 16 * n + 6 * v + m * v + groups * v + 2 * m + layout.levels * (2 * v + m) + 9 * v + m * m
+        work = 16 * n + 6 * v + m * v + groups * v + 3 * m + layout.levels * (2 * v + m) + 9 * v + m * m
         return {
             "size": tree.size, "freedoms": v, "nodes": n, "goals": len(ik.tasks), "postures": len(ik.postures),
             "elements": len(tree.locked), "rows": m, "groups": groups, "levels": layout.levels,
@@ -161,6 +164,22 @@ class NativeSolver:
                     all_of = ~none if kind == COM else behind(node)
                     moved.append(all_of & masks.turns if part else all_of)
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
+
+    def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
+        """Rows of each velocity's groups, those side by side on one level together: where its runs begin, their ends."""
+        group, level = self.layout.group, self.layout.level
+        found: list[list[tuple[int, int]]] = []
+        for groups in moved:
+            own: list[tuple[int, int]] = []
+            for g in groups:
+                start, end = int(group[g]), int(group[g + 1])
+                if own and own[-1][1] == start and level[start] == level[start - 1]:
+                    own[-1] = own[-1][0], end
+                else:
+                    own.append((start, end))
+            found.append(own)
+        flat = np.array([run for own in found for run in own], np.int64).reshape(-1, 2)
+        return np.cumsum([0, *map(len, found)]), flat[:, 0], flat[:, 1]
 
     def solve(
         self, q: Array, aims: Mapping[str, Array], iterations: int, without: int
