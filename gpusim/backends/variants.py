@@ -12,6 +12,7 @@ from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.header import actuators_header, arguments_header, codes, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
+from gpusim.backends.robot_header import robot_header
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
 from gpusim.compile_cache import digest
@@ -158,6 +159,13 @@ def program_variant(program: Program) -> Variant:
     return Variant(f"diagram {program.label}", "diagram.cu", {"diagram.cuh": text}, defines)
 
 
+def robotics_variant() -> Variant:
+    """The kernels for trees (gpusim/robotics); one build serves every model."""
+    double = C_REAL[np.dtype(np.float64)]
+    defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double}
+    return Variant("robotics", "robotics.cu", {"robot.cuh": robot_header()}, defines)
+
+
 # Two builds with contacts hold every kernel in both number types; one has none.
 EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
 
@@ -182,6 +190,7 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits.
     yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
+    yield robotics_variant()
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield replace(make_variant(main, single, single, True), everywhere=False)

@@ -74,7 +74,7 @@ class Tree:
         self.names, self.rates = self._names(), self._rate_names()
         self.lower, self.upper = self._limits()
         self.start: Array = start_posture(model, self.forest, self._table)
-        self._loops = self._locked()
+        self.locked = self._locked_elements()
         self.inertias = self._inertias(model.parameters)
         inertia = loops.axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])
         self._set_axis_inertia(inertia)
@@ -136,7 +136,7 @@ class Tree:
                 lower[rate], upper[rate] = params["limit_lower"][k], params["limit_upper"][k]
         return lower, upper
 
-    def _locked(self) -> list[Element]:
+    def _locked_elements(self) -> list[Element]:
         found = loops.closing_elements(self.model, self.forest)
         for total, offset in loops.couplings(self.model, self.forest, self._scalars):
             built = float(self.start[0, total.at] @ total.factor)
@@ -213,10 +213,12 @@ class Tree:
 
     def at(self, q: Any) -> Kinematics:
         """Poses and columns of all bodies in postures; what the methods below begin with."""
+        return Kinematics(self.forest, self.masks, self.postures(q))
+
+    def postures(self, q: Any) -> Array:
+        """What users give as postures, (worlds, size)."""
         q = self._rows("posture", q, self.size)
-        if q.shape[0] == 1 != self._worlds:
-            q = np.broadcast_to(q, (self._worlds, self.size))
-        return Kinematics(self.forest, self.masks, q)
+        return np.broadcast_to(q, (self._worlds, self.size)) if q.shape[0] == 1 != self._worlds else q
 
     def place(self, frame: str) -> Place:
         """A frame by the label of a body or of a site, or ``"body.<label>"``, ``"site.<label>"``.
@@ -370,7 +372,7 @@ class Tree:
     @property
     def loop_rows(self) -> int:
         """How many numbers :meth:`loops` has."""
-        return len(self._loops)
+        return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
         """What closing joints and couplings lock: residual (worlds, n), its Jacobian (worlds, n, freedoms), drift.
@@ -379,9 +381,9 @@ class Tree:
         of a residual is ``J v``, its second derivative ``J a + drift``, drift (worlds, n); zeros without.
         """
         if v is None:
-            return evaluate(self._loops, self.at(q))
+            return evaluate(self.locked, self.at(q))
         bodies, motion = self._moving(q, v)
-        return evaluate(self._loops, bodies.k, motion)
+        return evaluate(self.locked, bodies.k, motion)
 
     # Arrays that users give.
 

@@ -65,3 +65,60 @@ def four_bar() -> ModelBuilder:
     b.add_joint_revolute(-1, 2, Transform((0.5, 0, 0)), axis=y, label="pivot")
     b.add_joint_revolute(1, 2, Transform((0.5, 0, 0)), Transform((0, 0, 0.2)), axis=y, armature=0.02, label="closing")
     return b
+
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_WAIST = (("waist_z", Z, 1.0), ("waist_x", X, 0.5), ("torso", Y, 1.0))
+# label, way from the joint before, axis, mass, center of mass, lower and upper limit
+_LEG = (
+    ("hip_z", (0, 0.09, -0.04), Z, 0.8, -0.01, -1.0, 1.0),
+    ("hip_x", (0, 0, 0), X, 0.8, -0.01, -0.7, 0.7),
+    ("thigh", (0, 0, 0), Y, 4.0, -0.15, -2.0, 1.0),
+    ("shin", (0, 0, -0.36), Y, 3.0, -0.15, 0.0, 2.4),
+    ("ankle", (0, 0, -0.36), Y, 0.5, -0.01, -1.0, 1.0),
+    ("foot", (0, 0, 0), X, 1.2, -0.04, -0.6, 0.6),
+)
+_ARM = (
+    ("shoulder_y", (0, 0.2, 0.36), Y, 0.5, -0.01, -2.5, 2.5),
+    ("shoulder_x", (0, 0, 0), X, 0.5, -0.01, -2.5, 2.5),
+    ("upper", (0, 0, 0), Z, 1.2, -0.12, -2.5, 2.5),
+    ("lower", (0, 0, -0.28), Y, 0.9, -0.11, -2.4, 0.0),
+    ("wrist_z", (0, 0, -0.26), Z, 0.2, -0.01, -2.5, 2.5),
+    ("wrist_x", (0, 0, 0), X, 0.2, -0.01, -1.2, 1.2),
+    ("hand", (0, 0, 0), Y, 0.3, -0.05, -1.2, 1.2),
+)
+HANDS_AND_FEET = ("l_grip", "r_grip", "l_sole", "r_sole")
+
+
+def humanoid() -> ModelBuilder:
+    """30 hinges on a pelvis that floats: waist 3, head 1, two legs of 6, two arms of 7; sites at hands and soles."""
+    b = ModelBuilder()
+    b.add_body(8.0, (0.08, 0.06, 0.08), xform=Transform((0, 0, 0.9)), label="pelvis")
+
+    def link(parent, label, way, axis, mass, com, low, high) -> int:
+        place = b.bodies[parent].xform.position + np.array(way, float)
+        body = b.add_body(mass, (0.002 * mass,) * 3, com=(0, 0, com), xform=Transform(place), label=label)
+        b.add_joint_revolute(parent, body, at=tuple(place), axis=axis, limit_lower=low, limit_upper=high, label=label)
+        return int(body)
+
+    torso = 0
+    for k, (label, axis, limit) in enumerate(_WAIST):
+        mass, com = (12.0, 0.2) if label == "torso" else (1.0, 0.01)
+        torso = link(torso, label, (0, 0, 0.08 if k == 0 else 0.02), axis, mass, com, -0.5, limit)
+    link(torso, "head", (0, 0, 0.42), Z, 3.0, 0.1, -1.0, 1.0)
+    for side, sign in (("l", 1.0), ("r", -1.0)):
+        for limb, start, tip, site in ((_LEG, 0, (0.03, 0, -0.08), "sole"), (_ARM, torso, (0, 0, -0.09), "grip")):
+            body = start
+            for label, (x, y, z), *rest in limb:
+                body = link(body, f"{side}_{label}", (x, sign * y, z), *rest)
+            b.add_site(body, Transform(tip), label=f"{side}_{site}")
+    return b
+
+
+def crouching(tree) -> np.ndarray:
+    """A posture of the humanoid with bent knees and elbows, (1, size)."""
+    q = tree.start.copy()
+    for side in "lr":
+        for label, angle in (("thigh", -0.4), ("shin", 0.8), ("ankle", -0.4), ("lower", -0.8), ("shoulder_y", -0.2)):
+            q[:, tree.slice(f"{side}_{label}")] = angle
+    return q

@@ -1,0 +1,269 @@
+// Inverse kinematics of many worlds, each by one thread: damped least squares over levels of priority. The equations
+// stand in gpusim/robotics/steps.py.
+#include "robotics_tree.cuh"
+#if !GPUSIM_GPU && defined(_OPENMP)
+#include <omp.h>
+// Loops whose rounds do not feel each other: several at once, with the same bits.
+#define SIDE_BY_SIDE _Pragma("omp simd")
+#else
+#define SIDE_BY_SIDE
+#endif
+#define APART __restrict__
+
+// Errors and rows of all tasks and loops.
+GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
+    for (int k = 0; k < r.rows * r.freedoms; ++k) w.jacobian[k] = 0.0;
+    for (int e = 0; e < r.elements; ++e) w.error[e] = -element_row(r, w, e, true);
+    for (int goal = 0; goal < r.goals; ++goal) goal_rows(r, w, goal, target + r.goal_target[goal]);
+}
+// Weights of postures times the ways to them, of every level.
+GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targets) {
+    for (int k = 0; k < r.levels * r.freedoms; ++k) w.pull[k] = 0.0;
+    for (int p = 0; p < r.postures; ++p) {
+        const double *target = targets + p * r.size, *weight = r.posture_weight + p * r.freedoms;
+        double* pull = w.pull + r.posture_level[p] * r.freedoms;
+        for (int m = 0; m < r.node_motion[r.nodes]; ++m) {
+            const int at = r.motion_at[m], rate = r.motion_rate[m];
+            if (r.motion_kind[m] != MOTION_BALL) {
+                pull[rate] += weight[rate] * (target[at] - w.posture[at]);
+                continue;
+            }
+            double from[4], to[4], way[3];
+            for (int k = 0; k < 4; ++k) from[k] = w.posture[at + k];
+            for (int k = 0; k < 4; ++k) to[k] = target[at + k];
+            normalize4(from);
+            normalize4(to);
+            conjugate4(from, from);
+            quaternion_product(to, from, to);
+            rotation_vector_from_quaternion(to, way);
+            for (int k = 0; k < 3; ++k) pull[rate + k] += weight[rate + k] * way[k];
+        }
+    }
+}
+// Room up to the limits, and what starts on one because errors push it there.
+GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
+    for (int j = 0; j < r.freedoms; ++j) {
+        const int at = r.rate_at[j];
+        w.low[j] = at < 0 ? -1e300 : smaller(r.lower[j] - w.posture[at], 0.0);
+        w.high[j] = at < 0 ? 1e300 : larger(r.upper[j] - w.posture[at], 0.0);
+        double push = 0.0;
+        for (int run = r.rate_run[j]; run < r.rate_run[j + 1]; ++run)
+            for (int a = r.run_start[run]; a < r.run_end[run]; ++a)
+                push += w.jacobian[j * r.rows + a] * (r.row_weight[a] * w.error[a]);
+        for (int level = 0; level < levels; ++level) push += w.pull[level * r.freedoms + j];
+        const bool held = (w.low[j] >= 0.0 && push < 0.0) || (w.high[j] <= 0.0 && push > 0.0);
+        w.free[j] = r.rate_moves[j] && !held ? 1.0 : 0.0;
+        w.fixed[j] = 0.0;
+    }
+}
+// Lengths of the columns of each group of rows.
+GPUSIM_FN void find_levers(const Robot& r, const RobotWork& w) {
+    for (int j = 0; j < r.freedoms; ++j)
+        for (int at = r.rate_group_start[j]; at < r.rate_group_start[j + 1]; ++at) {
+            const int group = r.rate_group[at];
+            double square = 0.0;
+            for (int a = r.group[group]; a < r.group[group + 1]; ++a) {
+                const double entry = w.jacobian[j * r.rows + a];
+                square += entry * entry;
+            }
+            w.lever[j * r.groups + group] = square_root(square);
+        }
+}
+GPUSIM_FN double group_length(const Robot& r, int group, const double* vectors, const double* weight) {
+    double square = 0.0;
+    for (int a = r.group[group]; a < r.group[group + 1]; ++a) {
+        const double entry = weight ? weight[a] * vectors[a] : vectors[a];
+        square += entry * entry;
+    }
+    return square_root(square);
+}
+// D of a level; ``column`` keeps what each group counts.
+GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, double caution) {
+    for (int group = 0; group < r.groups; ++group) {
+        const int first = r.group_level[group];
+        double count = 0.0;
+        if (first == level) count = r.own_curvature * group_length(r, group, w.error, r.row_weight);
+        if (first < level) {
+            count = r.kept_curvature * group_length(r, group, w.error, r.row_weight);
+            count += r.force_curvature * group_length(r, group, w.force + level * r.rows, nullptr);
+        }
+        w.column[group] = count;
+    }
+    for (int j = 0; j < r.freedoms; ++j) {
+        double sum = 0.0;
+        for (int at = r.rate_group_start[j]; at < r.rate_group_start[j + 1]; ++at)
+            sum += w.column[r.rate_group[at]] * w.lever[j * r.groups + r.rate_group[at]];
+        w.damping[level * r.freedoms + j] = r.damping * r.damping + caution * sum;
+    }
+}
+// C G C^T, its lower half, and the right side in ``force``.
+GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, double* y) {
+    for (int a = 0; a < end; ++a) {
+        y[a] = a < above ? 0.0 : w.error[a];
+        for (int b = 0; b <= a; ++b) w.matrix[a * end + b] = 0.0;
+    }
+    for (int j = 0; j < r.freedoms; ++j) {
+        const double *APART own = w.jacobian + j * r.rows, give = w.give[j], start = w.start[j], kept = w.step[j] - start;
+        const int first = r.rate_run[j], last = r.rate_run[j + 1];
+        for (int run = first; run < last && r.run_start[run] < end; ++run) {
+            const int low = r.run_start[run], high = r.run_end[run];
+            for (int a = low; a < high; ++a) {
+                y[a] += own[a] * (a < above ? kept : -start);
+                if (give == 0.0) continue;
+                const double scaled = give * own[a];
+                double* APART row = w.matrix + a * end;
+                for (int other = first; other <= run; ++other) {
+                    const int stop = other < run ? r.run_end[other] : a + 1;
+                    SIDE_BY_SIDE
+                    for (int b = r.run_start[other]; b < stop; ++b) row[b] += scaled * own[b];
+                }
+            }
+        }
+    }
+    for (int a = 0; a < end; ++a) {
+        double& diagonal = w.matrix[a * end + a];
+        diagonal += a < above ? r.kept * diagonal + 1e-200 : 1.0 / r.row_weight[a];
+    }
+}
+// y of matrix y = y by L D L^T, two columns at a time: each entry is loaded and stored half as often.
+GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
+    double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
+    for (int k = 0; k < n; k += 2) {
+        const double inverse = 1.0 / m[k * n + k];
+        for (int i = k + 1; i < n; ++i) first[i] = m[i * n + k];
+        if (k + 1 == n) break;
+        const double next = first[k + 1] * inverse;
+        m[(k + 1) * n + k] = next;
+        m[(k + 1) * n + k + 1] -= next * first[k + 1];
+        y[k + 1] -= next * y[k];
+        for (int i = k + 2; i < n; ++i) second[i] = m[i * n + k + 1] - next * first[i];
+        const double inverse_next = 1.0 / m[(k + 1) * n + k + 1];
+        for (int i = k + 2; i < n; ++i) {
+            const double f = first[i] * inverse, g = second[i] * inverse_next;
+            double* APART row = m + i * n;
+            row[k] = f;
+            row[k + 1] = g;
+            SIDE_BY_SIDE
+            for (int j = k + 2; j <= i; ++j) row[j] -= f * first[j] + g * second[j];
+            y[i] -= f * y[k] + g * y[k + 1];
+        }
+    }
+    for (int k = 0; k < n; ++k) y[k] = y[k] / m[k * n + k];
+    for (int k = n - 1; k > 0; --k) {
+        const double* APART row = m + k * n;
+        const double known = y[k];
+        SIDE_BY_SIDE
+        for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
+    }
+}
+// The step of one level, from that of the levels above.
+GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
+    const int above = r.level_start[level], end = r.level_start[level + 1];
+    if (above == end && !r.level_pulls[level]) return;
+    const double *damping = w.damping + level * r.freedoms, *stiffness = r.stiffness + level * r.freedoms;
+    for (int j = 0; j < r.freedoms; ++j) {
+        w.give[j] = w.free[j] != 0.0 ? 1.0 / (damping[j] + stiffness[j]) : 0.0;
+        const double start = w.give[j] * (w.pull[level * r.freedoms + j] + damping[j] * w.step[j]);
+        w.start[j] = w.free[j] != 0.0 ? start : w.fixed[j];
+    }
+    double* y = w.force + level * r.rows;
+    if (end > 0) {
+        assemble(r, w, above, end, y);
+        solve_rows(w, end, y);
+    }
+    for (int j = 0; j < r.freedoms; ++j) {
+        double sum = 0.0;
+        for (int run = r.rate_run[j]; run < r.rate_run[j + 1] && r.run_start[run] < end; ++run)
+            for (int a = r.run_start[run]; a < r.run_end[run]; ++a) sum += w.jacobian[j * r.rows + a] * y[a];
+        w.step[j] = w.start[j] + w.give[j] * sum;
+    }
+}
+// dq, with the limits that it reaches.
+GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double caution) {
+    find_levers(r, w);
+    for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
+    for (int pass = 1; pass <= r.most_passes; ++pass) {
+        for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.fixed[j];
+        for (int level = 0; level < levels; ++level) solve_level(r, w, level);
+        if (pass == r.most_passes) break;
+        bool reached = false;
+        for (int j = 0; j < r.freedoms; ++j) {
+            const bool under = w.step[j] < w.low[j], over = w.step[j] > w.high[j];
+            if (w.free[j] == 0.0 || !(under || over)) continue;
+            w.fixed[j] = under ? w.low[j] : w.high[j];
+            w.free[j] = 0.0;
+            reached = true;
+        }
+        if (!reached) break;
+    }
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = clamped(w.step[j], w.low[j], w.high[j]);
+}
+GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
+    for (int m = 0; m < r.node_motion[r.nodes]; ++m) {
+        double* q = w.posture + r.motion_at[m];
+        const int rate = r.motion_rate[m];
+        if (r.motion_kind[m] != MOTION_BALL) {
+            *q = clamped(*q + w.step[rate], r.lower[rate], r.upper[rate]);
+            continue;
+        }
+        double turn[4], unit[4] = {q[0], q[1], q[2], q[3]};
+        normalize4(unit);
+        quaternion_from_rotation_vector(w.step + rate, turn);
+        quaternion_product(turn, unit, q);
+        normalize4(q);
+    }
+}
+GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
+    RobotWork w;
+    lay_out(r, memory, r.posture + (long long)world * r.size, w);
+    const double* target = r.target + (long long)world * r.numbers;
+    const double* postures = r.posture_target + (long long)world * r.postures * r.size;
+    const double* mass = r.node_mass + (long long)world * r.nodes;
+    for (int k = 0; k < r.levels * r.rows; ++k) w.force[k] = 0.0;
+    for (int j = 0; j < r.freedoms; ++j) w.last[j] = w.step[j] = 0.0;
+    double caution = 1.0;
+    for (int number = 0; number < r.iterations; ++number) {
+        const int levels = number >= r.iterations - r.without ? r.task_levels : r.levels;
+        place_nodes(r, w);
+        weigh_nodes(r, w, mass);
+        find_rows(r, w, target);
+        find_pulls(r, w, postures);
+        find_room(r, w, levels);
+        find_step(r, w, levels, caution);
+        double back = 0.0;
+        for (int j = 0; j < r.freedoms; ++j) back += w.step[j] * w.last[j];
+        caution = back < 0.0 ? smaller(r.raised * caution, r.most_caution) : larger(r.lowered * caution, 1.0);
+        for (int j = 0; j < r.freedoms; ++j) w.last[j] = w.step[j];
+        move_posture(r, w);
+    }
+    place_nodes(r, w);
+    weigh_nodes(r, w, mass);
+    double greatest = 0.0, gap = 0.0, place[3];
+    for (int j = 0; j < r.freedoms; ++j) greatest = larger(greatest, magnitude(w.step[j]));
+    for (int e = 0; e < r.elements; ++e) gap = larger(gap, magnitude(element_row(r, w, e, false)));
+    double* errors = r.error + (long long)world * r.errors;
+    for (int goal = 0; goal < r.goals; ++goal)
+        goal_errors(r, w, goal, target + r.goal_target[goal], place, errors + r.goal_error[goal]);
+    r.step[world] = greatest;
+    r.loops[world] = gap;
+}
+
+#if GPUSIM_GPU
+GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
+    const int first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int world = first; world < r->worlds; world += threads) solve_world(*r, world, r->memory + (long long)first * r->work);
+}
+#else
+// ``threads``: each has a piece of the memory.
+GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
+#if defined(_OPENMP)
+    if (threads > 1) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
+        for (int world = 0; world < r->worlds; ++world)
+            solve_world(*r, world, r->memory + (long long)omp_get_thread_num() * r->work);
+        return;
+    }
+#endif
+    for (int world = 0; world < r->worlds; ++world) solve_world(*r, world, r->memory);
+}
+#endif

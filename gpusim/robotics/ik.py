@@ -1,0 +1,235 @@
+"""Inverse kinematics: postures that fulfil several tasks at once, with weights, priorities, limits and closed loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import unknown_name
+from gpusim.model import validate
+from gpusim.robotics.dynamics import Bodies
+from gpusim.robotics.elements import evaluate
+from gpusim.robotics.native import NativeSolver
+from gpusim.robotics.steps import Layout, Steps
+from gpusim.robotics.tasks import PostureTask, Task
+from gpusim.robotics.tree import Tree
+from gpusim.typing import Array
+
+LOOP_WEIGHT = 1e4
+"""Of the rows of closed loops, which are level 0."""
+BACKENDS = ("numpy", "native")
+"""What solves."""
+SETTLED = 1e-9
+"""Step, m or rad, below which a world is told to have converged."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far a solution got.
+
+    Attributes:
+        error: of each task by name, (worlds, n), m and rad: target less value.
+        residual: of each task, (worlds,): length of the errors that have a weight; m, and rad as if they were m.
+        loops: (worlds,) greatest residual of closed loops and couplings; 0 without any.
+        step: (worlds,) greatest component of the last step, m or rad.
+        at_limit: (worlds, freedoms) True where a coordinate is on a limit.
+    """
+
+    error: dict[str, Array]
+    residual: dict[str, Array]
+    loops: Array
+    step: Array
+    at_limit: Array
+
+    @property
+    def converged(self) -> Array:
+        """(worlds,) True where the last step was below 1e-9."""
+        return np.asarray(self.step < SETTLED)
+
+
+class IK:
+    """Finds postures that fulfil several tasks at once: damped least squares (gpusim/robotics/steps.py).
+
+    Closed loops and couplings of the tree come before all tasks. A task of a later priority has what those before leave
+    free; among tasks of one priority the weighted sum of squared errors is least. Where a target is out of reach the
+    solution is the nearest one; steps get smaller all the same.
+
+    Args:
+        tree: of the robot.
+        tasks: what is wanted; names are different.
+        damping: the least one: joints whose lever arms (m, or 1 for turns) times the root of the weight are below it
+            hardly move.
+        limits: keep to the joints' limits.
+        locked: labels of joints, or of bodies that float, which stay as they are.
+
+    Raises:
+        ModelError, UnknownNameError: naming the task.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        tasks: Sequence[Task],
+        damping: float = 1e-3,
+        limits: bool = True,
+        locked: Sequence[str] = (),
+    ) -> None:
+        self.tree = tree
+        _check_tasks(tasks)
+        for task in tasks:
+            task.bind(tree)
+        # Levels by rank of the priorities; 0 is that of loops, and postures without a priority come last.
+        ranks = sorted({t.priority for t in tasks if t.priority})
+        self.level_of = {priority: rank + 1 for rank, priority in enumerate(ranks)}
+        levels = len(ranks) + 1 + any(not t.priority for t in tasks)
+        self.level_of[0] = levels - 1
+        self.postures = [t for t in tasks if isinstance(t, PostureTask)]
+        own = [t for t in tasks if not isinstance(t, PostureTask)]
+        self.tasks = sorted(own, key=lambda t: t.priority)
+        self.layout = self._layout(levels, damping, locked)
+        infinite = np.full(tree.freedoms, np.inf)
+        self.lower, self.upper = (tree.lower, tree.upper) if limits else (-infinite, infinite)
+        single = [(m.at, m.rate) for node in tree.forest.nodes for m in node.motions if m.freedoms == 1]
+        self._native: NativeSolver | None = None
+        self.single = np.array(single, np.int64).reshape(-1, 2)
+
+    def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
+        tree = self.tree
+        moves = np.array([not tree.forest.nodes[i].held for i in tree.masks.owner], bool)
+        for label in [locked] if isinstance(locked, str) else locked:
+            moves[tree.rate_slice(label)] = False
+        level, weight, group = [0] * tree.loop_rows, [LOOP_WEIGHT] * tree.loop_rows, [1] * tree.loop_rows
+        for task in self.tasks:
+            used = task.weight > 0.0
+            level += [self.level_of[task.priority]] * int(used.sum())
+            weight += task.weight[used].tolist()
+            group += [n for n in np.add.reduceat(used, range(0, used.size, 3), dtype=np.int64).tolist() if n]
+        stiffness = np.zeros((levels, tree.freedoms))
+        for posture in self.postures:
+            stiffness[self.level_of[posture.priority]] += posture.weight
+        least = validate.positive("robotics.IK", "damping", damping)
+        starts = np.cumsum([0, *group])
+        return Layout(np.array(level, np.int64), np.array(weight), starts, stiffness, moves, least)
+
+    def solve(
+        self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
+    ) -> tuple[Array, Report]:
+        """Postures nearest to the targets, from a start.
+
+        Args:
+            q: (worlds, size) or (size,); one world serves all that the targets have.
+            targets: of every task by its name, each (numbers,) for all worlds or (worlds, numbers); that of a
+                PostureTask may be left out.
+            iterations: steps; a target in reach takes 5 to 10 from afar, 1 or 2 from the last control step's.
+            backend: "numpy", or "native": compiled (which takes a C++ compiler), worlds spread over threads, the same
+                to rounding.
+
+        Returns:
+            Postures (worlds, size) and a :class:`Report` on them.
+
+        Raises:
+            ModelError: a value does not fit. UnknownNameError: a target of no task.
+            CompileError: the backend has no compiler.
+        """
+        if backend not in BACKENDS:
+            raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")
+        if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 0:
+            raise validate.fail("robotics.IK", f"iterations = {iterations!r} is no whole number", "give 0 or more")
+        q, aims = self._given(q, targets)
+        without = min(iterations // 4, 2)
+        if backend == "native":
+            if self._native is None:
+                self._native = NativeSolver(self)
+            q, error, loops, greatest = self._native.solve(q, aims, iterations, without)
+            return q, self._told(q, aims, error, loops, greatest)
+        steps, step = Steps(self.layout, q.shape[0]), np.zeros((q.shape[0], self.tree.freedoms))
+        for number in range(iterations):
+            errors, rows = self._rows(q, aims)
+            levels = self.layout.task_levels if number >= iterations - without else self.layout.levels
+            step = steps.step(errors, rows, self._pull(q, aims), *self._room(q), levels)
+            q = self._clamped(self.tree.integrate(q, step))
+        k = self.tree.at(q)
+        bodies = Bodies(k, self.tree.inertias)
+        error = {t.name: t.rows(k, bodies, aims[t.name]).error for t in self.tasks}
+        loops = np.abs(evaluate(self.tree.locked, k)[0]).max(axis=1, initial=0.0)
+        return q, self._told(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
+
+    def _given(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
+        """Start and targets as arrays of all worlds."""
+        tasks = [*self.tasks, *self.postures]
+        for name in targets:
+            if name not in {t.name for t in tasks}:
+                raise unknown_name("task", name, [t.name for t in tasks])
+        given = {}
+        for task in tasks:
+            if task.name in targets:
+                given[task.name] = targets[task.name]
+            elif isinstance(task, PostureTask):
+                given[task.name] = task.posture
+            else:
+                raise validate.fail(f"task '{task.name}'", "has no target", f"give targets={{'{task.name}': ...}}")
+        start = self.tree.postures(q)
+        worlds = max([start.shape[0], *(np.shape(v)[0] for v in given.values() if np.ndim(v) == 2)])
+        if start.shape[0] not in (1, worlds):
+            rule = f"there are {start.shape[0]} postures and targets of {worlds} worlds"
+            raise validate.fail("robotics.IK", rule, "give as many of both, or one")
+        q = self._clamped(np.array(np.broadcast_to(start, (worlds, self.tree.size))))
+        return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
+
+    def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
+        """Errors (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
+        k = self.tree.at(q)
+        bodies = Bodies(k, self.tree.inertias)
+        residual, rows, _ = evaluate(self.tree.locked, k)
+        found = [(-residual, rows)]
+        for task in self.tasks:
+            own, used = task.rows(k, bodies, aims[task.name]), task.weight > 0.0
+            found.append((own.error[:, used], own.jacobian[:, used]))
+        errors, jacobians = zip(*found, strict=True)
+        return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
+
+    def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
+        """Weights of postures times the ways to them, (levels, worlds, freedoms)."""
+        out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
+        for t in self.postures:
+            out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
+        return out
+
+    def _room(self, q: Array) -> tuple[Array, Array]:
+        """How far each coordinate is from its limits, (worlds, freedoms) each: at most zero and at least zero."""
+        at, rate = self.single.T
+        low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
+        high = -low
+        low[:, rate] = np.minimum(self.lower[rate] - q[:, at], 0.0)
+        high[:, rate] = np.maximum(self.upper[rate] - q[:, at], 0.0)
+        return low, high
+
+    def _clamped(self, q: Array) -> Array:
+        """Postures with every coordinate within its limits."""
+        at, rate = self.single.T
+        q[:, at] = np.clip(q[:, at], self.lower[rate], self.upper[rate])
+        return q
+
+    def _told(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
+        error = error | {t.name: self.tree.difference(q, aims[t.name]) for t in self.postures}
+        tasks = [*self.tasks, *self.postures]
+        residual = {t.name: np.sqrt(np.sum(error[t.name][:, t.weight > 0.0] ** 2, axis=1)) for t in tasks}
+        low, high = self._room(q)
+        return Report(error, residual, loops, step, (low >= 0.0) | (high <= 0.0))
+
+
+def _check_tasks(tasks: Sequence[Task]) -> None:
+    if not tasks:
+        raise validate.fail("robotics.IK", "there is no task", "give at least one")
+    names = set[str]()
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise validate.fail(
+                "robotics.IK", f"{task!r} is no task", "give PoseTask, PointTask, ComTask or PostureTask"
+            )
+        if task.name in names:
+            raise validate.fail("robotics.IK", f"two tasks are named '{task.name}'", "give one of them a name=")
+        names.add(task.name)

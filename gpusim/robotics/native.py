@@ -1,0 +1,221 @@
+"""Inverse kinematics by the kernels of cuda_kernels/robotics.cu: the tables of a tree and its tasks, and the call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.backends.native_backend import load_library, thread_count
+from gpusim.backends.robot_header import OUTPUTS, TABLES, robot_dtype
+from gpusim.backends.tables import packed
+from gpusim.backends.variants import robotics_variant
+from gpusim.robotics import steps
+from gpusim.robotics.elements import Angle, Element, Gap, Line, Sum
+from gpusim.robotics.spanning import Forest
+from gpusim.robotics.tasks import ComTask, PointTask, PoseTask, Task
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.robotics.ik import IK
+
+POSE, POINT, COM = 0, 1, 2
+GAP, WORLD_GAP, ANGLE, LINE, SUM = range(5)
+NONE = np.zeros(3)
+
+
+def _of_nodes(forest: Forest) -> dict[str, Array]:
+    """Nodes and motions, these in the order in which they are gone through."""
+    motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
+    starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
+    frames = {
+        name: np.array([np.concatenate([place, turn.ravel()]) for place, turn in ends])
+        for name, ends in (
+            ("node_before", [n.before for n in forest.nodes]),
+            ("node_after", [n.after for n in forest.nodes]),
+        )
+    }
+    return frames | {
+        "node_parent": np.array([n.parent for n in forest.nodes]),
+        "node_motion": starts,
+        "motion_kind": np.array([m.kind for _, m in motions]),
+        "motion_axis": np.array([m.axis for _, m in motions]),
+        "motion_at": np.array([m.at for _, m in motions]),
+        "motion_rate": np.array([m.rate for _, m in motions]),
+        "motion_sign": np.array([-1.0 if n.reverse else 1.0 for n, _ in motions]),
+    }
+
+
+def _element(e: Element) -> tuple[int, int, int, Array, Array, Array, Array, float]:
+    if isinstance(e, Sum):
+        return SUM, -1, -1, NONE, NONE, NONE, NONE, e.offset
+    ends = e.ends.node_a, e.ends.node_b, e.ends.point_a, e.ends.point_b
+    if isinstance(e, Gap):
+        return (WORLD_GAP if e.on_world else GAP, *ends, e.u, NONE, e.offset)
+    if isinstance(e, Angle):
+        return (ANGLE, *ends, e.u, e.w, e.offset)
+    assert isinstance(e, Line)
+    return (LINE, *ends, NONE, NONE, e.length)
+
+
+def _of_elements(elements: list[Element]) -> dict[str, Array]:
+    names = ("kind", "a", "b", "point_a", "point_b", "u", "w", "offset")
+    rows = [_element(e) for e in elements]
+    columns = {f"element_{name}": np.array([row[k] for row in rows]) for k, name in enumerate(names)}
+    sums = [e if isinstance(e, Sum) else Sum(np.zeros(0, int), np.zeros(0, int), np.zeros(0)) for e in elements]
+    start, at = packed([s.at.tolist() for s in sums])
+    rate, factor = packed([s.rate.tolist() for s in sums])[1], [f for s in sums for f in s.factor.tolist()]
+    return columns | {"term_start": start, "term_at": at, "term_rate": rate, "term_factor": np.array(factor)}
+
+
+def _goal(task: Task) -> tuple[int, int, Array, Array]:
+    """Kind, node, point, axes."""
+    if isinstance(task, PoseTask):
+        return POSE, task.place.node, task.place.point, task.place.quaternion
+    if isinstance(task, PointTask):
+        return POINT, task.node, task.local, np.zeros(4)
+    assert isinstance(task, ComTask)
+    return COM, -1, NONE, np.zeros(4)
+
+
+class NativeSolver:
+    """The tables of an :class:`IK`, made once; :meth:`solve` runs worlds over threads."""
+
+    def __init__(self, ik: IK) -> None:
+        self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
+        self._library = load_library(robotics_variant())
+        tree, layout = self.tree, self.layout
+        masks = tree.masks
+        path_start, path = packed([np.flatnonzero(row).tolist() for row in masks.path])
+        at = np.full(tree.freedoms, -1)
+        at[ik.single[:, 1]] = ik.single[:, 0]
+        first = layout.level[layout.group[:-1]] if layout.level.size else layout.level
+        moved = self._groups()
+        group_start, groups = packed(moved)
+        runs, starts, ends = self._runs(moved)
+        tables: dict[str, Array] = {
+            **_of_nodes(tree.forest),
+            **_of_elements(tree.locked),
+            **self._of_goals(),
+            "node_com": tree.inertias.com,
+            "path_start": path_start, "path": path,
+            "rate_owner": masks.owner, "rate_turns": masks.turns, "rate_at": at, "rate_moves": layout.moves,
+            "rate_group_start": group_start, "rate_group": groups,
+            "rate_run": runs, "run_start": starts, "run_end": ends, "lower": ik.lower, "upper": ik.upper,
+            "row_weight": layout.weight, "group": layout.group, "group_level": first,
+            "level_start": np.array([layout.above(k) for k in range(layout.levels + 1)]),
+            "level_pulls": np.array(layout.stiffness.any(axis=1)), "stiffness": layout.stiffness,
+            "posture_level": np.array([ik.level_of[t.priority] for t in ik.postures]),
+            "posture_weight": np.array([t.weight for t in ik.postures]),
+        }  # fmt: skip
+        self._tables = {name: self._typed(name, table) for name, table in tables.items()}
+        self._sizes = self._counted()
+
+    @staticmethod
+    def _typed(name: str, table: Array) -> Array:
+        return np.ascontiguousarray(table, np.int32 if TABLES[name] == "int" else np.float64)
+
+    def _counted(self) -> dict[str, int]:
+        tree, layout, ik = self.tree, self.layout, self.ik
+        n, v, m, groups = len(tree.forest.nodes), tree.freedoms, int(layout.level.size), len(layout.group) - 1
+        # As cuda_kernels/robotics_tree.cuh lays them out.
+        work = 16 * n + 6 * v + m * v + groups * v + 3 * m + layout.levels * (2 * v + m) + 9 * v + m * m
+        return {
+            "size": tree.size, "freedoms": v, "nodes": n, "goals": len(ik.tasks), "postures": len(ik.postures),
+            "elements": len(tree.locked), "rows": m, "groups": groups, "levels": layout.levels,
+            "task_levels": layout.task_levels, "numbers": sum(t.numbers for t in ik.tasks),
+            "errors": sum(t.weight.size for t in ik.tasks), "work": work,
+        }  # fmt: skip
+
+    def _of_goals(self) -> dict[str, Array]:
+        """Tasks but those of postures, and the rows of their errors."""
+        goals = [_goal(t) for t in self.ik.tasks]
+        names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
+        columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
+        rows = np.full((len(goals), 6), -1)
+        number = len(self.tree.locked)
+        for k, task in enumerate(self.ik.tasks):
+            for component in np.flatnonzero(task.weight > 0.0):
+                rows[k, component] = number
+                number += 1
+        targets, errors = ([f(t) for t in self.ik.tasks] for f in (lambda t: t.numbers, lambda t: t.weight.size))
+        starts = {"goal_target": np.cumsum([0, *targets])[:-1], "goal_error": np.cumsum([0, *errors])[:-1]}
+        return columns | starts | {"goal_row": rows}
+
+    def _groups(self) -> list[list[int]]:
+        """Groups of rows that each velocity may move, rising."""
+        masks, moved = self.tree.masks, list[Array]()
+        none = np.zeros(self.tree.freedoms, bool)
+
+        def behind(node: int) -> Array:
+            return masks.path[node] > 0.0 if node >= 0 else none
+
+        for e in self.tree.locked:
+            if isinstance(e, Sum):
+                moved.append(np.isin(np.arange(self.tree.freedoms), e.rate))
+            else:
+                moved.append(behind(e.ends.node_a) | behind(e.ends.node_b))
+        for task in self.ik.tasks:
+            kind, node, *_ = _goal(task)
+            for part in range(0, task.weight.size, 3):
+                if (task.weight[part : part + 3] > 0.0).any():
+                    all_of = ~none if kind == COM else behind(node)
+                    moved.append(all_of & masks.turns if part else all_of)
+        return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
+
+    def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
+        """Rows of each velocity's groups, those side by side on one level together: where its runs begin, their ends."""
+        group, level = self.layout.group, self.layout.level
+        found: list[list[tuple[int, int]]] = []
+        for groups in moved:
+            own: list[tuple[int, int]] = []
+            for g in groups:
+                start, end = int(group[g]), int(group[g + 1])
+                if own and own[-1][1] == start and level[start] == level[start - 1]:
+                    own[-1] = own[-1][0], end
+                else:
+                    own.append((start, end))
+            found.append(own)
+        flat = np.array([run for own in found for run in own], np.int64).reshape(-1, 2)
+        return np.cumsum([0, *map(len, found)]), flat[:, 0], flat[:, 1]
+
+    def solve(
+        self, q: Array, aims: Mapping[str, Array], iterations: int, without: int
+    ) -> tuple[Array, dict[str, Array], Array, Array]:
+        """Postures, errors of the tasks by name, greatest residual of loops, greatest component of the last step.
+
+        Args:
+            q: (worlds, size), is not changed.
+            aims: (worlds, numbers) of every task by its name.
+            iterations: steps; the last ``without`` of them leave postures alone.
+        """
+        worlds, tasks = q.shape[0], self.ik.tasks
+        threads = min(thread_count(), worlds)
+        mass = np.broadcast_to(self.tree.inertias.mass, (worlds, self._sizes["nodes"]))
+        postures = [aims[t.name] for t in self.ik.postures]
+        arrays = {
+            **self._tables,
+            "node_mass": np.ascontiguousarray(mass),
+            "target": np.concatenate([np.zeros((worlds, 0)), *(aims[t.name] for t in tasks)], axis=1),
+            "posture_target": np.concatenate([np.zeros((worlds, 0)), *postures], axis=1),
+            "posture": np.array(q, np.float64, order="C"),
+            "error": np.zeros((worlds, self._sizes["errors"])),
+            "loops": np.zeros(worlds),
+            "step": np.zeros(worlds),
+            "memory": np.zeros(threads * self._sizes["work"]),
+        }
+        robot = np.zeros((), robot_dtype())
+        for name in (*TABLES, *OUTPUTS):
+            robot[name] = arrays[name].ctypes.data
+        for name, value in self._sizes.items():
+            robot[name] = value
+        for constant, number in steps.CONSTANTS.items():
+            robot[constant.lower()] = number
+        robot["damping"], robot["worlds"] = self.layout.damping, worlds
+        robot["iterations"], robot["without"] = iterations, without
+        self._library.solve_worlds(ctypes.c_void_p(robot.ctypes.data), threads)
+        ends = np.cumsum([t.weight.size for t in tasks])
+        errors = {t.name: arrays["error"][:, end - t.weight.size : end] for t, end in zip(tasks, ends, strict=True)}
+        return arrays["posture"], errors, arrays["loops"], arrays["step"]

@@ -1,0 +1,207 @@
+"""Tasks of inverse kinematics: what a posture is to fulfil, each with weights and a priority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.arrays import on_host
+from gpusim.model import validate
+from gpusim.robotics.dynamics import Bodies
+from gpusim.robotics.kinematics import Kinematics
+from gpusim.robotics.places import Place, quaternion_from_matrix
+from gpusim.robotics.tree import Tree
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A task in given postures: ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of what is to
+    come to the target; blocks of three rows belong together."""
+
+    error: Array
+    jacobian: Array
+
+
+def _weights(element: str, value: Any, count: int) -> Array:
+    weight = validate.per_axis(element, "weight", value, count)
+    if (weight < 0.0).any() or not weight.any():
+        raise validate.fail(element, f"weight = {value!r} must not be negative, nor zero in all", "give weights > 0")
+    return weight
+
+
+def _priority(element: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise validate.fail(element, f"priority = {value!r} is no whole number of at least 1", "give 1 for the first")
+    return int(value)
+
+
+class Task:
+    """What all tasks have: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` from 1 on."""
+
+    name: str
+    weight: Array
+    priority: int
+    numbers: int
+    """Of a target in one world."""
+
+    def bind(self, tree: Tree) -> None:
+        """Check the task for a tree; raises ModelError and UnknownNameError."""
+
+    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
+        """Errors and their Jacobian; ``target`` (worlds, numbers)."""
+        raise NotImplementedError
+
+    def target(self, value: Any, worlds: int) -> Array:
+        """What users gave, as (worlds, numbers)."""
+        if isinstance(value, Transform):
+            value = np.concatenate([value.position, value.rotation])
+        given = validate.array(f"target '{self.name}'", on_host(value))
+        try:
+            filled = np.array(np.broadcast_to(given, (worlds, self.numbers)))
+        except ValueError:
+            rule = f"has shape {given.shape}"
+            mend = f"give ({self.numbers},) or ({worlds}, {self.numbers})"
+            raise validate.fail(f"target '{self.name}'", rule, mend) from None
+        if not np.isfinite(filled).all():
+            raise validate.fail(f"target '{self.name}'", "is not finite", "give finite numbers")
+        return filled
+
+
+class PoseTask(Task):
+    """A frame comes to a pose.
+
+    Args:
+        frame: label of a body or a site.
+        weight: of the squares of the position error (x, y, z, world frame, m) and of the turn's rotation vector (rad);
+            one number serves all six.
+        priority: 1 comes first; what is left of the freedoms serves the next one.
+        name: in targets and reports; left out: the frame.
+
+    Target: (7,) position and quaternion (xyzw), (worlds, 7), or a Transform.
+    """
+
+    numbers = 7
+
+    def __init__(self, frame: str, weight: Vector | float = 1.0, priority: int = 1, name: str | None = None) -> None:
+        self.frame, self.name = frame, name or frame
+        self.weight = _weights(f"PoseTask '{self.name}'", weight, 6)
+        self.priority = _priority(f"PoseTask '{self.name}'", priority)
+
+    def bind(self, tree: Tree) -> None:
+        """Find the frame."""
+        self.place = tree.place(self.frame)
+
+    def target(self, value: Any, worlds: int) -> Array:
+        """As for all tasks, and a unit quaternion."""
+        found = super().target(value, worlds)
+        if (rotations.norm(found[:, 3:]) < 1e-12).any():
+            raise validate.fail(f"target '{self.name}'", "has the zero quaternion", "give a unit quaternion (xyzw)")
+        found[:, 3:] = rotations.normalized(found[:, 3:])
+        return found
+
+    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
+        """Six rows."""
+        place = k.place(self.place.node, self.place.point)
+        turn = rotations.quaternion_product(target[:, 3:], rotations.quaternion_conjugate(_quaternion(k, self.place)))
+        error = np.concatenate([target[:, :3] - place, rotations.rotation_vector_from_quaternion(turn)], axis=1)
+        return Rows(error, k.jacobian(self.place.node, place))
+
+
+def _quaternion(k: Kinematics, place: Place) -> Array:
+    own = place.quaternion[None]
+    if place.node < 0:
+        return np.broadcast_to(own, (k.posture.shape[0], 4))
+    return rotations.quaternion_product(quaternion_from_matrix(k.rotation[:, place.node]), own)
+
+
+class PointTask(Task):
+    """A point of a frame comes to a place.
+
+    Args:
+        frame: label of a body or a site.
+        point: in the frame, m.
+        weight: of the squares of the errors (x, y, z, world frame), m; one number serves all.
+        priority, name: as in :class:`PoseTask`.
+
+    Target: (3,) or (worlds, 3), world frame, m.
+    """
+
+    numbers = 3
+
+    def __init__(
+        self,
+        frame: str,
+        point: Vector = (0.0, 0.0, 0.0),
+        weight: Vector | float = 1.0,
+        priority: int = 1,
+        name: str | None = None,
+    ) -> None:
+        self.frame, self.name = frame, name or frame
+        element = f"PointTask '{self.name}'"
+        self.point = validate.numbers(element, "point", point, 3)
+        self.weight, self.priority = _weights(element, weight, 3), _priority(element, priority)
+
+    def bind(self, tree: Tree) -> None:
+        """Find the frame."""
+        place = tree.place(self.frame)
+        self.node, self.local = place.node, place.point + place.rotation @ self.point
+
+    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
+        """Three rows."""
+        place = k.place(self.node, self.local)
+        return Rows(target - place, k.jacobian(self.node, place)[:, :3])
+
+
+class ComTask(Task):
+    """The center of mass comes to a place.
+
+    Args:
+        weight: of the squares of the errors (x, y, z, world frame), m; (1, 1, 0) leaves its height free.
+        priority, name: as in :class:`PoseTask`; the name is "com".
+
+    Target: (3,) or (worlds, 3), world frame, m.
+    """
+
+    numbers = 3
+
+    def __init__(self, weight: Vector | float = 1.0, priority: int = 1, name: str = "com") -> None:
+        self.name = name
+        self.weight, self.priority = _weights("ComTask", weight, 3), _priority("ComTask", priority)
+
+    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
+        """Three rows."""
+        return Rows(target - bodies.com, bodies.com_jacobian())
+
+
+class PostureTask(Task):
+    """The posture comes near one; by default with what all other tasks have left.
+
+    Args:
+        posture: (size,) or (worlds, size) of the tree; None: as built.
+        weight: of the squares of the differences, as :meth:`Tree.difference` has them: (freedoms,), or one number for
+            all but the poses of bodies that float.
+        priority: as in :class:`PoseTask`; None: after all others.
+        name: of the target, which may replace ``posture``, and in reports.
+    """
+
+    def __init__(
+        self, posture: Any = None, weight: Any = 0.01, priority: int | None = None, name: str = "posture"
+    ) -> None:
+        self.posture, self.given, self.name = posture, weight, name
+        self.priority = 0 if priority is None else _priority("PostureTask", priority)
+
+    def bind(self, tree: Tree) -> None:
+        """Weights of every freedom, and the posture."""
+        self.tree, self.numbers = tree, tree.size
+        if np.ndim(self.given) == 0:
+            own = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]
+            self.weight = validate.not_negative("PostureTask", "weight", self.given) * np.array(own)
+        else:
+            self.weight = _weights("PostureTask", self.given, tree.freedoms)
+        if self.posture is None:
+            self.posture = tree.start
