@@ -114,7 +114,7 @@ class Relay(Block):
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
         held = [(x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(given["in"], c.kept("on"), strict=True)]
         c.keep("on", [h.number() for h in held])
-        on, off = c.tune("on_value", self.on), c.tune("off_value", self.off)
+        on, off = c.tune("on", self.on), c.tune("off", self.off)
         return {"out": [c.select(h, on, off) for h in held]}
 
 
