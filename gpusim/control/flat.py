@@ -20,12 +20,14 @@ class Flat:
 
     Attributes:
         label: of the diagram. rate: samples a second; None for every step.
+        open_ports: inputs that nothing drives because an input of a subsystem is open: that one's name.
     """
 
     label: str
     rate: float | None = None
     blocks: dict[str, Block] = field(default_factory=dict)
     wires: dict[Port, Port] = field(default_factory=dict)
+    open_ports: dict[Port, str] = field(default_factory=dict)
 
     @property
     def element(self) -> str:

@@ -39,7 +39,6 @@ class Move(Block):
     def check(self, element: str) -> None:
         """A duration, an order."""
         validate.positive(element, "duration", self.duration)
-        validate.number(element, "initial", self.initial)
         if self.order not in (3, 5):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
@@ -166,11 +165,6 @@ class Sine(Source):
     phase: float = 0.0
     offset: float = 0.0
     unit: str | None = None
-
-    def check(self, element: str) -> None:
-        """Finite numbers."""
-        for name in ("amplitude", "frequency", "phase", "offset"):
-            validate.number(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
