@@ -131,7 +131,7 @@ def exp(x: Array | float) -> Array:
 def _log_sum(x: Array) -> tuple[Array, Array]:
     """log of positive, finite numbers as a sum."""
     denormal = x < 2.2250738585072014e-308
-    bits = np.asarray(np.where(denormal, x * 18014398509481984.0, x)).view(np.int64) + (_ONE - _ROOT_HALF)
+    bits = np.asarray(x * np.where(denormal, 18014398509481984.0, 1.0)).view(np.int64) + (_ONE - _ROOT_HALF)
     m = ((bits & _MANTISSA) + _ROOT_HALF).view(np.float64)
     k = ((bits >> 52) - 1023 - np.where(denormal, 54, 0)).astype(np.float64)
     f = m - 1.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from gpusim.control import units
+from gpusim.control.parameters import check_type
 from gpusim.control.trace import Num, Number, Place, Trace, Truth
 from gpusim.control.units import Unit
 from gpusim.errors import ModelError, unknown_name
@@ -179,7 +180,7 @@ def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
         UnknownNameError: no such kind, no such parameter.
         ModelError: a parameter is missing or breaks a rule.
     """
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"{element}: {unknown_name('kind of block', kind, _KINDS)}")
     known = _KINDS[kind].parameters()
     for name in parameters:
@@ -190,6 +191,8 @@ def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
     if missing:
         rule = f"a block '{kind}' needs {', '.join(missing)}"
         raise validate.fail(element, rule, f"give {missing[0]}=...")
+    for name, value in parameters.items():
+        check_type(element, name, str(known[name].type), value)
     made = _KINDS[kind](**parameters)
     made.check(element)
     return made

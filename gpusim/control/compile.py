@@ -11,6 +11,7 @@ import numpy as np
 from gpusim import exact_math
 from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
+from gpusim.control.blocks.ports import Inlet
 from gpusim.control.blocks.sources import Command, Input, Signal
 from gpusim.control.flat import SEPARATOR, Flat, Port, input_label
 from gpusim.control.trace import Trace
@@ -30,8 +31,9 @@ def check(flat: Flat) -> None:
     for name, found in flat.blocks.items():
         for port in found.inputs:
             if (name, port) not in flat.wires and port not in found.optional:
+                outer = flat.open_ports.get((name, port), f"{name}.{port}")
                 rule = f"its input '{name}.{port}' is open"
-                raise validate.fail(flat.of(name), rule, f"connect something to '{name}.{port}'")
+                raise validate.fail(flat.of(name), rule, f"connect something to '{outer}'")
     ordered(flat)
     givers: dict[str, str] = {}
     for name, found in flat.blocks.items():
@@ -110,6 +112,10 @@ def _outputs(
 def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
     """See :meth:`Diagram.compile`."""
     check(flat)
+    for name, found in flat.blocks.items():
+        if isinstance(found, Inlet):
+            rule = "is an input of a subsystem, and the diagram is used alone"
+            raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
     period = dt if flat.rate is None else 1.0 / flat.rate
     if period < dt * (1.0 - 1e-9):
         rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"

@@ -281,6 +281,8 @@ class Diagram:
             found = self.blocks[source[0]]
             if isinstance(found, Subsystem):
                 return prefix + source[0] + SEPARATOR + source[1], "out"
+            if found.kind == "inlet" and prefix and outer.get(source[0]) is None:
+                out.open_ports[prefix + end[0], end[1]] = f"{prefix.removesuffix(SEPARATOR)}.{source[0]}"
             return outer.get(source[0]) if found.kind == "inlet" and prefix else (prefix + source[0], source[1])
 
         for name, found in self.blocks.items():

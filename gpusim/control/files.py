@@ -217,7 +217,7 @@ def _fits(value: Any, wanted: str) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return {
         "None": value is None, "str": isinstance(value, str), "bool": isinstance(value, bool), "float": number,
-        "int": number and isinstance(value, int), "Any": True,
+        "int": number and isinstance(value, int), "Any": True, "dict[str, Any]": isinstance(value, dict),
     }[wanted]  # fmt: skip
 
 
@@ -226,4 +226,4 @@ def _word(wanted: str) -> str:
     if wanted.startswith("Sequence["):
         inner = wanted.removeprefix("Sequence[").removesuffix("]")
         return "list" if inner == "Any" else f"list of {_word(inner).removesuffix('s')}s"
-    return {**_WORDS, "None": "null"}[wanted]
+    return {**_WORDS, "None": "null", "dict[str, Any]": "mappings"}[wanted]

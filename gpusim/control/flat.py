@@ -20,6 +20,7 @@ class Flat:
 
     Attributes:
         label: of the diagram. rate: samples a second; None for every step. prefix: of its signals.
+        open_ports: inputs that nothing drives because an input of a subsystem is open: that one's name.
     """
 
     label: str
@@ -27,6 +28,7 @@ class Flat:
     prefix: str = "diagram"
     blocks: dict[str, Block] = field(default_factory=dict)
     wires: dict[Port, Port] = field(default_factory=dict)
+    open_ports: dict[Port, str] = field(default_factory=dict)
 
     @property
     def element(self) -> str:

@@ -16,8 +16,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def lettered(element: str, count: int) -> tuple[str, ...]:
     """Ports a, b, c ..."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(LETTERS):
-        raise validate.fail(element, f"count = {count!r} is no whole number of 1 to {len(LETTERS)}", "give one")
+    if not 1 <= count <= len(LETTERS):
+        raise validate.fail(element, f"count = {count!r} is not within 1 to {len(LETTERS)}", "give one that is")
     return tuple(LETTERS[:count])
 
 
@@ -27,10 +27,6 @@ class Gain(Block):
 
     gain: float = 1.0
     unit: str | None = None
-
-    def check(self, element: str) -> None:
-        """A finite number."""
-        validate.number(element, "gain", self.gain)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """The unit is multiplied too."""
@@ -50,11 +46,11 @@ class Sum(Block):
     signs: str = "++"
 
     def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: len(self.signs)]) if isinstance(self.signs, str) else ()
+        self.inputs = tuple(LETTERS[: len(self.signs)])
 
     def check(self, element: str) -> None:
         """Signs."""
-        given = isinstance(self.signs, str) and 0 < len(self.signs) <= len(LETTERS)
+        given = 0 < len(self.signs) <= len(LETTERS)
         if not given or set(self.signs) - set("+-"):
             raise validate.fail(
                 element, f"signs = {self.signs!r} are not some of + and -", 'give one each input, as "+-"'
@@ -80,11 +76,11 @@ class Product(Block):
     same_units = False
 
     def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: len(self.signs)]) if isinstance(self.signs, str) else ()
+        self.inputs = tuple(LETTERS[: len(self.signs)])
 
     def check(self, element: str) -> None:
         """Signs."""
-        given = isinstance(self.signs, str) and 0 < len(self.signs) <= len(LETTERS)
+        given = 0 < len(self.signs) <= len(LETTERS)
         if not given or set(self.signs) - set("*/"):
             raise validate.fail(
                 element, f"signs = {self.signs!r} are not some of * and /", 'give one each input, as "*/"'
@@ -130,7 +126,7 @@ class Extreme(Block):
     count: int = 2
 
     def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: self.count]) if isinstance(self.count, int) else ()
+        self.inputs = tuple(LETTERS[: self.count])
 
     def check(self, element: str) -> None:
         """Which, and of how many."""
@@ -232,7 +228,7 @@ class Pack(Block):
     count: int = 2
 
     def __post_init__(self) -> None:
-        self.inputs = tuple(LETTERS[: self.count]) if isinstance(self.count, int) else ()
+        self.inputs = tuple(LETTERS[: self.count])
 
     def check(self, element: str) -> None:
         """How many."""
@@ -257,7 +253,7 @@ class Component(Block):
 
     def check(self, element: str) -> None:
         """Whole numbers."""
-        listed = [self.index] if isinstance(self.index, int) else list(self.index)
+        listed = list(self.index) if isinstance(self.index, list | tuple) else [self.index]
         if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
             raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
 

@@ -16,22 +16,16 @@ from scipy import signal
 from scipy.linalg import expm
 
 from gpusim.control import units
-from gpusim.control.block import Block, Context, Kind, Wire, block, each
+from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
+from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.typing import Array
 
 GREATEST_ORDER = 12
-
-
-def check_bounds(element: str, lower: float | None, upper: float | None) -> None:
-    """Bounds that may be left out, the lower one below the upper one."""
-    for name, value in (("lower", lower), ("upper", upper)):
-        if value is not None:
-            validate.number(element, name, value)
-    if lower is not None and upper is not None and not lower < upper:
-        raise validate.fail(element, f"lower = {lower:g} is not below upper = {upper:g}", "swap them")
+LONGEST_DELAY = 100_000
+"""Samples."""
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
@@ -59,8 +53,13 @@ class Integrator(Block):
 
     def check(self, element: str) -> None:
         """Finite numbers."""
-        validate.number(element, "gain", self.gain)
         check_bounds(element, self.lower, self.upper)
+        count = int(np.size(np.array(self.initial, dtype=object)))
+        for value in validate.per_axis(element, "initial", self.initial, count):
+            if (self.lower is not None and value < self.lower) or (self.upper is not None and value > self.upper):
+                raise validate.fail(element, f"initial = {value:g} is beyond its bounds", "give one within them")
+        if not count:
+            raise validate.fail(element, "initial has no numbers", "give one for each of its input")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """As its input, times seconds, times the unit of the gain."""
@@ -141,22 +140,11 @@ class Linear(Block):
         linear(c, whole[:n, :n], whole[:n, n], given["in"])
 
 
-@block("filter")
-class Filter(Linear):
-    """First-order low-pass: 1 / (time s + 1)."""
+class LowPass(Linear):
+    """A filter that lets slow changes through as they are."""
 
-    time: float
-    initial: float = 0.0
+    initial: float
     waits = frozenset({"in"})
-
-    def check(self, element: str) -> None:
-        """A time constant."""
-        validate.positive(element, "time", self.time)
-        validate.number(element, "initial", self.initial)
-
-    def system(self) -> tuple[Array, Array, Array, float]:
-        """One state, the output."""
-        return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
     @property
     def start(self) -> float:
@@ -168,21 +156,34 @@ class Filter(Linear):
         return {"out": given.get("in", Kind())}
 
 
+@block("filter")
+class Filter(LowPass):
+    """First-order low-pass: 1 / (time s + 1); ``time`` in s. Its output begins at ``initial``."""
+
+    time: float
+    initial: float = 0.0
+
+    def check(self, element: str) -> None:
+        """A time constant."""
+        validate.positive(element, "time", self.time)
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """One state, the output."""
+        return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
+
+
 @block("filter2")
-class Filter2(Filter):
+class Filter2(LowPass):
     """Second-order low-pass: w2 / (s2 + 2 damping w s + w2) with w = 2 pi ``frequency`` (Hz)."""
 
-    time: float = 0.0
     frequency: float = 1.0
     damping: float = 0.7
+    initial: float = 0.0
 
     def check(self, element: str) -> None:
         """A frequency and a damping ratio."""
-        if self.time != 0.0:
-            raise validate.fail(element, f"time = {self.time:g} s does not belong to it", "give frequency, Hz")
         validate.positive(element, "frequency", self.frequency)
         validate.positive(element, "damping", self.damping)
-        validate.number(element, "initial", self.initial)
 
     def system(self) -> tuple[Array, Array, Array, float]:
         """The output and its rate."""
@@ -243,16 +244,18 @@ class Delay(Block):
 
     def check(self, element: str) -> None:
         """At least one sample."""
-        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or not 1 <= self.samples <= 100000:
-            raise validate.fail(element, f"samples = {self.samples!r} is no whole number of 1 to 100000", "give one")
+        if not 1 <= self.samples <= LONGEST_DELAY:
+            raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
         if self.time is not None:
             validate.positive(element, "time", self.time)
-        validate.number(element, "initial", self.initial)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """As its input."""
         if self.time is not None and self._count(period) < 1:
             raise ModelError(f"time = {self.time:g} s is less than half of a period of {period:g} s; give a longer one")
+        if self._count(period) > LONGEST_DELAY:
+            rule = f"time = {self.time:g} s is more than {LONGEST_DELAY} periods of {period:g} s"
+            raise ModelError(f"{rule}; give a shorter one, or the diagram a lower rate")
         return {"out": given.get("in", Kind())}
 
     def _count(self, period: float) -> int:
@@ -334,13 +337,17 @@ class Pid(Block):
 
     def check(self, element: str) -> None:
         """Finite gains."""
-        for name in ("kp", "ki", "kd", "initial"):
-            validate.number(element, name, getattr(self, name))
         validate.positive(element, "derivative_time", self.derivative_time)
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """In ``unit``; a rate in that of the error by the second."""
+        if self.measured_rate:
+            wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
+            if not units.fits(given["rate"].unit, wanted):
+                rule = f"rate is in {units.shown(given['rate'].unit)}, not in {units.shown(wanted)}"
+                raise ModelError(f"{rule} as the error is; join the rate of the same quantity")
+            common_shape({port: kind for port, kind in given.items() if port != "reset"})
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -42,7 +42,6 @@ class Compare(Logic):
         """A sign."""
         if self.sign not in COMPARISONS:
             raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
-        validate.number(element, "value", self.value)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Of values that have one unit."""
@@ -73,7 +72,7 @@ class LogicGate(Logic):
 
     def __post_init__(self) -> None:
         count = 1 if self.operation == "not" else self.count
-        self.inputs = tuple(LETTERS[:count]) if isinstance(count, int) else ()
+        self.inputs = tuple(LETTERS[:count])
 
     def check(self, element: str) -> None:
         """An operation."""
@@ -120,7 +119,7 @@ class Select(Block):
     count: int = 2
 
     def __post_init__(self) -> None:
-        self.inputs = ("index", *LETTERS[: self.count]) if isinstance(self.count, int) else ()
+        self.inputs = ("index", *LETTERS[: self.count])
 
     def check(self, element: str) -> None:
         """How many."""
@@ -218,8 +217,8 @@ class Counter(Block):
 
     def check(self, element: str) -> None:
         """How far."""
-        if self.modulo is not None and (not isinstance(self.modulo, int) or self.modulo < 2):
-            raise validate.fail(element, f"modulo = {self.modulo!r} is no whole number of at least 2", "give one")
+        if self.modulo is not None and self.modulo < 2:
+            raise validate.fail(element, f"modulo = {self.modulo!r} is below 2", "give 2 or more")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """A number."""
@@ -268,14 +267,17 @@ class StateMachine(Block):
 
     def check(self, element: str) -> None:
         """States that are known, each once."""
-        listed = list(self.states) if isinstance(self.states, Sequence) and not isinstance(self.states, str) else []
-        if not listed or not all(isinstance(s, str) and s.isidentifier() for s in listed):
+        listed = [] if isinstance(self.states, str) else list(self.states)
+        if not listed or not all(s.isidentifier() for s in listed):
             raise validate.fail(element, f"states = {self.states!r} are no names", 'give names, as ["idle", "run"]')
-        taken = [s for s in listed if listed.count(s) > 1 or s in ("state", "time")]
+        taken = [s for s in listed if s in ("state", "time")]
         if taken:
-            raise validate.fail(element, f"the state {taken[0]!r} is there twice", "rename one")
+            raise validate.fail(element, f"the state {taken[0]!r} has the name of another output", "rename it")
         if self.initial and self.initial not in listed:
             raise validate.fail(element, f"initial = {self.initial!r} is no state", f"give one of {', '.join(listed)}")
+        if not isinstance(self.transitions, list | tuple):
+            rule = f"transitions = {self.transitions!r} are no list"
+            raise validate.fail(element, rule, 'give one, as [["idle", "run", "start"], ["run", "idle", 2.5]]')
         for transition in self.transitions:
             self._check_transition(element, transition, listed)
 

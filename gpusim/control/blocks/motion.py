@@ -24,9 +24,10 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 
 @block("move")
 class Move(Block):
-    """Goes from where it is to each new value of ``target`` in ``duration`` s, at rest at both ends.
+    """Goes from where it is to each new value of ``target`` in ``duration`` s, and rests there.
 
-    By the cubic (``order`` 3) or the quintic polynomial (5), whose acceleration begins and ends at zero too.
+    By the cubic (``order`` 3) or the quintic polynomial (5), whose acceleration ends at zero and begins as it was. A
+    target that changes on the way is gone for at once, from the velocity of that time.
     """
 
     duration: float = 1.0
@@ -38,7 +39,6 @@ class Move(Block):
     def check(self, element: str) -> None:
         """A duration, an order."""
         validate.positive(element, "duration", self.duration)
-        validate.number(element, "initial", self.initial)
         if self.order not in (3, 5):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
@@ -49,41 +49,61 @@ class Move(Block):
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """A new target begins a new move from where the last one has come to."""
         size, t = c.kinds["out"].size, c.trace
-        c.places("from", [self.initial] * size)
-        c.places("to", [self.initial] * size)
+        for name, value in (("from", self.initial), ("to", self.initial), ("speed", 0.0), ("bend", 0.0)):
+            c.places(name, [value] * size)
         c.places("spent", [1e30])
         duration, (spent,) = c.tune("duration", self.duration), c.kept("spent")
-        start, end = c.kept("from"), c.kept("to")
-        place, _, _ = self._at(c, spent, duration, start, end)
-        new = given["target"][0].equals(end[0])
+        end = c.kept("to")
+        begin = [c.kept("from"), c.kept("speed"), c.kept("bend")]
+        here = self._at(c, spent, duration, begin, end)
+        same = given["target"][0].equals(end[0])
         for u, x in zip(given["target"][1:], end[1:], strict=True):
-            new = new & u.equals(x)
-        start = [c.select(new, a, x) for a, x in zip(start, place, strict=True)]
+            same = same & u.equals(x)
+        begin = [[c.select(same, a, x) for a, x in zip(*pair, strict=True)] for pair in zip(begin, here, strict=True)]
         end = list(given["target"])
-        spent = c.select(new, spent, 0.0)
-        out, velocity, acceleration = self._at(c, spent, duration, start, end)
-        c.keep("from", start)
-        c.keep("to", end)
+        spent = c.select(same, spent, 0.0)
+        out, velocity, acceleration = self._at(c, spent, duration, begin, end)
+        for name, values in zip(("from", "speed", "bend", "to"), (*begin, end), strict=True):
+            c.keep(name, values)
         c.keep("spent", [t.smaller(spent + c.period, 1e30)])
         done = (spent >= duration - 1e-6 * c.period).number()
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
-    def _at(self, c: Context, spent: Num, duration: Num, start: Wire, end: Wire) -> tuple[Wire, Wire, Wire]:
-        """Place, velocity and acceleration after a time."""
+    def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
+        """Place, velocity and acceleration after a time: with s = spent / duration from 0 to 1, polynomials that carry
+        the way, the first velocity and the first acceleration from 1 to 0 (Hermite's)."""
         s = c.trace.limit(spent / duration, 0.0, 1.0)
+        left = 1.0 - s
         if self.order == 3:
-            share, rate, bend = (s * s) * (3.0 - 2.0 * s), (6.0 * s) * (1.0 - s), 6.0 - 12.0 * s
+            zero = c.trace.constant(0.0)
+            way = (s * s) * (3.0 - 2.0 * s), (6.0 * s) * left, 6.0 - 12.0 * s
+            speed = s * (left * left), left * (1.0 - 3.0 * s), 6.0 * s - 4.0
+            bend = zero, zero, zero
         else:
-            share = (s * s * s) * (10.0 + s * (6.0 * s - 15.0))
-            rate = (30.0 * (s * s)) * ((1.0 - s) * (1.0 - s))
-            bend = (60.0 * s) * ((1.0 - s) * (1.0 - 2.0 * s))
-        over = c.select((spent >= duration) | (spent < 0.0), 0.0, c.trace.constant(1.0))
-        ways = [b - a for a, b in zip(start, end, strict=True)]
-        return (
-            [a + way * share for a, way in zip(start, ways, strict=True)],
-            [(way * rate) / duration for way in ways],
-            [((way * bend) * over) / (duration * duration) for way in ways],
-        )
+            square, cube = left * left, left * left * left
+            way = (
+                (s * s * s) * (10.0 + s * (6.0 * s - 15.0)),
+                (30.0 * (s * s)) * square,
+                (60.0 * s) * left * (1.0 - 2.0 * s),
+            )
+            speed = (
+                (s * cube) * (1.0 + 3.0 * s),
+                square * ((1.0 + 2.0 * s) - 15.0 * (s * s)),
+                (12.0 * s) * left * (5.0 * s - 3.0),
+            )
+            bend = (0.5 * (s * s)) * cube, (s * square) * (1.0 - 2.5 * s), left * ((1.0 - 8.0 * s) + 10.0 * (s * s))
+        over = c.select(spent >= duration, 0.0, c.trace.constant(1.0))
+        out: tuple[Wire, Wire, Wire] = ([], [], [])
+        for x, v, a, target in zip(*begin, end, strict=True):
+            scales = target - x, v * duration, (a * duration) * duration
+            place, rate, curve = (
+                sum((f * p for f, p in zip(scales[1:], ps[1:], strict=True)), scales[0] * ps[0])
+                for ps in zip(way, speed, bend, strict=True)
+            )
+            out[0].append(x + place)
+            out[1].append(rate / duration)
+            out[2].append((curve * over) / (duration * duration))
+        return out
 
 
 @block("trajectory")
@@ -145,11 +165,6 @@ class Sine(Source):
     phase: float = 0.0
     offset: float = 0.0
     unit: str | None = None
-
-    def check(self, element: str) -> None:
-        """Finite numbers."""
-        for name in ("amplitude", "frequency", "phase", "offset"):
-            validate.number(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
-from gpusim.control.blocks.dynamics import bounded, check_bounds
+from gpusim.control.blocks.dynamics import bounded
 from gpusim.control.blocks.sources import check_rising, interpolated
+from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
@@ -60,7 +61,6 @@ class Backlash(Block):
     def check(self, element: str) -> None:
         """A width."""
         validate.positive(element, "width", self.width)
-        validate.number(element, "initial", self.initial)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """No farther from the input than half of the width."""
@@ -101,8 +101,6 @@ class Relay(Block):
     def check(self, element: str) -> None:
         """Thresholds."""
         check_bounds(element, self.lower, self.upper)
-        for name in ("off", "on"):
-            validate.number(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
@@ -114,7 +112,7 @@ class Relay(Block):
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
         held = [(x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(given["in"], c.kept("on"), strict=True)]
         c.keep("on", [h.number() for h in held])
-        on, off = c.tune("on_value", self.on), c.tune("off_value", self.off)
+        on, off = c.tune("on", self.on), c.tune("off", self.off)
         return {"out": [c.select(h, on, off) for h in held]}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
@@ -34,8 +35,10 @@ class Constant(Source):
 
     def check(self, element: str) -> None:
         """Numbers that are finite."""
-        count = int(np.size(self.value)) if np.ndim(self.value) else 1
+        count = int(np.size(np.array(self.value, dtype=object)))
         validate.per_axis(element, "value", self.value, count)
+        if not count:
+            raise validate.fail(element, "value has no numbers", "give one at least")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Of its value."""
@@ -76,9 +79,8 @@ class Step(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Finite numbers."""
-        for name in ("time", "before", "after"):
-            validate.number(element, name, getattr(self, name))
+        """A time from the start on."""
+        validate.not_negative(element, "time", self.time)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
@@ -101,10 +103,9 @@ class Ramp(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Finite numbers, and an end that the slope leads to."""
-        for name in ("slope", "time", "start"):
-            validate.number(element, name, getattr(self, name))
-        if self.end is not None and (validate.number(element, "end", self.end) - self.start) * self.slope < 0.0:
+        """A time from the start on, and an end that the slope leads to."""
+        validate.not_negative(element, "time", self.time)
+        if self.end is not None and (self.end - self.start) * self.slope < 0.0:
             rule = f"slope = {self.slope:g} leads away from end = {self.end:g}"
             raise validate.fail(element, rule, "turn its sign")
 
@@ -200,18 +201,14 @@ class Input(Source):
 
     def check(self, element: str) -> None:
         """A range that holds the default."""
-        for name in ("default", "lower", "upper"):
-            validate.number(element, name, getattr(self, name))
-        if not self.lower < self.upper:
-            rule = f"lower = {self.lower:g} is not below upper = {self.upper:g}"
-            raise validate.fail(element, rule, "swap them")
+        check_bounds(element, self.lower, self.upper)
         if not self.lower <= self.default <= self.upper:
             rule = f"default = {self.default:g} is not within {self.lower:g} to {self.upper:g}"
             raise validate.fail(element, rule, "give one that is")
-        if not 0.0 <= validate.number(element, "dead_zone", self.dead_zone) < 1.0:
+        if not 0.0 <= self.dead_zone < 1.0:
             raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
         validate.positive(element, "curve", self.curve)
-        if len(self.keys) not in (0, 1, 2) or isinstance(self.keys, str):
+        if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
@@ -295,9 +292,7 @@ class Command(Block):
     def check(self, element: str) -> None:
         """Names, and a range."""
         check_names(element, "command", self.command, "give the label of an actuator, or a list")
-        for name in ("lower", "upper"):
-            if getattr(self, name) is not None:
-                validate.number(element, name, getattr(self, name))
+        check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """It has none."""

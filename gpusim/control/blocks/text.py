@@ -15,6 +15,7 @@ from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape
 from gpusim.control.blocks.arithmetic import TRIGONOMETRY, quotient, trigonometric
 from gpusim.control.blocks.logic import compared
 from gpusim.control.blocks.sources import time_now
+from gpusim.control.parameters import check_words
 from gpusim.control.trace import Num, Truth
 from gpusim.errors import ModelError
 from gpusim.model import validate
@@ -30,6 +31,15 @@ _CONSTANTS = {"pi": math.pi, "inf": math.inf}
 _PLAIN = ("sin", "cos", "exp", "log", "atan2", "pow")
 _OTHER = ("sqrt", "abs", "floor", "min", "max", "round")
 FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
+
+
+MOST_OF_PYTHON = 4096
+"""Numbers that a function returns for a world."""
+
+
+def _listed(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of inputs; one alone stands for a list of one."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 @block("expression")
@@ -50,17 +60,18 @@ class Expression(Block):
         self._tree: ast.expr | None = None
         self.inputs = ()
         try:
-            self._tree = ast.parse(self.text, mode="eval").body
-        except (SyntaxError, TypeError, ValueError):
+            self._tree = ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError):
             return
         called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
         found = [n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called]
-        self.inputs = tuple(self.names) or tuple(sorted({n for n in found if n not in _CONSTANTS}))
+        self.inputs = _listed(self.names) or tuple(sorted({n for n in found if n not in _CONSTANTS}))
 
     def check(self, element: str) -> None:
         """A formula that can be read."""
         if self._tree is None:
             raise validate.fail(element, f"text = {self.text!r} is no formula", "correct it, as 'a * (b - 1)'")
+        check_words(element, "names", _listed(self.names))
         try:
             _Reader({name: None for name in self.inputs}).check(self._tree)
         except ModelError as error:
@@ -214,14 +225,17 @@ class Python(Block):
     same_units = False
 
     def __post_init__(self) -> None:
-        self.inputs = tuple(self.names) if not isinstance(self.names, str) else (self.names,)
+        self.inputs = _listed(self.names)
 
     def check(self, element: str) -> None:
         """A function."""
         if not callable(self.function):
             raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise validate.fail(element, f"size = {self.size!r} is no whole number of at least 1", "give one")
+        if not 1 <= self.size <= MOST_OF_PYTHON:
+            raise validate.fail(
+                element, f"size = {self.size!r} is not within 1 to {MOST_OF_PYTHON}", "give one that is"
+            )
+        check_words(element, "names", self.inputs)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """A number, or a vector of ``size``."""

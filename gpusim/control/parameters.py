@@ -1,0 +1,80 @@
+"""Checks of the parameters that blocks are given: their types, before a block is made of them, and rules of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import units
+from gpusim.model import validate
+
+
+def _flag(element: str, name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise validate.fail(element, f"{name} = {value!r} is neither True nor False", "give one of them")
+
+
+def _whole(element: str, name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise validate.fail(element, f"{name} = {value!r} is no whole number", "give one")
+
+
+def _text(element: str, name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise validate.fail(element, f"{name} = {value!r} is no text", 'give it in quotes, as "text"')
+
+
+def _unit(element: str, name: str, value: Any) -> None:
+    _text(element, name, value)
+    if units.parse(value) is None:
+        mend = 'make it of m, kg, s, A, K, deg, N, J, W, Pa, V, Hz ..., as "N m/s", or "-" for none'
+        raise validate.fail(element, f"{name} = {value!r} is unknown", mend)
+
+
+def _names(element: str, name: str, value: Any) -> None:
+    """A name alone is allowed too, where blocks take it for a list of one."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
+        raise validate.fail(element, f"{name} = {value!r} is no list of names", 'give one, as ["a", "b"]')
+    twice = [x for x in listed if listed.count(x) > 1]
+    if twice:
+        raise validate.fail(element, f"{name} has {twice[0]!r} twice", "give each name once")
+
+
+_TYPES: dict[str, Callable[[str, str, Any], None]] = {
+    "bool": _flag, "int": _whole, "str": _text, "Sequence[str]": _names,
+    "float": lambda element, name, value: None if validate.number(element, name, value) else None,
+}  # fmt: skip
+"""By annotation; parameters of other types are checked by their blocks."""
+
+
+def check_type(element: str, name: str, annotation: str, value: Any) -> None:
+    """A parameter is of the type that its block declares, a unit one that is known.
+
+    Raises:
+        ModelError: it is not.
+    """
+    bare = annotation.removesuffix(" | None")
+    if value is None and bare != annotation:
+        return
+    check = _unit if name == "unit" else _TYPES.get(bare)
+    if check is not None:
+        check(element, name, value)
+
+
+def check_bounds(element: str, lower: float | None, upper: float | None) -> None:
+    """Bounds that may be left out, the lower one below the upper one."""
+    for name, value in (("lower", lower), ("upper", upper)):
+        if value is not None:
+            validate.number(element, name, value)
+    if lower is not None and upper is not None and not lower < upper:
+        raise validate.fail(element, f"lower = {lower:g} is not below upper = {upper:g}", "swap them")
+
+
+def check_words(element: str, name: str, given: Sequence[str]) -> None:
+    """Names of ports: words that may stand behind a dot."""
+    for word in given:
+        if not word.isidentifier():
+            raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")
