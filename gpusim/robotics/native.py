@@ -166,7 +166,7 @@ class NativeSolver:
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Rows of each velocity's groups, those side by side on one level together: where its runs begin, their ends."""
+        """Rows of each velocity's groups, those side by side on one level together: its runs, their starts and ends."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
