@@ -167,7 +167,13 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], en
         nodes.append(Node(box.width, box.height, len(inputs), len(outputs), pin))
     names = list(diagram.blocks)
     edges = [
-        Edge(names.index(a), diagram.ports(a)[1].index(out), names.index(b), diagram.ports(b)[0].index(into))
+        Edge(
+            names.index(a),
+            diagram.ports(a)[1].index(out),
+            names.index(b),
+            diagram.ports(b)[0].index(into),
+            into in getattr(diagram.blocks[b], "waits", ()),
+        )
         for (b, into), (a, out) in diagram.wires.items()
     ]
     placed = _placed(nodes, edges, engine)
