@@ -34,12 +34,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A wire from an output of a box to an input of one, by their numbers."""
+    """A wire from an output of a box to an input of one, by their numbers; ``waits``: it acts in the next sample."""
 
     source: int
     out: int
     target: int
     into: int
+    waits: bool = False
 
 
 @dataclass
@@ -84,16 +85,65 @@ def place(nodes: list[Node], edges: list[Edge]) -> Placed:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """The column of each box, by the longest way to it; and the wires that go back, which open all loops."""
+    """The column of each box, by the longest way to it; and the wires that go back, which open all loops.
+
+    Of two ways to open them, where a walk from the sources comes back, or at inputs that wait for the next sample, the
+    one with fewer and shorter wires back.
+    """
+    waiting = {edge for edge in edges if edge.waits and edge.source in _reached(edge.target, nodes, edges)}
+    found = [_columns(nodes, edges, first) for first in (set(), waiting)]
+
+    def cost(one: tuple[list[int], set[Edge]]) -> tuple[int, int]:
+        layer, back = one
+        return len(back), sum(layer[e.source] - layer[e.target] for e in back)
+
+    return min(found, key=cost)
+
+
+def _reached(start: int, nodes: list[Node], edges: list[Edge]) -> set[int]:
+    """All that a box acts on, itself among it."""
+    after: list[list[int]] = [[] for _ in nodes]
+    for edge in edges:
+        after[edge.source].append(edge.target)
+    found, rest = {start}, [start]
+    while rest:
+        for node in after[rest.pop()]:
+            if node not in found:
+                found.add(node)
+                rest.append(node)
+    return found
+
+
+def _columns(nodes: list[Node], edges: list[Edge], first: set[Edge]) -> tuple[list[int], set[Edge]]:
+    """Columns where the wires ``first``, and those by which a walk along the others comes back, go back."""
     after: list[list[Edge]] = [[] for _ in nodes]
     before = [0] * len(nodes)
     for edge in edges:
-        after[edge.source].append(edge)
+        if edge not in first:
+            after[edge.source].append(edge)
         before[edge.target] += 1
+    back, order = _walk(after, sorted(range(len(nodes)), key=lambda n: (before[n] > 0, n)))
+    back |= first
+    layer = [0] * len(nodes)
+    for node in reversed(order):
+        for edge in after[node]:
+            if edge not in back:
+                layer[edge.target] = max(layer[edge.target], layer[node] + 1)
+    last = max(layer)
+    for k, node_ in enumerate(nodes):
+        goals = [layer[e.target] - 1 for e in after[k] if e not in back]
+        if before[k] == 0 and goals and node_.pin >= 0:
+            layer[k] = min(goals)  # a source stands before what it feeds
+        if node_.pin > 0 and not after[k]:
+            layer[k] = last
+    return layer, back
+
+
+def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[int]]:
+    """Depth first: wires that come back to where the walk is, and the boxes in the order in which it leaves them."""
     back: set[Edge] = set()
-    state = [0] * len(nodes)
-    order: list[int] = []
-    for start in sorted(range(len(nodes)), key=lambda n: (before[n] > 0, n)):
+    state, order = [0] * len(after), []
+    for start in starts:
         if state[start]:
             continue
         state[start] = 1
@@ -110,19 +160,7 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
             elif state[way.target] == 0:
                 state[way.target] = 1
                 stack.append((way.target, iter(after[way.target])))
-    layer = [0] * len(nodes)
-    for node in reversed(order):
-        for edge in after[node]:
-            if edge not in back:
-                layer[edge.target] = max(layer[edge.target], layer[node] + 1)
-    last = max(layer)
-    for k, node_ in enumerate(nodes):
-        goals = [layer[e.target] - 1 for e in after[k] if e not in back]
-        if before[k] == 0 and goals and node_.pin >= 0:
-            layer[k] = min(goals)  # a source stands before what it feeds
-        if node_.pin > 0 and not after[k]:
-            layer[k] = last
-    return layer, back
+    return back, order
 
 
 class _Layout:

@@ -8,6 +8,8 @@ from typing import Any
 
 from gpusim.control import graphviz, layered
 from gpusim.control.block import Block
+from gpusim.control.blocks.logic import Logic, StateMachine
+from gpusim.control.blocks.sources import Input
 from gpusim.control.diagram import Diagram, Subsystem
 from gpusim.control.flat import SEPARATOR, Port
 from gpusim.control.layered import Edge, Node, Placed, Point
@@ -40,6 +42,7 @@ class Box:
         x, y, width, height: of the frame; y goes downwards.
         inputs, outputs: names of the ports, at even distances along the left and the right side.
         signals: of the outputs, by port, where the simulation has them.
+        lamps: outputs that are on or off.
     """
 
     path: str
@@ -53,11 +56,16 @@ class Box:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     signals: dict[str, str] = field(default_factory=dict)
+    lamps: tuple[str, ...] = ()
 
     @property
     def text_x(self) -> float:
         """Middle of the words in it, between the names of the ports."""
         return self.x + 0.5 * (self.width + label_room(self.inputs) - label_room(self.outputs))
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point is in it."""
+        return self.x <= x <= self.x + self.width and self.y <= y <= self.y + self.height
 
     def port(self, name: str, output: bool) -> Point:
         """Place of a port."""
@@ -159,7 +167,13 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], en
         nodes.append(Node(box.width, box.height, len(inputs), len(outputs), pin))
     names = list(diagram.blocks)
     edges = [
-        Edge(names.index(a), diagram.ports(a)[1].index(out), names.index(b), diagram.ports(b)[0].index(into))
+        Edge(
+            names.index(a),
+            diagram.ports(a)[1].index(out),
+            names.index(b),
+            diagram.ports(b)[0].index(into),
+            into in getattr(diagram.blocks[b], "waits", ()),
+        )
         for (b, into), (a, out) in diagram.wires.items()
     ]
     placed = _placed(nodes, edges, engine)
@@ -213,8 +227,17 @@ def _box(
     width = max(text + left + right + 14.0, 46.0)
     height = max(LINE * (len(lines) + 1) + 8.0, tall + 6.0)
     role = "python" if found.host else ROLES.get(found.kind, "block")
-    # dot takes whole points
-    return Box(path, name, role, lines, 0.0, 0.0, 2.0 * round(0.5 * width), round(height), inputs, outputs, signals)
+    size = 2.0 * round(0.5 * width), float(round(height))  # dot takes whole points
+    return Box(path, name, role, lines, 0.0, 0.0, *size, inputs, outputs, signals, _lamps(found))
+
+
+def _lamps(found: Block) -> tuple[str, ...]:
+    """Outputs of a block that are 1 or 0."""
+    if isinstance(found, StateMachine):
+        return tuple(found.states)
+    if isinstance(found, Logic) or (isinstance(found, Input) and found.switch):
+        return tuple(found.outputs)
+    return tuple(port for port in found.outputs if port == "done")
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:

@@ -21,6 +21,7 @@ _PLAIN = {
 }
 """What text without quotes is; the first that fits."""
 WIDTH = 110
+MOST_NODES = 1_000_000
 
 
 class Entries(dict[Any, Any]):
@@ -43,12 +44,17 @@ class _Reader:
     def __init__(self, yaml: Any, name: str) -> None:
         self._yaml, self._name = yaml, name
         self._open: list[int] = []
+        self._count = 0
 
     def _at(self, node: Any) -> str:
         return f"{self._name} line {node.start_mark.line + 1}"
 
     def value(self, node: Any) -> Any:
         """A node with all that is in it."""
+        self._count += 1
+        if self._count > MOST_NODES:  # a few anchors in anchors can stand for billions
+            rule = f"has more than {MOST_NODES} entries, with all that * repeats"
+            raise validate.fail(self._at(node), rule, "split the diagram")
         if isinstance(node, self._yaml.ScalarNode):
             return self._scalar(node)
         if id(node) in self._open:

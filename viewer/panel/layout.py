@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from gpusim.viewer.overlays.canvas import Box
 
+DIAGRAM = 0.55
+"""Share of the height that a diagram takes."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -17,6 +20,7 @@ class Layout:
         bar: status line, below everything.
         timeline: of a motion that is played, over the status line; without height where none is.
         scene: what is left in the middle.
+        diagram: below the scene; without height where it is closed.
     """
 
     left: Box
@@ -24,16 +28,24 @@ class Layout:
     bar: Box
     timeline: Box
     scene: Box
+    diagram: Box
 
 
-def lay_out(width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0) -> Layout:
-    """Columns at both sides, the right one only for ``scopes``, and lines of heights ``timeline`` and ``bar`` below."""
+def lay_out(
+    width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
+) -> Layout:
+    """Columns at both sides, the right one only for ``scopes``, and lines of heights ``timeline`` and ``bar`` below.
+
+    ``diagram``: takes DIAGRAM of the height of the scene.
+    """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0
+    middle, low = max(width - column - second, 1.0), float(round(DIAGRAM * tall)) if diagram else 0.0
     return Layout(
         Box(0.0, 0.0, column, tall),
         Box(width - second, 0.0, second, tall),
         Box(0.0, tall + timeline, width, height - tall - timeline),
         Box(0.0, tall, width, timeline),
-        Box(column, 0.0, max(width - column - second, 1.0), tall),
+        Box(column, 0.0, middle, max(tall - low, 1.0)),
+        Box(column, tall - low, middle, low),
     )

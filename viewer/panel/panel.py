@@ -7,7 +7,7 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.overlays.canvas import Box
-from gpusim.viewer.panel import commands, events, lists, running, scopes, status, theme, widgets
+from gpusim.viewer.panel import commands, diagram, events, lists, running, scopes, status, theme, widgets
 from gpusim.viewer.panel.bundle import imgui, make_renderer
 from gpusim.viewer.panel.layout import Layout, lay_out
 from gpusim.viewer.panel.panel_state import PanelState
@@ -62,7 +62,8 @@ class Panel:
         history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
         timeline = 0.0 if self.panel_state.live is not None else sizes.timeline
-        return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline)
+        opened = self.panel_state.diagram_shown and self.panel_state.diagrams() is not None
+        return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline, opened)
 
     def fits(self, width: float, height: float) -> bool:
         """Whether a window of this size has room for the panel and for the scene."""
@@ -141,6 +142,10 @@ class Panel:
         if history is not None and layout.right.width > 0.0:
             self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.which_world()))
         imgui.push_style_color(imgui.Col_.window_bg, theme.color(theme.BAR))
+        view = self.panel_state.diagrams()
+        if view is not None and layout.diagram.height > 0.0:
+            flags = ("no_scrollbar", "no_scroll_with_mouse")
+            self._part("diagram", layout.diagram, lambda: diagram.draw(self.panel_state, view), *flags)
         if layout.timeline.height > 0.0:
             self._part("timeline", layout.timeline, lambda: running.timeline(self.panel_state), "no_scrollbar")
         self._part("bar", layout.bar, lambda: status.draw(self.panel_state), "no_scrollbar")
@@ -168,6 +173,8 @@ class Panel:
         if operator is not None:
             running.emergency_stop(panel_state, operator)
         running.time(panel_state)
+        if panel_state.diagrams() is not None:
+            diagram.toggle(panel_state)
         imgui.separator()
         imgui.begin_child("rest")
         if operator is not None:

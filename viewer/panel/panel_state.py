@@ -17,8 +17,9 @@ from gpusim.viewer.operator.key_list import KeyGroup
 from gpusim.viewer.operator.recording import newest
 from gpusim.viewer.overlays import Overlay, overlays
 from gpusim.viewer.overlays.canvas import Box
+from gpusim.viewer.panel.diagram_view import DiagramView
 from gpusim.viewer.panel.history import History
-from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.sources import Live, Source
 
 if TYPE_CHECKING:
     from gpusim.viewer.window.session import Session
@@ -48,7 +49,9 @@ class PanelState:
         keys: tells all that keys and mouse do in a window; None where there is none.
         places: where things were drawn in the last frame, in the units of the cursor: "stop", "run", "step", "reset",
             "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and
-            "command lift", "parameter mass", "overlay contacts" and so on.
+            "command lift", "parameter mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit",
+            "diagram tab lift", "diagram block pid", "diagram parameter kp".
+        diagram_shown: whether the block diagram is open.
     """
 
     session: Session
@@ -66,12 +69,14 @@ class PanelState:
     problem: str = ""
     keys: Callable[[], Sequence[KeyGroup]] | None = None
     places: dict[str, Box] = field(default_factory=dict)
+    diagram_shown: bool = False
 
     def __post_init__(self) -> None:
         self._defaults = {p.name: words(p.default) for p in self.parameters}
         self.values = self._defaults | self.values
         self._begun = dict(self.values)
         self._history: tuple[Live, History] | None = None
+        self._diagrams: tuple[Source, DiagramView] | None = None
 
     @property
     def live(self) -> Live | None:
@@ -88,6 +93,13 @@ class PanelState:
             self._history = live, History(live.sim, live.scene.plots, self.worlds)
         self._history[1].show(self.world)
         return self._history[1]
+
+    def diagrams(self) -> DiagramView | None:
+        """The block diagrams of what runs now or is played; None where there are none."""
+        source = self.session.source
+        if self._diagrams is None or self._diagrams[0] is not source:
+            self._diagrams = source, DiagramView(source)
+        return self._diagrams[1] if self._diagrams[1].labels else None
 
     def which_world(self) -> str:
         """The world that is shown, in words: "world 3 of 64"; empty where there is but one."""

@@ -210,6 +210,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         Diagram.load(tmp_path / "b.yaml")
     with pytest.raises(ModelError, match="is nested too deeply"):
         load(tmp_path, "[" * 100000)
+    bomb = "".join(f"x{k}: &x{k} [{', '.join([f'*x{k - 1}'] * 10) if k else '1'}]\n" for k in range(12))
+    with pytest.raises(ModelError, match="has more than 1000000 entries"):
+        load(tmp_path, bomb)
 
 
 def test_any_value_of_any_parameter_loads_or_is_told(tmp_path: Path) -> None:

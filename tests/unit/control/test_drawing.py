@@ -146,6 +146,17 @@ def test_loops_are_opened_where_one_comes_back() -> None:
     assert found == [0, 1, 2, 3] and back == {last}
 
 
+def test_loops_are_opened_at_a_delay_where_that_takes_fewer_wires() -> None:
+    """2 acts on 3 and 4, which act on the delay 1 by 5; 1 acts on 2. A walk from the source 0 comes in at 5 first."""
+    nodes = [Node(50.0, 30.0, n, 1) for n in (0, 1, 1, 2, 2, 3)]
+    inner = [Edge(0, 0, 5, 0), Edge(1, 0, 2, 0), Edge(2, 0, 3, 0), Edge(2, 0, 4, 0), Edge(3, 0, 5, 1), Edge(4, 0, 5, 2)]
+    found, back = columns(nodes, [*inner, Edge(5, 0, 1, 0)])
+    assert len(back) == 2
+    delay = Edge(5, 0, 1, 0, waits=True)
+    found, back = columns(nodes, [*inner, delay])
+    assert back == {delay} and found == [2, 0, 1, 2, 2, 3]
+
+
 def check_picture(found: Picture) -> None:
     """Boxes apart or one in the other; wires from port to port, past all boxes of their own level."""
     rects = {path: (b.x, b.y, b.x + b.width, b.y + b.height) for path, b in found.boxes.items()}
