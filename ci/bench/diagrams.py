@@ -122,12 +122,8 @@ def main() -> int:
         lines.append(f"| {worlds} | {native:.2f} | {host:.2f} |")
         print(lines[-1], flush=True)
     checked = bits(diagram, given.threads)
-    lines += [
-        "",
-        "| bit for bit | |",
-        "| --- | --- |",
-        *(f"| {k} | {'yes' if v else 'NO'} |" for k, v in checked.items()),
-    ]
+    told = [f"| {what} | {'yes' if equal else 'NO'} |" for what, equal in checked.items()]
+    lines += ["", "| bit for bit | |", "| --- | --- |", *told]
     print("\n".join(told))
     given.out.write_text("\n".join(lines) + "\n")
     return int(not (good and all(checked.values())))
