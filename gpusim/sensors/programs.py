@@ -49,7 +49,7 @@ class RunningProgram:
         if self._sim.backend is not self._backend:  # a joint has got a row since
             self.bind()
         if self._launch is not None:
-            if self._backend.name == "cuda" or self._due().any():
+            if self._backend.name == "cuda" or self._somewhere_due():
                 self._launch(self._observation.read(), self.parameters)
             return
         due = self._due() & ~self._sim.quarantine.stopped
@@ -59,6 +59,13 @@ class RunningProgram:
     def _due(self) -> Array:
         arrays = self._backend.read_state().arrays
         return np.asarray(arrays["time"] >= (arrays[self.name][:, 0] - EARLY) * self.program.period)
+
+    def _somewhere_due(self) -> bool:
+        """Whether a world has a sample due; of one world without arrays, which take longer than the sample."""
+        arrays = self._backend.read_state().arrays
+        if self._sim.num_worlds > 1:
+            return bool(self._due().any())
+        return bool(arrays["time"].item(0) >= (arrays[self.name].item(0) - EARLY) * self.program.period)
 
     def _on_host(self, given: Array, worlds: Array) -> None:
         arrays, control = self._backend.state.arrays, self._backend.host_control()

@@ -1,0 +1,133 @@
+"""Measures a diagram of 200 blocks of mixed kinds, and writes a table: the time of a sample, and its bits.
+
+    python ci/bench/diagrams.py [--blocks 200] [--threads 1] [--steps 2000] [--out diagrams.md]
+
+Sampled in each step, for 1, 64 and 1024 worlds: microseconds of a world-step, what is read of the simulation included,
+as the median of parts of the run. Then, bit for bit: NumPy against native, worlds in another order, and a run again
+from a state that was copied. Exit code 1 where a world-step takes more than 5 us on native, or a bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import gpusim
+from gpusim.bench.diagrams import cart, mixed_diagram
+from gpusim.bench.machine import describe
+from gpusim.control import Diagram
+
+BAR = 5.0
+"""Microseconds of a world-step, native."""
+DT = 1e-3
+WORLDS = (1, 64, 1024)
+PARTS = 10
+NAME = "diagram.mixed"
+
+
+def simulation(diagram: Diagram, worlds: int, backend: str, threads: int) -> gpusim.Simulation:
+    """With a command of its own in each world."""
+    config = gpusim.SolverConfig(dt=DT)
+    given = {"threads": threads} if backend == "native" else {}
+    sim = gpusim.Simulation(cart(diagram), worlds, backend=backend, config=config, **given)
+    sim.control["stick"] = np.linspace(-1.0, 1.5, worlds)
+    return sim
+
+
+def sample_time(sim: gpusim.Simulation, steps: int) -> float:
+    """Microseconds of a sample of all worlds."""
+    spent = [0.0]
+    programs = sim.programs
+    assert programs is not None
+    sample = programs.sample
+
+    def timed() -> None:
+        start = time.perf_counter()
+        sample()
+        spent[0] += time.perf_counter() - start
+
+    sim.step(2)  # compiled by now
+    programs.sample = timed  # type: ignore[method-assign]
+    parts = []
+    for _ in range(PARTS):
+        spent[0] = 0.0
+        sim.step(max(1, steps // PARTS))
+        parts.append(1e6 * spent[0] / max(1, steps // PARTS))
+    return float(np.median(parts))
+
+
+def states(sim: gpusim.Simulation, steps: int) -> dict[str, np.ndarray]:
+    """What the simulation has come to."""
+    sim.step(steps)
+    arrays = sim.read_state()
+    return {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
+
+
+def same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> bool:
+    """Every bit."""
+    return all(a[name].tobytes() == b[name].tobytes() for name in a)
+
+
+def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> dict[str, bool]:
+    """What has to be equal, and whether it is."""
+    first = simulation(diagram, worlds, "native", threads)
+    found = states(first, steps)
+    host = states(simulation(diagram, worlds, "numpy", threads), steps)
+    order = np.random.default_rng(1).permutation(worlds)
+    mixed = simulation(diagram, worlds, "native", threads)
+    mixed.control["stick"] = np.linspace(-1.0, 1.5, worlds)[order]
+    again = simulation(diagram, worlds, "native", threads)
+    again.step(steps // 2)
+    saved, commands = again.state.copy(), again.control.array.copy()
+    again.step(30)
+    again.state.restore(saved, np.arange(worlds))
+    again.control.array[:] = commands
+    again.changed()
+    moved = float(np.ptp(found["position"][:, 0, 0]))
+    return {
+        "finite, and different from world to world": bool(np.isfinite(found[NAME]).all()) and moved > 1e-3,
+        "native is NumPy": same(found, host),
+        "worlds in another order": same({k: v[order] for k, v in found.items()}, states(mixed, steps)),
+        "again from a copied state": same(found, states(again, steps - steps // 2)),
+    }
+
+
+def main() -> int:
+    """Measure, print and write; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--blocks", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=Path("diagrams.md"))
+    given = parser.parse_args()
+    diagram = mixed_diagram(given.blocks)
+    machine = describe()
+    lines = [
+        f"# A diagram of {len(diagram.blocks)} blocks", "",
+        f"{machine['cpu']}, {given.threads} thread(s), {machine['compiler']}, NumPy {np.__version__}, "
+        f"{machine['date'][:10]}; `ci/bench/diagrams.py`", "",
+        "Microseconds of a world-step, sampled in each step, what is read of the simulation included.", "",
+        "| worlds | native | NumPy |", "| --- | --- | --- |",
+    ]  # fmt: skip
+    good = True
+    for worlds in WORLDS:
+        steps = max(200, given.steps // max(1, worlds // 64))
+        native = sample_time(simulation(diagram, worlds, "native", given.threads), steps) / worlds
+        host = sample_time(simulation(diagram, worlds, "numpy", given.threads), steps // 10) / worlds
+        good &= native <= BAR
+        lines.append(f"| {worlds} | {native:.2f} | {host:.2f} |")
+        print(lines[-1], flush=True)
+    checked = bits(diagram, given.threads)
+    told = [f"| {what} | {'yes' if equal else 'NO'} |" for what, equal in checked.items()]
+    lines += ["", "| bit for bit | |", "| --- | --- |", *told]
+    print("\n".join(told))
+    given.out.write_text("\n".join(lines) + "\n")
+    return int(not (good and all(checked.values())))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A diagram of 200 blocks of mixed kinds: the same bits on NumPy and native, in any order of worlds, and run again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.bench.diagrams import cart, mixed_diagram
+
+WORLDS, STEPS, NAME = 70, 150, "diagram.mixed"
+STICKS = np.linspace(-1.0, 1.5, WORLDS)
+
+
+def simulation(
+    backend: str, sticks: np.ndarray = STICKS, threads: int = 1, rate: float | None = None
+) -> gpusim.Simulation:
+    """With a command of its own in each world."""
+    diagram = mixed_diagram(200)
+    assert len(diagram.blocks) == 200
+    diagram.rate = rate
+    given = {"threads": threads} if backend == "native" else {}
+    config = gpusim.SolverConfig(dt=2e-3)
+    sim = gpusim.Simulation(cart(diagram), len(sticks), backend=backend, config=config, **given)
+    sim.control["stick"] = sticks
+    return sim
+
+
+def after(sim: gpusim.Simulation, steps: int = STEPS) -> dict[str, np.ndarray]:
+    """Numbers of the diagram, and what it has moved."""
+    sim.step(steps)
+    arrays = sim.read_state()
+    return {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
+
+
+def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
+    """Every bit."""
+    for name, values in a.items():
+        np.testing.assert_array_equal(values, b[name], err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def native() -> dict[str, np.ndarray]:
+    """What native comes to."""
+    return after(simulation("native"))
+
+
+@pytest.mark.native
+def test_native_is_numpy(native: dict[str, np.ndarray]) -> None:
+    assert np.isfinite(native[NAME]).all() and np.ptp(native["position"][:, 0, 0]) > 1e-3
+    assert_same(native, after(simulation("numpy")))
+
+
+@pytest.mark.native
+def test_native_is_numpy_at_a_slower_rate() -> None:
+    """Samples that are due in every third step or so."""
+    sticks = STICKS[::10]
+    slow = after(simulation("native", sticks, rate=150.0))
+    assert_same(slow, after(simulation("numpy", sticks, rate=150.0)))
+    assert 1.0 < slow[NAME][0, 0] < 0.5 * STEPS
+
+
+@pytest.mark.native
+def test_worlds_in_any_order_and_on_threads(native: dict[str, np.ndarray]) -> None:
+    order = np.random.default_rng(1).permutation(WORLDS)
+    permuted = after(simulation("native", STICKS[order], threads=2))
+    assert_same({name: values[order] for name, values in native.items()}, permuted)
+    alone = after(simulation("native", STICKS[13:14]))
+    assert_same({name: values[13:14] for name, values in native.items()}, alone)
+
+
+@pytest.mark.native
+def test_a_copied_state_runs_again(native: dict[str, np.ndarray]) -> None:
+    sim = simulation("native")
+    sim.step(STEPS // 2)
+    saved, commands = sim.state.copy(), sim.control.array.copy()
+    sim.step(30)
+    sim.state.restore(saved, np.arange(WORLDS))
+    sim.control.array[:] = commands
+    sim.changed()
+    assert_same(native, after(sim, STEPS - STEPS // 2))
+
+
+@pytest.mark.native
+def test_a_parameter_of_one_world_is_seen_by_the_kernel() -> None:
+    sim = simulation("native", STICKS[:3])
+    sim.step(5)
+    sim.write("diagram.mixed.last.upper", 0.25, world=[1])
+    sim.write("diagram.mixed.last.lower", 0.25, world=[1])
+    sim.step()
+    found = sim.read("diagram.mixed.last")
+    assert found[1] == 0.25 and 0.25 not in (found[0], found[2])
+    sim.write("diagram.mixed.last.upper", 0.5, world=[1])
+    sim.write("diagram.mixed.last.lower", 0.5, world=[1])
+    sim.step()
+    assert sim.read("diagram.mixed.last")[1] == 0.5
