@@ -211,6 +211,14 @@ def test_targets_are_transforms_too(robot):
     assert report.residual["left"][0] < 1e-6
 
 
+def test_tasks_serve_several_trees():
+    """Each IK has copies of its own."""
+    tasks = [PointTask("tip", weight=(1, 0, 1)), PostureTask()]
+    first, second = (IK(planar(lengths), tasks) for lengths in ((0.5, 0.4), (0.3, 0.3, 0.2)))
+    for ik, start in ((first, [0.1, 0.4]), (second, [0.1, 0.4, 0.1])):
+        assert ik.solve(start, {"tip": (0.5, 0, 0.3)}, iterations=20)[1].residual["tip"][0] < 1e-9
+
+
 def test_errors_name_the_task(robot):
     start = crouching(robot)
     with pytest.raises(ModelError, match="robotics.IK: there is no task; give at least one"):
@@ -231,6 +239,10 @@ def test_errors_name_the_task(robot):
         IK(robot, [ComTask()], damping=0.0)
     with pytest.raises(UnknownNameError, match="unknown joint of the tree 'toe'"):
         IK(robot, [ComTask()], locked=["toe"])
+    b = ModelBuilder()
+    b.add_body(1.0, (1, 1, 1), kinematic=True)
+    with pytest.raises(ModelError, match="ComTask: no body of the tree has a mass"):
+        IK(Tree(b.finalize()), [ComTask()])
     ik = IK(robot, [ComTask(), PoseTask("l_grip")])
     with pytest.raises(ModelError, match="task 'l_grip': has no target; give targets="):
         ik.solve(start, {"com": (0, 0, 1)})
