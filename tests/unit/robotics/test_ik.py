@@ -108,6 +108,15 @@ def test_a_hand_out_of_reach_ends_at_the_nearest_pose(robot):
     assert total[low].max(initial=-1.0) < 1e-3
 
 
+def test_the_pull_of_a_posture_does_not_swing(robot):
+    """Arms that are nearly stretched for their targets, against a posture that bends them: steps die down."""
+    targets = reachable(robot, 12, 0.1)
+    targets["l_grip"][:, 0] += 0.4
+    _, report = whole_body(robot).solve(crouching(robot), targets, iterations=80)
+    assert report.step.max() < 1e-6
+    assert max(r.max() for name, r in report.residual.items() if name != "posture") < 1e-6
+
+
 def test_a_later_priority_has_what_is_left():
     """Two wishes that contradict: the first is met, the second as near as that leaves; one level shares by weight."""
     b = ModelBuilder()
