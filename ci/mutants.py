@@ -62,6 +62,18 @@ MUTANTS = (
     Mutant("manifolds colored in the order of the list", (
         ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
     ), "tests/unit/contact/test_coloring.py", "neighbors"),
+    Mutant("no caution in inverse kinematics", (
+        ("gpusim/robotics/steps.py", "MOST_CAUTION = 2.0", "MOST_CAUTION = 1.0"),
+    ), "tests/unit/robotics/test_ik.py", "out_of_reach"),
+    Mutant("kept rows pull for nothing", (
+        ("gpusim/robotics/steps.py", "KEPT_CURVATURE = 0.25", "KEPT_CURVATURE = 0.0"),
+    ), "tests/unit/robotics/test_ik.py", "swing"),
+    Mutant("limits by steps alone", (
+        ("gpusim/robotics/steps.py", "free = self.layout.moves & ~held", "free = self.layout.moves & (held | ~held)"),
+    ), "tests/unit/robotics/test_ik.py", "bounded"),
+    Mutant("axes of a joint walked backwards stay", (
+        ("gpusim/robotics/kinematics.py", "node.motions[place:] if node.reverse", "[] if node.reverse"),
+    ), "tests/unit/robotics/test_derivatives.py", "work_that_energy"),
     Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
            "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),
     Mutant("dampers of first order", (

@@ -83,10 +83,7 @@ GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, doubl
         const int first = r.group_level[group];
         double count = 0.0;
         if (first == level) count = r.own_curvature * group_length(r, group, w.error, r.row_weight);
-        if (first < level) {
-            count = r.kept_curvature * group_length(r, group, w.error, r.row_weight);
-            count += r.force_curvature * group_length(r, group, w.force + level * r.rows, nullptr);
-        }
+        if (first < level) count = r.kept_curvature * group_length(r, group, w.force + level * r.rows, nullptr);
         w.column[group] = count;
     }
     for (int j = 0; j < r.freedoms; ++j) {

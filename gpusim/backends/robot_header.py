@@ -32,7 +32,7 @@ TABLES = {
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
 """Arrays that kernels write: postures (the start before), errors of tasks, greatest residual of loops, greatest
 component of the last step; work of each thread."""
-NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "force_curvature", "raised", "lowered", "most_caution")
+NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "most_caution")
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "most_passes", "work",

@@ -278,14 +278,23 @@ class _Layout:
             sides = (True, False) if sweep >= SWEEPS - 4 else (sweep % 2 == 0,)
             for layer in range(count) if sweep % 2 == 0 else range(count - 1, -1, -1):
                 self._level_row(self.rows[layer], near, sides)
+        for row in self.rows:
+            self._level_row(row, near, (True,), boxes_stay=True)
         low = min(one.y - 0.5 * one.height for one in self.items)
         for one in self.items:
             one.y -= low
 
     def _level_row(
-        self, row: list[int], near: dict[int, list[tuple[int, float, bool]]], sides: tuple[bool, ...]
+        self,
+        row: list[int],
+        near: dict[int, list[tuple[int, float, bool]]],
+        sides: tuple[bool, ...],
+        boxes_stay: bool = False,
     ) -> None:
-        """Least squares of the wishes under the order: pool adjacent violators."""
+        """Least squares of the wishes under the order: pool adjacent violators.
+
+        ``boxes_stay``: wires alone move, each to where it was in the column before, so that it bends once.
+        """
         wishes, offset = [], 0.0
         for k, item in enumerate(row):
             offset += self._apart(row[k - 1], item) if k else 0.0
@@ -294,6 +303,8 @@ class _Layout:
             weight = sum(straight)
             total = sum(w * (self.items[o].y + dy) for w, (o, dy) in zip(straight, listed, strict=True))
             wish, weight = (total / weight, weight) if listed else (self.items[item].y, 0.05)
+            if boxes_stay and self.items[item].node >= 0:
+                wish, weight = self.items[item].y, 1e6
             wishes.append((wish - offset, weight, offset))
         pools: list[list[float]] = []
         for wish, weight, _ in wishes:

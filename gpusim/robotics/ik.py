@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,6 +80,7 @@ class IK:
     ) -> None:
         self.tree = tree
         _check_tasks(tasks)
+        tasks = [copy.copy(task) for task in tasks]  # those that are given may serve other trees
         for task in tasks:
             task.bind(tree)
         # Levels by rank of the priorities; 0 is that of loops, and postures without a priority come last.

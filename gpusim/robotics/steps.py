@@ -30,9 +30,7 @@ KEPT = 1e-12
 """Compliance of rows that levels below must keep, as a share of their diagonal."""
 OWN_CURVATURE = 0.1
 """Share of w |e| |column| in the damping of a task's own level,"""
-KEPT_CURVATURE = 1.0
-"""and of those below,"""
-FORCE_CURVATURE = 0.25
+KEPT_CURVATURE = 0.25
 """and of |y| |column| for rows that a level must keep."""
 RAISED, LOWERED, MOST_CAUTION = 2.0, 0.95, 64.0
 """A step against the one before multiplies these shares by the first, another one by the second, from 1 on."""
@@ -42,7 +40,6 @@ CONSTANTS = {
     "KEPT": KEPT,
     "OWN_CURVATURE": OWN_CURVATURE,
     "KEPT_CURVATURE": KEPT_CURVATURE,
-    "FORCE_CURVATURE": FORCE_CURVATURE,
     "RAISED": RAISED,
     "LOWERED": LOWERED,
     "MOST_CAUTION": MOST_CAUTION,
@@ -140,12 +137,9 @@ class Steps:
         pulls = o.of_groups(o.weight * error)[:, :, None]
         first = o.level[o.group[:-1]]
         for level in range(o.levels):
-            share = np.where(first == level, OWN_CURVATURE, np.where(first < level, KEPT_CURVATURE, 0.0))
-            kept = np.where(first < level, FORCE_CURVATURE, 0.0)
+            own, kept = OWN_CURVATURE * (first == level)[:, None], KEPT_CURVATURE * (first < level)[:, None]
             forces = o.of_groups(self.force[level])[:, :, None]
-            out[level] += self.caution[:, None] * np.sum(
-                (share[:, None] * pulls + kept[:, None] * forces) * levers, axis=1
-            )
+            out[level] += self.caution[:, None] * np.sum((own * pulls + kept * forces) * levers, axis=1)
         return out
 
     def _levels(

@@ -173,6 +173,11 @@ class ComTask(Task):
         self.name = name
         self.weight, self.priority = _weights("ComTask", weight, 3), _priority("ComTask", priority)
 
+    def bind(self, tree: Tree) -> None:
+        """There is a center of mass."""
+        if not tree.inertias.mass.any():
+            raise validate.fail("ComTask", "no body of the tree has a mass", "leave it out; kinematic bodies have none")
+
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Three rows."""
         return Rows(target - bodies.com, bodies.com_jacobian())

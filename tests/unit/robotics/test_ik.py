@@ -108,6 +108,15 @@ def test_a_hand_out_of_reach_ends_at_the_nearest_pose(robot):
     assert total[low].max(initial=-1.0) < 1e-3
 
 
+def test_the_pull_of_a_posture_does_not_swing(robot):
+    """Arms that are nearly stretched for their targets, against a posture that bends them: steps die down."""
+    targets = reachable(robot, 12, 0.1)
+    targets["l_grip"][:, 0] += 0.4
+    _, report = whole_body(robot).solve(crouching(robot), targets, iterations=80)
+    assert report.step.max() < 1e-6
+    assert max(r.max() for name, r in report.residual.items() if name != "posture") < 1e-6
+
+
 def test_a_later_priority_has_what_is_left():
     """Two wishes that contradict: the first is met, the second as near as that leaves; one level shares by weight."""
     b = ModelBuilder()
@@ -211,6 +220,14 @@ def test_targets_are_transforms_too(robot):
     assert report.residual["left"][0] < 1e-6
 
 
+def test_tasks_serve_several_trees():
+    """Each IK has copies of its own."""
+    tasks = [PointTask("tip", weight=(1, 0, 1)), PostureTask()]
+    first, second = (IK(planar(lengths), tasks) for lengths in ((0.5, 0.4), (0.3, 0.3, 0.2)))
+    for ik, start in ((first, [0.1, 0.4]), (second, [0.1, 0.4, 0.1])):
+        assert ik.solve(start, {"tip": (0.5, 0, 0.3)}, iterations=20)[1].residual["tip"][0] < 1e-9
+
+
 def test_errors_name_the_task(robot):
     start = crouching(robot)
     with pytest.raises(ModelError, match="robotics.IK: there is no task; give at least one"):
@@ -231,6 +248,10 @@ def test_errors_name_the_task(robot):
         IK(robot, [ComTask()], damping=0.0)
     with pytest.raises(UnknownNameError, match="unknown joint of the tree 'toe'"):
         IK(robot, [ComTask()], locked=["toe"])
+    b = ModelBuilder()
+    b.add_body(1.0, (1, 1, 1), kinematic=True)
+    with pytest.raises(ModelError, match="ComTask: no body of the tree has a mass"):
+        IK(Tree(b.finalize()), [ComTask()])
     ik = IK(robot, [ComTask(), PoseTask("l_grip")])
     with pytest.raises(ModelError, match="task 'l_grip': has no target; give targets="):
         ik.solve(start, {"com": (0, 0, 1)})

@@ -16,8 +16,11 @@ from .test_ik import planar, reachable, whole_body
 pytestmark = pytest.mark.native
 
 
-def alike(ik: IK, start, targets, iterations: int, within: float = 1e-11) -> np.ndarray:
-    """Postures of both, compared together with all that the reports say."""
+def alike(ik: IK, start, targets, iterations: int, within: float = 1e-9) -> np.ndarray:
+    """Postures of both, compared together with all that the reports say.
+
+    Rows that a level keeps are stiffer than it by up to 1e12, which leaves that many digits.
+    """
     (a, told), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("numpy", "native"))
     np.testing.assert_allclose(b, a, rtol=0.0, atol=within)
     for name in told.error:
@@ -45,7 +48,7 @@ def test_out_of_reach_with_priorities_limits_and_locked_joints():
         PostureTask(crouching(tree)[0], 0.02), PostureTask(tree.start, 0.01, priority=3, name="straight"),
     ]  # fmt: skip
     targets["r_grip"] = targets["r_grip"][:, :3]
-    q = alike(IK(tree, tasks, locked=["head", "waist_x"]), crouching(tree), targets, 8, 1e-9)
+    q = alike(IK(tree, tasks, locked=["head", "waist_x"]), crouching(tree), targets, 8)
     assert not q[:, tree.slice("head")].any()
 
 
@@ -62,7 +65,7 @@ def test_every_joint_from_either_end(base):
         ComTask(weight=(1, 0, 1)),
         PostureTask(goal[0], np.full(tree.freedoms, 0.02)),
     ]
-    q = alike(IK(tree, tasks), tree.start, targets, 6, 1e-10)
+    q = alike(IK(tree, tasks), tree.start, targets, 6)
     assert np.abs(tree.pose(q, "tip") - targets["tip"])[:, :3].max() < 0.05
 
 
@@ -74,7 +77,7 @@ def test_loops_and_couplings():
     assert tree.loop_rows == 7
     ik = IK(tree, [PointTask("coupler", point=(0.2, 0, 0))])
     targets = np.array([0.2, 0, 0]) + np.outer([0.2, 0.3], [np.sin(0.3), 0, np.cos(0.3)])
-    alike(ik, tree.start + [0.4, -0.3, 0.5], {"coupler": targets}, 25, 1e-9)
+    alike(ik, tree.start + [0.4, -0.3, 0.5], {"coupler": targets}, 25)
 
 
 def test_masses_of_worlds():
