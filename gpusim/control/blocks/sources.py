@@ -273,7 +273,7 @@ class Signal(Source):
 
     def check(self, element: str) -> None:
         """Names."""
-        check_names(element, "signal", self.signal, 'give one, as "joint.hip.position", or a list')
+        check_names(element, "signal", self.signal, 'give one, as "joint.hip.position"')
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """As it was read."""
@@ -291,7 +291,7 @@ class Command(Block):
 
     def check(self, element: str) -> None:
         """Names, and a range."""
-        check_names(element, "command", self.command, "give the label of an actuator, or a list")
+        check_names(element, "command", self.command, "give that of an actuator")
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
