@@ -39,6 +39,11 @@ def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
         np.testing.assert_array_equal(values, b[name], err_msg=name)
 
 
+def but_numbers(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Without the number of each world, which the diagram knows for its noise."""
+    return found | {NAME: np.delete(found[NAME], 1, axis=1)}
+
+
 @pytest.fixture(scope="module")
 def native() -> dict[str, np.ndarray]:
     """What native comes to."""
@@ -64,9 +69,9 @@ def test_native_is_numpy_at_a_slower_rate() -> None:
 def test_worlds_in_any_order_and_on_threads(native: dict[str, np.ndarray]) -> None:
     order = np.random.default_rng(1).permutation(WORLDS)
     permuted = after(simulation("native", STICKS[order], threads=2))
-    assert_same({name: values[order] for name, values in native.items()}, permuted)
+    assert_same(but_numbers({name: values[order] for name, values in native.items()}), but_numbers(permuted))
     alone = after(simulation("native", STICKS[13:14]))
-    assert_same({name: values[13:14] for name, values in native.items()}, alone)
+    assert_same(but_numbers({name: values[13:14] for name, values in native.items()}), but_numbers(alone))
 
 
 @pytest.mark.native

@@ -245,10 +245,10 @@ class Noise(Source):
     def check(self, element: str) -> None:
         """A deviation, whole numbers."""
         validate.not_negative(element, "sigma", self.sigma)
-        for name, least in (("seed", 0), ("size", 1)):
+        for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise validate.fail(element, f"{name} = {value!r} is no whole number of at least {least}", "give one")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise validate.fail(element, f"{name} = {value!r} is no whole number of {least} to {most}", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
