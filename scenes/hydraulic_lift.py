@@ -15,6 +15,7 @@ import numpy as np
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scenes._lift_control import lift_control
 from gpusim.schedule import Schedule, drive
 
 NAME = "hydraulic_lift"
@@ -144,6 +145,7 @@ def build(
     overlap_drain: float | None = None,
     anticavitation_gain: float | None = None,
     coupling: Literal["implicit", "papers"] = "implicit",
+    control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
     """Build the scene. A parameter that is left out (None) has the value of the variant.
 
@@ -166,6 +168,8 @@ def build(
         overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed center.
         anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
         coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
+        control: "schedule" writes the valve's command by the variant's table; "diagram" gives it by a block diagram
+            (scenes/_lift_control.py) that follows the input "height".
     """
     given = {
         "mass": mass,
@@ -189,6 +193,8 @@ def build(
     require(lift.stroke > 0.0, NAME, "stroke", lift.stroke, "must be above 0")
     require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must lie between 0 and the stroke")
     table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
+    if control == "diagram":
+        return _by_diagram(lift, coupling)
     plain = variant == "step" and command == 1.0 and not brake and not any(v is not None for v in given.values())
     return Scene(
         name=NAME,
@@ -200,6 +206,71 @@ def build(
         camera=Camera((2.5, -3.0, 1.8), (0.0, 0.0, 1.0)),
         schedule=drive({"lift": table, "lift.brake": Schedule([(0.0, brake)])}),
         checks=_CHECKS if plain else (),
+    )
+
+
+def full_speed(lift: _Lift) -> float:
+    """Of the load upwards where the valve is open, m/s: flows through both edges in balance with the load.
+
+    From Aa v = k sqrt(ps - pa), Ab v = k sqrt(pb - pt) and pa Aa - pb Ab = F.
+    """
+    force = lift.mass * GRAVITY + lift.dry_friction
+    left = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
+    return _flow_gain(lift) * math.sqrt(max(left, 0.01 * force) / (lift.area_a**3 + lift.area_b**3))
+
+
+def _flow_gain(lift: _Lift) -> float:
+    return gpusim.orifice_gain(0.62, lift.spool_diameter, lift.spool_travel, 850.0)
+
+
+def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
+    """Up by six tenths of what is left of the stroke, and half of that down again."""
+    b, speed = _model(lift, coupling), full_speed(lift)
+    volume = lift.volume_a + 0.5 * lift.stroke * lift.area_a
+    stiffness = math.sqrt(lift.mass * lift.bulk_modulus / volume)
+    oil = lift.overlap_supply, lift.supply_pressure, _pressure_a(lift), stiffness
+    b.add_diagram(lift_control(lift.stroke, lift.position, speed, *oil))
+    way = 0.6 * (lift.stroke - lift.position)
+    turn = 2.5 + way / (0.5 * speed)
+    end = turn + 2.0 + 0.5 * way / (0.5 * speed)
+    heights = Schedule([(0.5, lift.position), (0.5, lift.position + way), (turn, lift.position + way),
+                        (turn, lift.position + 0.5 * way)])  # fmt: skip
+    wires = "diagram.lift_control"
+    heard = [f"{wires}.height", f"{wires}.wish", "joint.rail.position"]
+    return Scene(
+        name=NAME,
+        description="A hydraulic cylinder follows a height that is given by hand.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=end,
+        plots=[
+            Plot("Height", "m", heard, labels=["by hand", "wish", "load"]),
+            Plot("Lamps", "on", [f"{wires}.late", f"{wires}.high"], labels=["late", "pressure"]),
+            *_plots(),
+        ],
+        camera=Camera((2.5, -3.0, 1.8), (0.0, 0.0, 1.0)),
+        schedule=drive({"height": heights}),
+        checks=_following(heights, turn, end, speed),
+    )
+
+
+def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
+    """Of the diagram: ends of both ways, the way between, no alarm."""
+
+    def arrives(run: Mapping[str, np.ndarray]) -> bool:
+        place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]
+        ends = [np.searchsorted(run["time"], t) - 1 for t in (turn, end)]
+        asked = np.allclose(wanted[ends[1]], heights.value(end), rtol=0.0, atol=1e-9)
+        return bool(asked and np.all(np.abs(place - wanted)[ends] < 2e-3))
+
+    def follows(run: Mapping[str, np.ndarray]) -> bool:
+        gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # wires begin with a sample
+        return bool(gap.max() < 0.008 and np.abs(run["cylinder.lift.velocity"]).max() < 0.75 * speed)
+
+    return (
+        Check("the load is at the height that is asked for, at the end of both ways", arrives),
+        Check("it follows the wish within 8 mm, no faster than allowed", follows),
+        Check("no alarm", lambda run: not any(run[f"diagram.lift_control.{n}"].any() for n in ("late", "high"))),
     )
 
 
@@ -228,7 +299,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
         stroke_max=lift.stroke,
         supply_pressure=lift.supply_pressure,
         tank_pressure=lift.tank_pressure,
-        flow_gain=gpusim.orifice_gain(0.62, lift.spool_diameter, lift.spool_travel, 850.0),
+        flow_gain=_flow_gain(lift),
         overlap_supply=lift.overlap_supply,
         overlap_drain=lift.overlap_drain,
         valve_frequency=2.0 * math.pi * 25.0,

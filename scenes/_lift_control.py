@@ -1,0 +1,83 @@
+"""The lift's control as a block diagram: a height by hand, and what makes the valve follow it."""
+
+from __future__ import annotations
+
+from gpusim.control import Diagram
+
+#: Time constant that rounds the corners of the wish, s; how fast errors vanish, 1/s, and what is left of them, s.
+ROUNDING, QUICK, RESET = 0.25, 8.0, 0.4
+#: Error that is as good as none, m; damping ratio that pressure feedback gives, and its time constant, s.
+NONE, DAMPING, WASHOUT = 2e-4, 0.1, 0.15
+#: Command from which on the overlap of the spool is made up for in full, share of its travel; in proportion below,
+#: since a jump would have it hunt.
+CROSSED = 0.2
+#: Alarms: error, m, that lasts for so many s; share of the supply pressure, which shocks go beyond.
+BEHIND, PATIENCE, HIGH = 0.02, 0.3, 1.2
+
+
+def lift_control(
+    stroke: float, position: float, speed: float, overlap: float, supply: float, pressure: float, stiffness: float
+) -> Diagram:
+    """Inputs: ``height`` (m), and the switches ``stop`` (valve shut, rod braked) and ``confirm`` (puts alarms out).
+
+    Args:
+        stroke: of the piston, m. position: at the start, m.
+        speed: of the load where the valve is open, m/s: half of it is the greatest that it moves at.
+        overlap: of the spool, share of its travel.
+        supply: pressure, Pa. pressure: in chamber A at the start, Pa.
+        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A, Pa s/m: a load that stops at once from
+            1 m/s raises the pressure by that.
+    """
+    d = Diagram("lift_control")
+    d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))
+    for name, key in (("stop", "X"), ("confirm", "C")):
+        d.add("input", name, lower=0.0, upper=1.0, switch=True, keys=(key,))
+    d.connect("height", d.add("rate_limiter", "slope", rise=0.5 * speed))
+    d.connect("slope", d.add("filter", "wish", time=ROUNDING, initial=position))
+    d.connect("wish", d.add("derivative", "wish_rate", time=0.02))
+    d.connect("wish", d.add("sum", "error", signs="+-")["a"])
+    d.connect("signal:joint.rail.position", "error.b")
+    d.connect("error", d.add("dead_zone", "enough", lower=-NONE, upper=NONE))
+    gain = QUICK / speed
+    d.connect("enough", d.add("pid", "pid", kp=gain, ki=gain / RESET, lower=-1.0, upper=1.0, unit="-"))
+    d.connect("wish_rate", d.add("gain", "forward", gain=1.0 / speed, unit="s/m"))
+    _add_damping(d, pressure, 2.0 * DAMPING / (speed * stiffness))
+    d.connect("pid", d.add("sum", "opening")["a"])
+    d.connect("forward", "opening.b")
+    crossed = max(overlap, 0.0)
+    d.connect("opening", d.add("table", "spool", x=(-1.0, -CROSSED, CROSSED, 1.0),
+                               y=(-1.0, -CROSSED - crossed, CROSSED + crossed, 1.0), unit="-"))  # fmt: skip
+    d.connect("stop", d.add("switch", "valve")["on"], "pid.reset", "command:lift.brake")
+    d.connect(0.0, "valve.a")
+    d.connect("spool", d.add("sum", "damped", signs="+-")["a"])
+    d.connect("damping", "damped.b")
+    d.connect("damped", d.add("limiter", "travel", lower=-1.0, upper=1.0))
+    d.connect("travel", "valve.b")
+    d.connect("valve", "command:lift")
+    _add_alarms(d, supply)
+    return d
+
+
+def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
+    """Oil and load swing; a valve that gives way to the pressure damps that, as a leak would, but not for long:
+    dynamic pressure feedback (H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6)."""
+    d.connect("signal:cylinder.lift.pressure_a", d.add("filter", "mean_pressure", time=WASHOUT, initial=pressure))
+    d.connect("cylinder_lift_pressure_a", d.add("sum", "swing", signs="+-")["a"])
+    d.connect("mean_pressure", "swing.b")
+    d.connect("swing", d.add("gain", "damping", gain=gain, unit="1/Pa"))
+
+
+def _add_alarms(d: Diagram, supply: float) -> None:
+    """Lamps ``late`` (it does not follow) and ``high`` (pressure), which stay on until they are confirmed."""
+    d.connect("error", d.add("abs", "gap"))
+    d.connect("gap", d.add("compare", "far", value=BEHIND)["a"])
+    d.connect("far", d.add("logic", "near", operation="not"))
+    transitions = [["well", "waits", "far"], ["waits", "well", "near"], ["waits", "bad", PATIENCE],
+                   ["bad", "well", "near"]]  # fmt: skip
+    watch = d.add("state_machine", "watch", states=["well", "waits", "bad"], transitions=transitions)
+    d.connect("far", watch["far"])
+    d.connect("near", watch["near"])
+    d.connect("cylinder_lift_pressure_a", d.add("relay", "pressed", lower=supply, upper=HIGH * supply))
+    for lamp, source in (("late", "watch.bad"), ("high", "pressed")):
+        d.connect(source, d.add("latch", lamp)["set"])
+        d.connect("confirm", f"{lamp}.reset")
