@@ -204,11 +204,22 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     return 1 if failed else 0
 
 
+def diagram_variant() -> Any:
+    """A diagram of 200 blocks of mixed kinds: each diagram is a build of its own."""
+    from gpusim.backends.variants import program_variant
+    from gpusim.bench.diagrams import cart, mixed_diagram
+    from gpusim.simulation import Simulation
+
+    sim = Simulation(cart(mixed_diagram(200)), backend="numpy")
+    assert sim.programs is not None
+    return program_variant(sim.programs.running[0].program)
+
+
 def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
     if variants is None:
         from gpusim.backends.variants import kernel_variants
 
-        variants = kernel_variants()
+        variants = [*kernel_variants(), diagram_variant()]
     return [variant for variant in variants if not names or variant.name in names]
 
 

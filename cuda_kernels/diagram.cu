@@ -11,6 +11,11 @@
 #define INFINITE det::detail::infinity()
 #define NOT_A_NUMBER det::detail::double_nan()
 
+// The greatest whole number that is not above x, of operations that every processor has.
+GPUSIM_FN double whole_below(double x) {
+    const double near = det::round_even(x);
+    return near > x ? near - 1.0 : near;
+}
 // Number of the interval between rising values that x lies in, from 0; the first and the last go on without end.
 GPUSIM_FN int interval_of(const double* table, int count, double x) {
     int low = 0, high = count - 1;  // table[low] <= x < table[high], or at the ends
@@ -61,7 +66,7 @@ GPUSIM_KERNEL void run_diagram(
         if (health[id] || time[id] < (s[0] - 1e-6) * period) continue;
         sample(in + (long long)id * width, par + (long long)id * par_stride, s, control + (long long)id * controls);
         // One that came late, after a step longer than the period, does not make up for those left out.
-        const double next = floor(time[id] / period + 1e-6) + 1.0;
+        const double next = whole_below(time[id] / period + 1e-6) + 1.0;
         s[0] = s[0] + 1.0 > next ? s[0] + 1.0 : next;
     }
 }

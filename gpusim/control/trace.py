@@ -197,7 +197,7 @@ class Trace:
 
     def floor(self, x: Number) -> Num:
         """The greatest whole number that is not above."""
-        return self.num("floor({})", "np.floor({})", x)
+        return self.num("whole_below({})", "np.floor({})", x)
 
     def rounded(self, x: Number) -> Num:
         """The nearest whole number, halves to even ones."""
