@@ -15,7 +15,8 @@ import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import at, keeps_whole, near
 from gpusim.scenes._digger import RETRACTED, Excavator, add_excavator, joint_angles
-from gpusim.schedule import Schedule
+from gpusim.scenes._digger_control import excavator_control
+from gpusim.schedule import Schedule, drive
 
 NAME = "excavator"
 Recording = Mapping[str, np.ndarray]
@@ -39,6 +40,10 @@ WAY = (
 #: Commands of valves per m and rad that the machine is behind, and dead zone of their spools.
 GAIN, SWING_GAIN, OVERLAP = 12.0, 2.5, 0.05
 DURATION = 20.0
+STROKES = {"boom": 0.5, "stick": 0.55, "bucket": 0.4}
+"""Of the cylinders, m."""
+BY_HAND = 8.0
+"""How long the gestures of the diagram's operator take, s."""
 
 
 def build(
@@ -47,6 +52,7 @@ def build(
     flow: float = 1.6e-3,
     pressure: float = 1.2e7,
     power: float = 20e3,
+    control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
     """Build the scene.
 
@@ -56,23 +62,91 @@ def build(
         flow: of the pump, m3/s.
         pressure: at which the pump's cut-off leaves no flow, Pa.
         power: greatest hydraulic power of the pump, W.
+        control: "schedule" writes the valves' commands; "diagram" gives them by a block diagram
+            (scenes/_digger_control.py) with sticks, pedals and a safety lever as inputs.
     """
     require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
     for name, value in (("flow", flow), ("pressure", pressure), ("power", power)):
         require(value > 0.0, NAME, name, value, "must be above 0")
     b = gpusim.ModelBuilder()
     made = add_excavator(b, undercarriage, stones, flow, pressure, power)
+    by_hand = control == "diagram"
+    if by_hand:
+        b.add_diagram(excavator_control(STROKES, undercarriage == "tracks", OVERLAP))
     return Scene(
         name=NAME,
         description="An excavator on tracks digs stones out of a trench, all of it on one load-sensing pump.",
         builder=b,
         config=gpusim.SolverConfig(dt=3e-3, iterations=4, max_pairs=600),
-        duration=DURATION,
-        plots=_plots(stones),
+        duration=BY_HAND if by_hand else DURATION,
+        plots=[*_plots(0), *_plots_by_hand()] if by_hand else _plots(stones),
         camera=Camera((3.6, -4.6, 2.4), (1.1, 0.0, 0.7)),
-        schedule=_operator(made),
-        checks=_checks(made, stones),
+        schedule=_gestures(undercarriage == "tracks") if by_hand else _operator(made),
+        checks=_checks_by_hand(undercarriage == "tracks") if by_hand else _checks(made, stones),
     )
+
+
+def _gestures(tracks: bool) -> Callable[[gpusim.Simulation, float], None]:
+    """Tries a stick before the safety lever, lifts and swings, lets go; bucket and stick out and in; then it drives."""
+    given = {
+        "enable": [(1.0, 0.0), (1.0, 1.0)],
+        "right_y": [(0.5, 0.0), (0.5, 0.9), (4.5, 0.9), (4.5, 0.0)],
+        "left_x": [(1.2, 0.0), (1.2, 0.7), (3.0, 0.7), (3.0, 0.0)],
+        "right_x": [(4.8, 0.0), (4.8, -0.6), (5.8, -0.6), (5.8, 0.0)],
+        "left_y": [(4.8, 0.0), (4.8, 0.6), (5.8, 0.6), (5.8, 0.0)],
+    }
+    if tracks:
+        given |= {f"{side}_pedal": [(6.8, 0.0), (6.8, 0.7), (BY_HAND, 0.7)] for side in ("left", "right")}
+    return drive({name: Schedule(points) for name, points in given.items()})
+
+
+def _plots_by_hand() -> list[Plot]:
+    levers = ["left_x", "left_y", "right_x", "right_y"]
+    return [
+        Plot("Sticks", "share", [f"diagram.cab.{name}" for name in levers], labels=levers),
+        Plot("Brake of the swing", "share", ["diagram.cab.swing_mode.held"]),
+        Plot("Place of the chassis", "m", ["body.chassis.position"]),
+    ]
+
+
+def _checks_by_hand(tracks: bool) -> list[Check]:
+    def waits(run: Recording) -> bool:
+        """No valve opens."""
+        early = run["time"] < 0.99
+        return all(not run[f"valve.{name}.command"][early].any() for name in (*LEVERS, "swing"))
+
+    def ends_softly(run: Recording) -> bool:
+        """The boom's cylinder comes near its end with the stick held out, and creeps when it is there."""
+        place = run["cylinder.boom_cylinder.position"][(run["time"] > 1.0) & (run["time"] < 4.4), 0]
+        return bool(STROKES["boom"] - 0.04 < place[-1] < STROKES["boom"] - 2e-3 and np.ptp(place[-10:]) < 5e-3)
+
+    def moves(run: Recording) -> bool:
+        """Swing to the left, bucket and stick by more than 5 cm of their cylinders."""
+        ways = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("stick", "bucket")]
+        return bool(run["joint.swing.position"].max() > 0.3 and min(ways) > 0.05)
+
+    def rests(run: Recording) -> bool:
+        """Released, the cylinders stay where they are and the swing is braked."""
+        late = (run["time"] > 6.2) & (run["time"] < 6.75)
+        still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
+        return bool(
+            still
+            and run["diagram.cab.swing_mode.held"][late].all()
+            and np.ptp(run["joint.swing.position"][late]) < 0.02
+        )
+
+    def drives(run: Recording) -> bool:
+        way = run["body.chassis.position"][-1] - at(run, "body.chassis.position", 6.8)
+        return bool(np.linalg.norm(way[0, :2]) > 0.1)
+
+    return [
+        Check("no lever does anything before the machine is enabled", waits),
+        Check("the boom stops softly before its cylinder's end", ends_softly),
+        Check("it swings, stick and bucket move", moves),
+        Check("it rests when all is let go", rests),
+        *([Check("the pedals drive it", drives)] if tracks else []),
+        keeps_whole(2e-4),
+    ]
 
 
 def _operator(made: Excavator) -> Callable[[gpusim.Simulation, float], None]:
@@ -108,9 +182,7 @@ def _plots(stones: int) -> list[Plot]:
         Plot("Strokes", "m", [f"cylinder.{name}_cylinder.position" for name in LEVERS], labels=list(LEVERS)),
         Plot("Swing", "rad", ["joint.swing.position"]),
         Plot("Cylinder forces", "kN", [f"cylinder.{name}_cylinder.force" for name in LEVERS], list(LEVERS), 1e-3),
-        Plot(
-            "Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6
-        ),
+        Plot("Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6),
         Plot("Flow of the pump", "l/min", ["pump.pump.flow"], scale=6e4),
         Plot("Levers", "share of travel", [f"valve.{name}.command" for name in (*LEVERS, "swing")]),
         Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),

@@ -17,6 +17,7 @@ from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
 from ._checks import Recording, keeps_whole
+from ._krt_control import asked_speed, krt_control
 
 NAME = "krt100m"
 GRAVITY = 9.81
@@ -35,6 +36,8 @@ VISCOSITY = 40.0
 """Between front and rear wheels, N m s/rad."""
 BRAKE = 500.0
 OBSTACLE_X = 2.5
+STICK, LET_GO = 0.8, 5.5
+"""Of the driver of the diagram; s."""
 WHEELS = ("fl", "fr", "rl", "rr")
 TRAILER_WHEELS = ("tl", "tr")
 
@@ -53,6 +56,7 @@ def build(
     friction: float = 0.9,
     slope: float = 0.0,
     brake: bool = False,
+    control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
     """Build the scene; commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
 
@@ -70,6 +74,8 @@ def build(
         friction: of the ground; the tires have 1.
         slope: of the ground, falling forward, rad.
         brake: all brakes on from the start.
+        control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_krt_control.py) with
+            the inputs "stick" and "wheel", for which speed, turn, steer and brake are not asked.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     require(abs(speed) <= 0.9 * FREE_SPEED * RADIUS, NAME, "speed", speed, "is beyond what the motors reach")
@@ -90,13 +96,15 @@ def build(
         clutch=2000.0, viscosity=VISCOSITY, shaft_mass=SHAFT_MASS,
     )  # fmt: skip
     full = FREE_SPEED * RADIUS if drive_mode == "motor" else RADIUS
+    braked = (*WHEELS, *(TRAILER_WHEELS if trailer else ()))
+    if control == "diagram":
+        return _driven(b, rack, corners[:2], drive_mode, braked)
     commands = {
         "drive": Schedule([(0.5, 0.0), (1.0, speed / full)]),
         "turn": Schedule([(0.5, 0.0), (1.0, turn / RADIUS)]),
         "turn_clutch": Schedule([(0.0, float(turn != 0.0))]),
         "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners[:2], steer))]),
     }
-    braked = (*WHEELS, *(TRAILER_WHEELS if trailer else ()))
     if brake:
         commands |= {f"{name}_brake": Schedule([(0.0, 1.0)]) for name in braked}
     return Scene(
@@ -113,6 +121,57 @@ def build(
             _droops(limits),
             keeps_whole(1e-4),
         ],
+    )
+
+
+def _driven(
+    b: gpusim.ModelBuilder, rack: m.SteeringRack, corners: list[m.Suspension], drive_mode: str, braked: tuple[str, ...]
+) -> Scene:
+    """A driver pushes the stick, crosses what lies there, and lets go."""
+    travels = np.linspace(-0.95 * RACK_TRAVEL, 0.95 * RACK_TRAVEL, 21)
+    angles = [math.copysign(rack.steering_angle(corners, abs(x)), x) if x else 0.0 for x in travels.tolist()]
+    rolling = RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS
+    held = drive_mode == "speed"
+    full = (1.0 if held else FREE_SPEED) * rolling
+    names = [f"{name}_brake" for name in braked]
+    b.add_diagram(krt_control(rolling, full, held, WHEELBASE, angles, travels.tolist(), names))
+    wires = "diagram.driver"
+    heard = [f"{wires}.wish", f"{wires}.speed"]
+    return Scene(
+        name=NAME,
+        description="A wheeled robot is driven by a stick and a wheel.",
+        builder=b,
+        config=gpusim.SolverConfig(dt=5e-3),
+        duration=LET_GO + 3.5,
+        plots=[
+            Plot("Speed", "m/s", heard, labels=["wish", "wheels"]),
+            Plot("Mode", "number", [f"{wires}.mode.state"]),
+            Plot("Brakes", "share", [f"{wires}.brake"]),
+            Plot("Drive", "share", [f"{wires}.motor"]),
+            *_plots(braked),
+        ],
+        camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
+        schedule=drive({"stick": Schedule([(0.5, 0.0), (0.5, STICK), (LET_GO, STICK), (LET_GO, 0.0)])}),
+        checks=[
+            Check("it drives at the speed that the stick asks for", _cruises),
+            Check("released, it stops in a second and a half, and parks", _parks),
+            keeps_whole(1e-4),
+        ],
+    )
+
+
+def _cruises(run: Recording) -> bool:
+    """On average within 3 %, over what lies in the way too."""
+    steady = (run["time"] > 3.0) & (run["time"] < LET_GO)
+    return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
+
+
+def _parks(run: Recording) -> bool:
+    late = run["time"] > LET_GO + 1.5
+    place = run["body.chassis.position"][late, 0]
+    stands = bool(np.abs(run["diagram.driver.speed"][late]).max() < 0.02 and np.ptp(place[:, 0]) < 0.02)
+    return stands and bool(
+        np.all(run["diagram.driver.brake"][late] == 1.0) and run["diagram.driver.mode.state"][-1] == 0
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,8 +15,9 @@ import gpusim
 from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import keeps_whole
-from gpusim.scenes._rescuer import EXTENSIONS, LEGS, TRACKS, Rescuer, add_rescuer
-from gpusim.schedule import Schedule
+from gpusim.scenes._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
+from gpusim.scenes._rescuer_control import rescuer_control
+from gpusim.schedule import Schedule, drive
 
 NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]
@@ -31,9 +32,15 @@ STOP, STAND, OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
 GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
 #: Where the front of the step is, m, and half of its length and width.
 STEP, HALF = 1.7, (3.0, 2.5)
+#: Strokes of the cylinders, m; how long the gestures of the diagram's operator take, s.
+STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
+BY_HAND = 8.0
 
 
-def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, friction: float = 0.8) -> Scene:
+def build(
+    outriggers: bool = True, load: float = 4000.0, step: float = 0.15, friction: float = 0.8,
+    control: Literal["schedule", "diagram"] = "schedule",
+) -> Scene:  # fmt: skip
     """Build the scene.
 
     Args:
@@ -41,6 +48,8 @@ def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, fri
         load: on the bucket, N.
         step: its height, m.
         friction: of the ground.
+        control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_rescuer_control.py)
+            with sticks, a rocker, a slider of the outriggers and a safety lever as inputs.
     """
     require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
     require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")
@@ -52,18 +61,74 @@ def build(outriggers: bool = True, load: float = 4000.0, step: float = 0.15, fri
         place = Transform((STEP + HALF[0], 0, 0.5 * step))
         b.add_shape_box(-1, (*HALF, 0.5 * step), xform=place, material=rock, label="step", color="#8d8578")
     made = add_rescuer(b, load)
+    by_hand = control == "diagram"
+    if by_hand:
+        sides = {side: [f"{name}_drive" for name in TRACKS if name.endswith(side)] for side in ("left", "right")}
+        turns = next(iter(made.tracks.values())).drive_speed(1.0)
+        b.add_diagram(rescuer_control(STROKES, sides, list(LEGS), STROKE, turns))
     return Scene(
         name=NAME,
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
         # Many shoes lie near many wheels: a small margin leaves pairs without force out, and a third of the time.
         config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=1000),
-        duration=END,
-        plots=_plots(),
+        duration=BY_HAND if by_hand else END,
+        plots=[*_plots(), *_plots_by_hand()] if by_hand else _plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
-        schedule=_operator(made, outriggers),
-        checks=_checks(outriggers, step),
+        schedule=_gestures() if by_hand else _operator(made, outriggers),
+        checks=_checks_by_hand() if by_hand else _checks(outriggers, step),
     )
+
+
+def _gestures() -> Callable[[gpusim.Simulation, float], None]:
+    """Backs off, stands on its outriggers, tries to drive there, lifts, folds and swings the arm, and lets go."""
+    given = {
+        "enable": [(0.3, 0.0), (0.3, 1.0)],
+        "ahead": [(0.1, 0.0), (0.1, -0.9), (2.0, -0.9), (2.0, 0.0), (4.0, 0.0), (4.0, 1.0), (5.0, 1.0), (5.0, 0.0)],
+        "outriggers": [(2.8, 0.0), (2.8, STANDING)],
+        "right_y": [(5.0, 0.0), (5.0, -0.7), (6.0, -0.7), (6.0, 0.0)],
+        "rocker": [(5.0, 0.0), (5.0, -0.6), (6.0, -0.6), (6.0, 0.0)],
+        "left_x": [(5.0, 0.0), (5.0, 0.8), (6.0, 0.8), (6.0, 0.0)],
+    }
+    return drive({name: Schedule(points) for name, points in given.items()})
+
+
+def _plots_by_hand() -> list[Plot]:
+    wires = [f"diagram.cab.{name}" for name in ("left_speed", "right_speed", "lowered")]
+    return [
+        Plot("Tracks (m/s) and outriggers (m)", "m/s, m", wires),
+        Plot("Swing", "on", ["diagram.cab.swing_mode.held"]),
+    ]
+
+
+def _checks_by_hand() -> list[Check]:
+    def backs(run: Recording) -> bool:
+        return bool(-1.2 < run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 0] < -0.3)
+
+    def stays(run: Recording) -> bool:
+        """The chassis is lifted, and the tracks rest although the stick is out."""
+        t = (run["time"] > 5.0) & (run["time"] < BY_HAND)
+        before = run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 2]
+        lifted = run["body.chassis.position"][t, 0, 2] - before
+        still = all(np.abs(run[f"joint.{name}_drive.velocity"][t]).max() < 0.3 for name in TRACKS)
+        return bool(still and lifted.min() > 0.02)
+
+    def moves(run: Recording) -> bool:
+        ways = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("boom", "jib")]
+        return bool(min(ways) > 0.02 and np.abs(run["joint.swing.position"]).max() > 0.1)
+
+    def rests(run: Recording) -> bool:
+        late = run["time"] > BY_HAND - 0.6
+        still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
+        return bool(still and run["diagram.cab.swing_mode.held"][late].all())
+
+    return [
+        Check("it backs off by the stick", backs),
+        Check("it stands on its outriggers and does not drive there", stays),
+        Check("boom, jib and swing move by their levers", moves),
+        Check("it rests when all is let go", rests),
+        keeps_whole(1e-4),
+    ]
 
 
 def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:

@@ -1,0 +1,98 @@
+"""The control of krt100m as a block diagram: a stick for the speed, a wheel for the steering, brakes by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusim.control import Diagram
+
+#: Speed that the whole stick asks for, m/s, and how it may change, m/s2; gains of the drive by the speed's error.
+MOST_SPEED, GAINING, LOSING = 2.5, 1.0, 2.0
+QUICK, RESET = 1.2, 2.5
+#: Rate of the bicycle model's wheel, rad/s, and greatest acceleration aside that it is turned for, m/s2.
+STEERING_RATE, ASIDE = 0.6, 1.5
+#: Brake while it stops, share; speed that is standing, m/s; how long it stands until it is parked, s.
+STOPPING, STANDING, PATIENCE = 0.3, 0.05, 0.4
+DEAD_ZONE, CURVE = 0.08, 1.5
+
+
+def asked_speed(stick: float) -> float:
+    """Of a stick from 0 to 1, m/s."""
+    return MOST_SPEED * max((stick - DEAD_ZONE) / (1.0 - DEAD_ZONE), 0.0) ** CURVE
+
+
+def krt_control(
+    radius: float, full: float, held: bool, wheelbase: float, angles: Sequence[float], travels: Sequence[float],
+    brakes: Sequence[str],
+) -> Diagram:  # fmt: skip
+    """Inputs: ``stick`` and ``wheel`` (-1 to 1); it runs 100 times a second.
+
+    Args:
+        radius: that the wheels roll on, m.
+        full: speed at the command 1 of the drive, m/s.
+        held: whether the drive holds its speed by itself.
+        wheelbase: m.
+        angles: of the bicycle model's wheel, rad, rising. travels: of the rack for them, m.
+        brakes: commands of the brakes.
+    """
+    d = Diagram("driver", rate=100.0)
+    shape = {"dead_zone": DEAD_ZONE, "curve": CURVE, "unit": "-"}
+    d.add("input", "stick", keys=("S", "W"), axis="left y", **shape)
+    d.add("input", "wheel", keys=("D", "A"), axis="right x", **shape)
+    d.connect("signal:joint.mean.velocity", d.add("gain", "speed", gain=radius, unit="m"))
+    _add_states(d, brakes)
+    _add_drive(d, full, held)
+    _add_steering(d, wheelbase, angles, travels)
+    return d
+
+
+def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
+    """Parked with all brakes, driving while the stick is out, and stopping in between."""
+    d.connect("stick", d.add("compare", "out", sign="!=", value=0.0)["a"])
+    d.connect("out", d.add("logic", "released", operation="not"))
+    d.connect("speed", d.add("abs", "pace"))
+    d.connect("pace", d.add("compare", "stands", sign="<", value=STANDING)["a"])
+    transitions = [
+        ["parked", "driving", "out"], ["driving", "stopping", "released"], ["stopping", "driving", "out"],
+        ["stopping", "standing", "stands"], ["standing", "driving", "out"], ["standing", "parked", PATIENCE],
+    ]  # fmt: skip
+    states = ["parked", "driving", "stopping", "standing"]
+    mode = d.add("state_machine", "mode", states=states, transitions=transitions)
+    for port in ("out", "released", "stands"):
+        d.connect(port, mode[port])
+    braking = "1 if parked or standing else share if stopping else 0".replace("share", str(STOPPING))
+    d.add("expression", "brake", text=braking, unit="-")
+    for state in ("parked", "standing", "stopping"):
+        d.connect(mode[state], f"brake.{state}")
+    d.connect("brake", *(f"command:{name}" for name in brakes))
+
+
+def _add_drive(d: Diagram, full: float, held: bool) -> None:
+    """The speed that is asked for, with its rate; the drive's command by it and by what is missing."""
+    d.connect("stick", d.add("gain", "asked", gain=MOST_SPEED, unit="m/s"))
+    d.connect("asked", d.add("rate_limiter", "wish", rise=GAINING, fall=LOSING))
+    d.connect("wish", d.add("gain", "forward", gain=1.0 / full, unit="s/m"))
+    d.connect("wish", d.add("sum", "missing", signs="+-")["a"])
+    d.connect("speed", "missing.b")
+    d.connect("mode.driving", d.add("logic", "rests", operation="not"))
+    gain = 0.0 if held else QUICK
+    d.connect("missing", d.add("pid", "cruise", kp=gain, ki=gain / RESET, lower=-1.0, upper=1.0, unit="-"))
+    d.connect("rests", "cruise.reset")
+    d.connect("cruise", d.add("sum", "voltage")["a"])
+    d.connect("forward", "voltage.b")
+    d.connect("mode.driving", d.add("switch", "drive")["on"])
+    d.connect("voltage", "drive.a")
+    d.connect(0.0, "drive.b")
+    most = MOST_SPEED / full if held else 1.0
+    d.connect("drive", d.add("limiter", "motor", lower=-most, upper=most))
+    d.connect("motor", "command:drive")
+
+
+def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels: Sequence[float]) -> None:
+    """Less at speed, so that the acceleration v2 tan(angle) / wheelbase stays bounded; no faster than its rate."""
+    text = f"wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
+    d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
+    d.connect("speed", "angle.v")
+    d.connect("angle", d.add("rate_limiter", "turned", rise=STEERING_RATE))
+    d.connect("turned", d.add("table", "rack", x=tuple(angles), y=tuple(travels), unit="m"))
+    d.connect("rack", "command:steer")

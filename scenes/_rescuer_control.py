@@ -1,0 +1,66 @@
+"""The control of rtk_m as a block diagram: two sticks, a rocker, a driving stick, outriggers by a slider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpusim.control import Diagram
+from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, add_swing
+
+#: Of the tracks: speed of the whole stick and of turning on the spot, m/s, and how they may change, m/s2.
+SPEED, SPIN, GAINING = 0.6, 0.4, 0.8
+#: Rate of the outriggers, m/s, and travel of theirs from which on it does not drive, m.
+LOWERING, OUT = 0.1, 0.01
+
+
+def rescuer_control(
+    strokes: Mapping[str, float], drives: Mapping[str, Sequence[str]], legs: Sequence[str], travel: float, turns: float
+) -> Diagram:
+    """Inputs: ``left_x`` swing, ``left_y`` stick, ``right_x`` bucket, ``right_y`` boom, ``rocker`` jib, ``ahead`` and
+    ``aside`` of the tracks, all from -1 to 1; ``outriggers`` (m); ``enable``.
+
+    Args:
+        strokes: of the cylinders, m.
+        drives: commands of the tracks on each side. legs: of the outriggers.
+        travel: of the outriggers, m.
+        turns: of the sprockets, rad/m.
+    """
+    d = Diagram("cab")
+    add_safety(d)
+    levers = {
+        "left_x": ("swing", ("D", "A"), "left x"), "left_y": ("stick", ("W", "S"), "left y"),
+        "right_x": ("bucket", ("L", "J"), "right x"), "right_y": ("boom", ("I", "K"), "right y"),
+        "rocker": ("jib", ("O", "U"), ""),
+    }  # fmt: skip
+    for lever, (part, keys, axis) in levers.items():
+        eased = add_lever(d, lever, keys, axis)
+        if part in strokes:
+            add_cylinder(d, eased, part, strokes[part], 0.0)
+        else:
+            add_swing(d, eased, 0.0)
+    _add_outriggers(d, legs, travel)
+    _add_tracks(d, drives, turns)
+    return d
+
+
+def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
+    """All together, slowly; where they are is held while the machine is not enabled."""
+    d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
+    d.connect("outriggers", d.add("hold", "wanted")["in"])
+    d.connect("enable", "wanted.sample")
+    d.connect("wanted", d.add("rate_limiter", "lowered", rise=LOWERING))
+    d.connect("lowered", *(f"command:{leg}" for leg in legs), d.add("compare", "stands", value=OUT)["a"])
+
+
+def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
+    """Both sides by the sum and the difference of two sticks; none while it stands on its outriggers."""
+    for name, keys, axis in (("ahead", ("Down", "Up"), "pad y"), ("aside", ("Right", "Left"), "pad x")):
+        add_lever(d, name, keys, axis)
+    for side, sign in (("left", "-"), ("right", "+")):
+        text = f"0 if stands else {SPEED} * ahead {sign} {SPIN} * aside"
+        d.add("expression", f"{side}_wish", text=text, unit="m/s")
+        for port, source in (("ahead", "ahead_eased"), ("aside", "aside_eased"), ("stands", "stands")):
+            d.connect(source, f"{side}_wish.{port}")
+        d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_speed", rise=GAINING))
+        d.connect(f"{side}_speed", d.add("gain", f"{side}_turns", gain=turns, unit="1/m"))
+        d.connect(f"{side}_turns", *(f"command:{drive}" for drive in drives[side]))
