@@ -166,7 +166,7 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
     """One number for both signs, or (least, greatest); None for none."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
-    if np.ndim(limit) == 0:
+    if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too
         most = validate.not_negative(element, "limit", limit, infinite=True)
         return {"lower": -most, "upper": most}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))

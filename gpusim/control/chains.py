@@ -9,9 +9,11 @@ import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type
 from gpusim.transform import Transform
 
-_KINDS = {"revolute": "turn", "prismatic": "slide"}
+_KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
+"""By what a joint's only coordinate is."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
@@ -45,10 +47,11 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         joint = parents[body]
         after = joint.child_xform.inverse() * ahead
         body = joint.parent
-        if joint.kind == "fixed":
+        coordinates = joint_type(joint.kind).coordinates
+        if not coordinates:
             ahead = joint.parent_xform * after
             continue
-        if joint.kind not in _KINDS:
+        if len(coordinates) > 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
             raise validate.fail(element, rule, "name ends with hinges and slides between them")
         ends.append(after)
@@ -56,7 +59,9 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
                   (("limit_lower", -math.inf), ("limit_upper", math.inf)))  # fmt: skip
         lower, upper = (x if math.isfinite(x) else None for x in limits)
         axis = [float(x) for x in np.asarray(joint.params["columns"])[:, 2]]
-        joints.append({"axis": axis, "kind": _KINDS[joint.kind], "lower": lower, "upper": upper, "label": joint.label})
+        joints.append(
+            {"axis": axis, "kind": _KINDS[coordinates[0]], "lower": lower, "upper": upper, "label": joint.label}
+        )
         ahead = joint.parent_xform
     joints.reverse()
     ends.reverse()

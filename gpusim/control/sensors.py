@@ -11,6 +11,7 @@ import math
 from gpusim.control.diagram import Diagram
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.joint_kinds import joint_type
 
 
 class SensorDiagram(Diagram):
@@ -125,7 +126,7 @@ def add_encoder(
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
     _checked(element, latency=latency)
     d = SensorDiagram(label, rate)
-    turns = found.kind not in ("prismatic", "distance")
+    turns = joint_type(found.kind).unit_of(found, 0) == "rad"
     late = latency > 0.0
     d.add("signal", "true", signal=f"joint.{joint}.position")
     d.add("quantiser", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)

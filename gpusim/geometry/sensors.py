@@ -32,7 +32,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     Raises:
         ModelError: an unknown joint, a label that is taken.
     """
-    element = f"sensor '{label}'" if label else "force sensor"
+    element = self.element("sensor", label)
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
         rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
         raise validate.fail(element, rule, "give what add_joint_... returned")
@@ -58,7 +58,7 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     Raises:
         ModelError: an unknown body or site, a site of another body, a label that is taken.
     """
-    element = f"sensor '{label}'" if label else "contact sensor"
+    element = self.element("sensor", label)
     body = self.check_body(element, "body", body)
     if body == WORLD:
         raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
