@@ -12,7 +12,7 @@ BAND, MARGIN = 0.06, 0.01
 CROSSED, PATIENCE = 0.04, 0.6
 
 
-def add_safety(d: Diagram, key: str = "E") -> None:
+def add_safety(d: Diagram, key: str = "Q") -> None:
     """A switch ``enable``: without it no lever does anything."""
     d.add("input", "enable", lower=0.0, upper=1.0, switch=True, keys=(key,))
 
