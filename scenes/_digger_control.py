@@ -9,8 +9,9 @@ from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, ad
 
 
 def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float) -> Diagram:
-    """Inputs: ``left_x`` swing, ``left_y`` stick, ``right_x`` bucket, ``right_y`` boom, pedals ``left_pedal`` and
-    ``right_pedal``, ``enable``; all from -1 to 1.
+    """Inputs from -1 to 1, right and forward above 0: ``left_x`` swings to its side, ``left_y`` forward puts the stick
+    out, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom; pedals ``left_pedal`` and
+    ``right_pedal``; and the switch ``enable``.
 
     Args:
         strokes: of the cylinders, m.
@@ -20,16 +21,16 @@ def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float
     d = Diagram("cab")
     add_safety(d)
     levers = {
-        "left_x": ("swing", ("D", "A"), "left x"), "left_y": ("stick", ("W", "S"), "left y"),
-        "right_x": ("bucket", ("L", "J"), "right x"), "right_y": ("boom", ("I", "K"), "right y"),
+        "left_x": ("swing", ("A", "D"), "left_x"), "left_y": ("stick", ("S", "W"), "left_y"),
+        "right_x": ("bucket", ("J", "L"), "right_x"), "right_y": ("boom", ("K", "I"), "right_y"),
     }  # fmt: skip
     for lever, (part, keys, axis) in levers.items():
-        eased = add_lever(d, lever, keys, axis)
+        eased = add_lever(d, lever, keys, axis, -1.0)
         if part in strokes:
             add_cylinder(d, eased, part, strokes[part], overlap)
         else:
             add_swing(d, eased, overlap)
     if tracks:
         for side, keys in (("left", ("F", "R")), ("right", ("G", "T"))):
-            add_valve(d, add_lever(d, f"{side}_pedal", keys, ""), f"{side}_track", overlap)
+            add_valve(d, add_lever(d, f"{side}_pedal", keys), f"{side}_track", overlap)
     return d

@@ -25,7 +25,7 @@ def krt_control(
     radius: float, full: float, held: bool, wheelbase: float, angles: Sequence[float], travels: Sequence[float],
     brakes: Sequence[str],
 ) -> Diagram:  # fmt: skip
-    """Inputs: ``stick`` and ``wheel`` (-1 to 1); it runs 100 times a second.
+    """Inputs: ``stick`` (forward above 0) and ``wheel`` (right above 0), -1 to 1; it runs 100 times a second.
 
     Args:
         radius: that the wheels roll on, m.
@@ -37,8 +37,8 @@ def krt_control(
     """
     d = Diagram("driver", rate=100.0)
     shape = {"dead_zone": DEAD_ZONE, "curve": CURVE, "unit": "-"}
-    d.add("input", "stick", keys=("S", "W"), axis="left y", **shape)
-    d.add("input", "wheel", keys=("D", "A"), axis="right x", **shape)
+    d.add("input", "stick", keys=("S", "W"), axis="left_y", **shape)
+    d.add("input", "wheel", keys=("A", "D"), axis="right_x", **shape)
     d.connect("signal:joint.mean.velocity", d.add("gain", "speed", gain=radius, unit="m"))
     _add_states(d, brakes)
     _add_drive(d, full, held)
@@ -90,7 +90,7 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
 
 def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels: Sequence[float]) -> None:
     """Less at speed, so that the acceleration v2 tan(angle) / wheelbase stays bounded; no faster than its rate."""
-    text = f"wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
+    text = f"-wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
     d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
     d.connect("speed", "angle.v")
     d.connect("angle", d.add("rate_limiter", "turned", rise=STEERING_RATE))

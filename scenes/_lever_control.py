@@ -12,16 +12,18 @@ BAND, MARGIN = 0.06, 0.01
 CROSSED, PATIENCE = 0.04, 0.6
 
 
-def add_safety(d: Diagram, key: str = "E") -> None:
+def add_safety(d: Diagram, key: str = "Q") -> None:
     """A switch ``enable``: without it no lever does anything."""
     d.add("input", "enable", lower=0.0, upper=1.0, switch=True, keys=(key,))
 
 
-def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str) -> str:
-    """An input from -1 to 1 that counts while the machine is enabled; what it asks for, as a block."""
+def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
+    """An input from -1 to 1, right and forward above 0, that counts while the machine is enabled; the block of what it
+    asks for, times ``gain``."""
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
     d.connect("enable", d.add("switch", f"{name}_on")["on"])
-    d.connect(name, f"{name}_on.a")
+    d.connect(name, d.add("gain", f"{name}_sense", gain=gain, unit="-"))
+    d.connect(f"{name}_sense", f"{name}_on.a")
     d.connect(0.0, f"{name}_on.b")
     d.connect(f"{name}_on", d.add("rate_limiter", f"{name}_eased", rise=RATE))
     return f"{name}_eased"

@@ -16,8 +16,9 @@ LOWERING, OUT = 0.1, 0.01
 def rescuer_control(
     strokes: Mapping[str, float], drives: Mapping[str, Sequence[str]], legs: Sequence[str], travel: float, turns: float
 ) -> Diagram:
-    """Inputs: ``left_x`` swing, ``left_y`` stick, ``right_x`` bucket, ``right_y`` boom, ``rocker`` jib, ``ahead`` and
-    ``aside`` of the tracks, all from -1 to 1; ``outriggers`` (m); ``enable``.
+    """Inputs from -1 to 1, right and forward above 0: ``left_x`` swings to its side, ``left_y`` forward puts the stick
+    out, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom, ``rocker`` the jib; ``ahead``
+    and ``aside`` of the tracks; ``outriggers`` (m); and the switch ``enable``.
 
     Args:
         strokes: of the cylinders, m.
@@ -28,12 +29,12 @@ def rescuer_control(
     d = Diagram("cab")
     add_safety(d)
     levers = {
-        "left_x": ("swing", ("D", "A"), "left x"), "left_y": ("stick", ("W", "S"), "left y"),
-        "right_x": ("bucket", ("L", "J"), "right x"), "right_y": ("boom", ("I", "K"), "right y"),
-        "rocker": ("jib", ("O", "U"), ""),
+        "left_x": ("swing", ("A", "D"), "left_x"), "left_y": ("stick", ("S", "W"), "left_y"),
+        "right_x": ("bucket", ("J", "L"), "right_x"), "right_y": ("boom", ("K", "I"), "right_y"),
+        "rocker": ("jib", ("U", "O"), ""),
     }  # fmt: skip
     for lever, (part, keys, axis) in levers.items():
-        eased = add_lever(d, lever, keys, axis)
+        eased = add_lever(d, lever, keys, axis, -1.0)
         if part in strokes:
             add_cylinder(d, eased, part, strokes[part], 0.0)
         else:
@@ -54,9 +55,9 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
     """Both sides by the sum and the difference of two sticks; none while it stands on its outriggers."""
-    for name, keys, axis in (("ahead", ("Down", "Up"), "pad y"), ("aside", ("Right", "Left"), "pad x")):
-        add_lever(d, name, keys, axis)
-    for side, sign in (("left", "-"), ("right", "+")):
+    add_lever(d, "ahead", ("DOWN", "UP"))
+    add_lever(d, "aside", ("LEFT", "RIGHT"))
+    for side, sign in (("left", "+"), ("right", "-")):
         text = f"0 if stands else {SPEED} * ahead {sign} {SPIN} * aside"
         d.add("expression", f"{side}_wish", text=text, unit="m/s")
         for port, source in (("ahead", "ahead_eased"), ("aside", "aside_eased"), ("stands", "stands")):

@@ -90,10 +90,10 @@ def _gestures(tracks: bool) -> Callable[[gpusim.Simulation, float], None]:
     """Tries a stick before the safety lever, lifts and swings, lets go; bucket and stick out and in; then it drives."""
     given = {
         "enable": [(1.0, 0.0), (1.0, 1.0)],
-        "right_y": [(0.5, 0.0), (0.5, 0.9), (4.5, 0.9), (4.5, 0.0)],
-        "left_x": [(1.2, 0.0), (1.2, 0.7), (3.0, 0.7), (3.0, 0.0)],
-        "right_x": [(4.8, 0.0), (4.8, -0.6), (5.8, -0.6), (5.8, 0.0)],
-        "left_y": [(4.8, 0.0), (4.8, 0.6), (5.8, 0.6), (5.8, 0.0)],
+        "right_y": [(0.5, 0.0), (0.5, -0.9), (4.5, -0.9), (4.5, 0.0)],
+        "left_x": [(1.2, 0.0), (1.2, -0.7), (3.0, -0.7), (3.0, 0.0)],
+        "right_x": [(4.8, 0.0), (4.8, 0.6), (5.8, 0.6), (5.8, 0.0)],
+        "left_y": [(4.8, 0.0), (4.8, -0.6), (5.8, -0.6), (5.8, 0.0)],
     }
     if tracks:
         given |= {f"{side}_pedal": [(6.8, 0.0), (6.8, 0.7), (BY_HAND, 0.7)] for side in ("left", "right")}

@@ -120,7 +120,7 @@ def test_krt100m_steers_within_its_bounds() -> None:
     sim.step(100)
     assert np.all(sim.read("diagram.driver.brake") == 1.0)
     sim.control["stick"] = [0.5, 1.0]
-    sim.control["wheel"] = [1.0, -1.0]
+    sim.control["wheel"] = [-1.0, 1.0]  # to the left, to the right
     turned = []
     for _ in range(300):
         sim.step(2)  # one sample

@@ -147,6 +147,12 @@ def test_pid_with_a_measured_rate_and_reset() -> None:
     assert_near(found, np.array([2 + 4 + 5, 4 + 4.1 + 5, 6 + 0 - 10, 2 + 0.3 + 0]))
 
 
+def test_pid_begins_at_rest_with_its_first_error() -> None:
+    """Without a kick by the derivative: kp e, and the integral."""
+    found = respond("pid", 10.0, {"in": np.full(4, 2.0)}, kp=3.0, ki=5.0, kd=7.0, derivative_time=0.05)["out"]
+    assert_near(found, np.array([6.0, 7.0, 8.0, 9.0]))
+
+
 def test_pid_does_not_wind_up() -> None:
     """By hand: kp 2, ki 10, 10 samples a second, -1 to 1. An error of 1 would have the integral grow by 1 a sample."""
     e = np.array([0.2, 0.2, 0.2, 1.0, 1.0, 1.0, -0.1, -0.1, -0.1])

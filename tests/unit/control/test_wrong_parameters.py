@@ -108,7 +108,9 @@ def test_wrong_parameters(kind: str, parameters: dict[str, Any], message: str) -
     assert re.fullmatch(r"diagram 'd' block 'b': " + message, str(caught.value)), str(caught.value)
 
 
+HINGE = {"place": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "turn"}
 NEEDED: dict[str, dict[str, Any]] = {
+    "chain": {"joints": [HINGE]}, "ik": {"joints": [HINGE], "start": [0.0]},
     "filter": {"time": 0.1}, "derivative": {"time": 0.1}, "transfer": {"num": [1.0], "den": [1.0, 1.0]},
     "rate_limiter": {"rise": 1.0}, "limiter": {"lower": -1.0, "upper": 1.0}, "backlash": {"width": 0.1},
     "quantiser": {"step": 0.1}, "table": {"x": [0, 1], "y": [0, 1]}, "sequence": {"times": [0, 1], "values": [0, 1]},
