@@ -45,6 +45,11 @@ GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
     }
     return far;
 }
+// Square of the radius about which a shape rolls, or 0.
+GPUSIM_FN double round_size(const World& w, int shape) {
+    const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
+    return radius * radius;
+}
 // The point of the step before whose place is nearest to point k of ``count``, and which has none nearer; or -1.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
@@ -74,10 +79,12 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int *pair = w.pair_shapes() + 2 * m;
     const bool rolls = w.shape_rolls()[pair[0]] || w.shape_rolls()[pair[1]];
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
-    if (j >= 0) {
+    const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
+    // Another point of a disk is near; one that is farther away than its radius is no neighbor.
+    if (same || (j >= 0 && way_from(w, m, k, old, j) <= round_size(w, pair[0]) + round_size(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
-        if (w.before_contact_feature()[from] != w.contact_feature()[at]) return;
+        if (!same) return;
         w.contact_age()[at] = w.before_contact_age()[from];
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;

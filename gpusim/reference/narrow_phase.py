@@ -3,7 +3,8 @@
 A point of the step before is the same one where pair and feature are the same; it hands on its impulse, its slip and
 its arms, so that solves start warm and resting contact does not creep. Where a surface rolls, features go by the side
 on which it lies lowest: they change sides as a disk rocks. There a point goes on from the one whose place is nearest;
-if that has another feature it is a new one that starts with the other's impulse and slip.
+if that has another feature, and is no farther than the radius, it is a new one that starts with the other's impulse
+and slip.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
     rolls: Array = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
-    near: Array = np.where(rolls.any(axis=1, keepdims=True), _nearest(w, c, at, old, rolls, existed), same)
+    near: Array = np.where(rolls.any(axis=1, keepdims=True), _nearest(w, c, at, old, rolls, existed, same), same)
     goes_on: Array = np.asarray(np.any(same & near, axis=1))
     takes, near_one = np.asarray(near.any(axis=1)), (world, old, np.argmax(near, axis=1))
     state["contact_mode"][at] = FLIGHT
@@ -130,9 +131,12 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
 
 
 def _nearest(
-    w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array
+    w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array, same: Array
 ) -> Array:
-    """Points of the step before (n, 4) whose place on surfaces that roll is nearest to these, as these are to them."""
+    """Points of the step before (n, 4) whose place on surfaces that roll is nearest to these, as these are to them.
+
+    One of another feature is no nearer than a neighbor on a disk: within the radius.
+    """
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)
@@ -146,4 +150,7 @@ def _nearest(
     n = np.arange(len(k))
     best = np.argmin(far[n, k], axis=1)
     back = np.argmin(far[n, :, best], axis=1)
-    return (np.arange(POINTS) == best[:, None]) & (back == k)[:, None] & existed[n, best][:, None]
+    size = w.model.contact.size[w.state.arrays["pair_shapes"][world, place], 0]
+    squares_of = np.where(rolls, size * size, 0.0)
+    neighbor = (far[n, k, best] <= squares_of[:, 0] + squares_of[:, 1])[:, None] | same
+    return (np.arange(POINTS) == best[:, None]) & (back == k)[:, None] & existed[n, best][:, None] & neighbor
