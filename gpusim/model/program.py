@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gpusim.typing import Array
@@ -89,10 +89,3 @@ class DiagramSpec(Protocol):
 
     def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
         """Make the program; ``signals``: their infos by name, ``controls``: columns of the commands by label."""
-
-
-@dataclass
-class Diagrams:
-    """The diagrams of a model, in the order of running."""
-
-    specs: list[DiagramSpec] = field(default_factory=list)
