@@ -437,6 +437,8 @@ class Simulation:
         self.model, self.parameters, self._initial = model, parameters, initial
         self.backend = self._make_backend(self.backend_name, model, state, parameters)
         self.backend.bind(control)
+        if self.programs is not None:
+            self.programs.adopt()
         self.now = self._make_now()
         former, self.quarantine = self.quarantine, self.backend.make_quarantine()
         self.quarantine.take_over(former)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -80,7 +81,7 @@ class Context:
         return self.trace.select(condition, a, b)
 
 
-class Block:
+class Block(ABC):
     """Base of all blocks; a subclass is a dataclass of its parameters, registered with :func:`block`.
 
     Class attributes: ``kind`` its name; ``inputs`` and ``outputs`` its ports; ``waits`` inputs that do not act on the
@@ -97,7 +98,7 @@ class Block:
     same_units: ClassVar[bool] = True
     """Inputs and outputs have one unit, unless :meth:`wires` says otherwise."""
 
-    def check(self, element: str) -> None:
+    def check(self, element: str) -> None:  # noqa: B027 (many have nothing to check)
         """Check the parameters.
 
         Raises:
@@ -114,11 +115,11 @@ class Block:
         unit = common_unit(given) if self.same_units else None
         return dict.fromkeys(self.outputs, Kind(shape, unit))
 
+    @abstractmethod
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """The outputs of a sample; ``given`` has all inputs but those that wait."""
-        raise NotImplementedError
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most remember nothing)
         """What lives on, from all inputs."""
 
     @classmethod

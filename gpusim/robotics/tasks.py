@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +53,6 @@ class Task:
     def bind(self, tree: Tree) -> None:
         """Check the task for a tree; raises ModelError and UnknownNameError."""
 
-    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Errors and their Jacobian; ``target`` (worlds, numbers)."""
-        raise NotImplementedError
-
     def target(self, value: Any, worlds: int) -> Array:
         """What users gave, as (worlds, numbers)."""
         if isinstance(value, Transform):
@@ -72,7 +69,15 @@ class Task:
         return filled
 
 
-class PoseTask(Task):
+class PlaceTask(Task, ABC):
+    """A task whose error is a place's, with rows in the equations."""
+
+    @abstractmethod
+    def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
+        """Errors and their Jacobian; ``target`` (worlds, numbers)."""
+
+
+class PoseTask(PlaceTask):
     """A frame comes to a pose.
 
     Args:
@@ -119,7 +124,7 @@ def _quaternion(k: Kinematics, place: Place) -> Array:
     return rotations.quaternion_product(quaternion_from_matrix(k.rotation[:, place.node]), own)
 
 
-class PointTask(Task):
+class PointTask(PlaceTask):
     """A point of a frame comes to a place.
 
     Args:
@@ -157,7 +162,7 @@ class PointTask(Task):
         return Rows(target - place, k.jacobian(self.node, place)[:, :3])
 
 
-class ComTask(Task):
+class ComTask(PlaceTask):
     """The center of mass comes to a place.
 
     Args:

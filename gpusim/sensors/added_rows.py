@@ -92,6 +92,8 @@ def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int)
             array[:, :rigid] = before[:, :rigid]
         else:
             array[:] = before
+    # What the step does not know, as the numbers of diagrams.
+    new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
     rate = _rate(sim, model, added, old)
     for name in ("axis_velocity", "axis_velocity_before"):
         new.arrays[name][:, added] = rate

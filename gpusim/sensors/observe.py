@@ -91,7 +91,7 @@ class Observation:
             The array itself.
         """
         if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
-            self._compile(self._sim.signal_list(self.names))
+            self._compile(self._sim.signal_list(self.names) if self.names else [])
         if self._launch is None:
             for quantity, at, columns in self._groups:
                 self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)

@@ -37,17 +37,20 @@ class RunningProgram:
         self.parameters = program.parameters[None].copy()
         self._observation = Observation(sim, sim.signal_list(program.signals) if program.signals else [])
         self._launch: Any = None
-        self.bind()
+        self._bind()
 
-    def bind(self) -> None:
+    def adopt(self) -> None:
+        """Go on with another backend of the simulation."""
+        self._sim.backend.keep_along(self.name)
+        self._bind()
+
+    def _bind(self) -> None:
         """Find the launch, for the simulation's backend."""
         self._backend = self._sim.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
         """Run it in the worlds where it is due."""
-        if self._sim.backend is not self._backend:  # a joint has got a row since
-            self.bind()
         if self._launch is not None:
             if self._backend.name == "cuda" or self._somewhere_due():
                 self._launch(self._observation.read(), self.parameters)
@@ -102,6 +105,11 @@ class Programs:
             numbers[:, 1] = np.arange(sim.num_worlds)
             sim.add_state(state_name(program.label), numbers)
         self.running = [RunningProgram(sim, program) for program in made]
+
+    def adopt(self) -> None:
+        """The simulation goes on with another backend, which has to know the numbers too."""
+        for running in self.running:
+            running.adopt()
 
     def sample(self) -> None:
         """What is due before a step."""

@@ -8,6 +8,7 @@ Dynamic Systems", 1998, section 4.3).
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import reduce
 
@@ -107,9 +108,9 @@ def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
 class Linear(Block):
     """A linear system: (A, B, C, D) in continuous time by :meth:`system`."""
 
+    @abstractmethod
     def system(self) -> tuple[Array, Array, Array, float]:
         """A (n, n), B (n,), C (n,), D."""
-        raise NotImplementedError
 
     @property
     def start(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.blocks.sources import Source
+from gpusim.errors import ModelError
 
 
 @block("inlet")
@@ -13,6 +14,10 @@ class Inlet(Source):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Where a diagram is not used as a subsystem, a number."""
         return {"out": Kind()}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Never in a subsystem, whose inlets are taken apart."""
+        raise ModelError(f"{c.element}: an inlet is an input of a subsystem alone; take a block 'input' or 'signal'")
 
 
 @block("outlet")

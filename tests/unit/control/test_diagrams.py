@@ -156,6 +156,26 @@ def test_python_runs_on_the_host_over_all_worlds() -> None:
     assert sim.read("joint.rail.position")[0] > 0.0
 
 
+def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
+    """Friction of a joint without any makes the row, and the simulation goes on with another backend."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    body, other = (b.add_body(1.0, (1, 1, 1), label=label) for label in ("cart", "wheel"))
+    rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")
+    b.add_joint_revolute(body, other, axis=(0, 0, 1), label="pin")
+    b.add_servo(rail, stiffness=50.0, damping=5.0, label="push")
+    d = Diagram("d")
+    d.connect(d.add("timer", "t"), "command:push")
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), 2, config=SolverConfig(dt=DT))
+    sim.step(5)
+    sim.write("joint.pin.friction", 1.0)
+    sim.step(5)
+    np.testing.assert_allclose(sim.read("diagram.d.t"), 0.09)
+    sim.reset([1])
+    sim.step(2)
+    np.testing.assert_allclose(sim.control["push"], [0.11, 0.01])
+
+
 def test_driven_commands_are_the_diagrams() -> None:
     d = Diagram("d")
     d.connect(0.5, "command:push")
