@@ -30,7 +30,7 @@ from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
-from gpusim.sensors.writing import Part, StateWriter
+from gpusim.sensors.writing import Part, StateWriter, chosen_worlds
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -388,23 +388,7 @@ class Simulation:
 
     def world_indices(self, element: str, world: Any) -> Array:
         """Indices of chosen worlds; see :meth:`write`."""
-        if world is None:
-            return np.arange(self.num_worlds)
-        chosen = np.asarray(on_host(world))
-        if chosen.dtype == bool and chosen.shape == (self.num_worlds,):
-            return np.flatnonzero(chosen)
-        if chosen.dtype == bool and chosen.ndim == 1:
-            rule = f"the mask has {chosen.size} entries, there are {self.num_worlds} worlds"
-            raise validate.fail(element, rule, "give one for each world")
-        indices = np.atleast_1d(chosen)
-        whole = indices.dtype.kind in "iu" and indices.ndim == 1
-        if not whole or np.any(indices < 0) or np.any(indices >= self.num_worlds):
-            raise validate.fail(
-                element,
-                f"world = {world!r} is not among {self.num_worlds} worlds",
-                "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
-            )
-        return indices
+        return chosen_worlds(element, world, self.num_worlds)
 
     # Parameters.
 

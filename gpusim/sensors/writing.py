@@ -124,3 +124,28 @@ class StateWriter:
         if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
             writes.run(self._sim.now, self._operations, columns, worlds)
         self._sim.changed()
+
+
+def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
+    """Indices of worlds by None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+    Raises:
+        ModelError: naming ``element``; no such world.
+    """
+    if world is None:
+        return np.arange(num_worlds)
+    chosen = np.asarray(on_host(world))
+    if chosen.dtype == bool and chosen.shape == (num_worlds,):
+        return np.flatnonzero(chosen)
+    if chosen.dtype == bool and chosen.ndim == 1:
+        rule = f"the mask has {chosen.size} entries, there are {num_worlds} worlds"
+        raise validate.fail(element, rule, "give one for each world")
+    indices = np.atleast_1d(chosen)
+    whole = indices.dtype.kind in "iu" and indices.ndim == 1
+    if not whole or np.any(indices < 0) or np.any(indices >= num_worlds):
+        raise validate.fail(
+            element,
+            f"world = {world!r} is not among {num_worlds} worlds",
+            "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
+        )
+    return indices
