@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.model.contact_fields import POINTS
+from gpusim.reference.contact_rows import cross
 from gpusim.reference.now import Now
 from gpusim.typing import Array
 
@@ -42,15 +43,10 @@ def _pair_wrench(s: dict[str, Array], m: int, points: Array, arms: Array, sign: 
         there = (k < points)[:, None]
         impulse, arm = sign * s["contact_impulse"][:, m, k].astype(float), arms[:, k]
         total[:, :3] = np.where(there, total[:, :3] + impulse, total[:, :3])
-        total[:, 3:] = np.where(there, total[:, 3:] + _cross(arm, impulse), total[:, 3:])
+        total[:, 3:] = np.where(there, total[:, 3:] + cross(arm, impulse), total[:, 3:])
         middle = np.where(there, middle + arm, middle)
     middle = middle / np.maximum(points, 1)[:, None]
     shear = sign * s["pair_force"][:, m].astype(float)
     total[:, :3] += shear
-    total[:, 3:] += _cross(middle, shear) + sign * s["pair_torque"][:, m].astype(float)
+    total[:, 3:] += cross(middle, shear) + sign * s["pair_torque"][:, m].astype(float)
     return total
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """Vector product, number by number."""
-    return np.stack([a[:, i] * b[:, j] - a[:, j] * b[:, i] for i, j in ((1, 2), (2, 0), (0, 1))], axis=-1)

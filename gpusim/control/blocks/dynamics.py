@@ -91,12 +91,12 @@ class Integrator(Block):
         c.keep("sum", rise)
 
 
-def linear(c: Context, a: Array, b: Array, given: Wire, name: str = "x", initial: Array | None = None) -> None:
+def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
     """Update of states x (rows of ``a``), for each component of a wire: x' = a x + b u."""
     order = len(a)
     for k, u in enumerate(given):
-        x = c.kept(f"{name}{k}")
-        c.keep(f"{name}{k}", [add_up(c, [*a[i], b[i]], [*x, u]) for i in range(order)])
+        x = c.kept(f"x{k}")
+        c.keep(f"x{k}", [add_up(c, [*a[i], b[i]], [*x, u]) for i in range(order)])
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
