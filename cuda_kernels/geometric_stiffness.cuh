@@ -1,5 +1,6 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0
+// only; the share s grows with the growth per step, so that an F that chatters does not make the inertia jump.
 #pragma once
 #include "rows.cuh"
 
@@ -68,12 +69,14 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
-    if (!(real(0.5) * quarter * trace > real(STIFFNESS_THRESHOLD) && loaded > real(1.5))) return;
+    const real growth = real(0.5) * quarter * trace;
+    if (!(growth > real(STIFFNESS_THRESHOLD) && loaded > real(1.5))) return;
+    const real share = smaller((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
     make_positive(total);
     real turn[9], turned[9], inertia[9];
     for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
     product33(turn, w.inertia() + 9 * b, turned);
     product33_transposed(turned, turn, inertia);
-    for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * total[k];
+    for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * (share * total[k]);
     inverse33(inertia, w.inertia_inverse_effective() + 9 * b);
 }
