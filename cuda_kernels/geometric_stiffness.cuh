@@ -1,5 +1,6 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0 only.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0
+// only; the share s grows with the growth per step, and K rises at once and fades, so that the inertia does not shake.
 #pragma once
 #include "rows.cuh"
 
@@ -40,12 +41,14 @@ GPUSIM_SHARED void make_positive(real* m) {
         }
 }
 
-// The inverse inertia that impulses see, for body b.
-GPUSIM_PHASE void stiffen_body(const World& w, int b) {
+// K of body b, world axes, and its growth: of the last kick where that is more than what is held, which fades otherwise.
+// False where the body needs none.
+GPUSIM_SHARED bool find_stiffness(const World& w, int b, real* total, real& growth) {
+    for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
-    if (!w.dynamic()[b] || !(kick > real(0))) return;
+    if (!w.dynamic()[b] || !(kick > real(0))) return false;
     const int block = w.block();
-    real total[9] = {}, loaded = real(0);
+    real loaded = real(0);
     for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
         const int side = w.body_side()[n];
         const real* j = w.jacobian() + 6 * side * block;
@@ -63,17 +66,46 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
             for (int c = 0; c < 3; ++c)
                 total[3 * r + c] += (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
     }
-    const real quarter = real(0.25 * w.h * w.h);
+    if (!(loaded > real(1.5)))
+        for (int k = 0; k < 9; ++k) total[k] = real(0);
+    real held[9], turn[9], turned[9], last[9];
+    for (int k = 0; k < 9; ++k) held[k] = real(w.tension_stiffness()[9 * b + k]);
+    if (held[0] + held[4] + held[8] > total[0] + total[4] + total[8]) {
+        for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
+        product33(turn, held, turned);
+        product33_transposed(turned, turn, last);
+        for (int k = 0; k < 9; ++k) total[k] = last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]);
+    }
     // Trace of I^-1 K: between the greatest square of a frequency and three times that.
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
-    if (!(real(0.5) * quarter * trace > real(STIFFNESS_THRESHOLD) && loaded > real(1.5))) return;
+    growth = real(0.5) * real(0.25 * w.h * w.h) * trace;
+    return growth > real(STIFFNESS_THRESHOLD);
+}
+
+// The inverse inertia that impulses see, for body b.
+GPUSIM_PHASE void stiffen_body(const World& w, int b) {
+    real total[9], turn[9], turned[9], inertia[9], growth = real(0);
+    if (!find_stiffness(w, b, total, growth)) return;
+    const real quarter = real(0.25 * w.h * w.h);
+    const real share = smaller((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
     make_positive(total);
-    real turn[9], turned[9], inertia[9];
     for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
     product33(turn, w.inertia() + 9 * b, turned);
     product33_transposed(turned, turn, inertia);
-    for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * total[k];
+    for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * (share * total[k]);
     inverse33(inertia, w.inertia_inverse_effective() + 9 * b);
+}
+
+// K for the next step, body axes; before the last impulses give way to new ones.
+GPUSIM_PHASE void keep_stiffness(const World& w, int b) {
+    real total[9], back[9], turned[9], own[9] = {}, growth = real(0);
+    if (find_stiffness(w, b, total, growth)) {
+        for (int r = 0; r < 3; ++r)
+            for (int c = 0; c < 3; ++c) back[3 * r + c] = real(w.rotation()[9 * b + 3 * c + r]);
+        product33(back, total, turned);
+        product33_transposed(turned, back, own);
+    }
+    for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(own[k]);
 }

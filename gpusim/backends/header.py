@@ -104,6 +104,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
         "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
+        "STIFFNESS_RAMP": geometric_stiffness.RAMP,
+        "STIFFNESS_FADE": geometric_stiffness.FADE,
         "SPLIT_SHARE": positions.SPLIT_SHARE,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,

@@ -30,6 +30,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("impulse", ("worlds", "constraints", "block"), "stored", "N s", "of the last kick"),
     Field("kick_before", ("worlds",), "pose", "s", "time that the last kick covered"),
     Field("kick_before_last", ("worlds",), "pose", "s", "time that the kick before covered; 0 where none did"),
+    Field("tension_stiffness", ("worlds", "bodies", 3, 3), "stored", "N m", "held, body axes (geometric_stiffness.py)"),
     Field("axis_mode", ("worlds", "axes"), "int", "-", "state of each axis row (reference/laws.py)"),
     Field("axis_velocity", ("worlds", "axes"), "stored", "m/s", "row velocity of the last drift, bias included"),
     Field("axis_velocity_before", ("worlds", "axes"), "stored", "m/s", "row velocity one half step further back"),

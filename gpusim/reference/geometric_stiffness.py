@@ -4,9 +4,15 @@ A body pulled at a lever r by a force F turns back with the stiffness (r.F) 1 - 
 when this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints, so the inertia
 that impulses see becomes
 
-    I_eff = I + 1.05 h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+    I_eff = I + 1.05 s h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
-for bodies with h^2/8 tr(I^-1 K) > 0.3 and at least two loaded sides. F comes from the last impulses.
+for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. One direction alone has
+g = (omega h)^2/8, and 2g/(1 + 2.1 s g) < 1 is what keeps it stable: 0.62 at most up to g = 0.6, 0.95 beyond all bounds.
+
+An inertia that changes from step to step pumps the vibration that it is there to hold: tension is greatest where a
+link turns fastest, so it would gain inertia with its speed and lose it at rest. So s grows from zero, and a body's K
+rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes; zero where g is below 0.3).
 """
 
 from __future__ import annotations
@@ -17,37 +23,52 @@ from gpusim import rotations
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-FACTOR, THRESHOLD = 1.05, 0.3
+FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.02
 
 
 def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
     """The inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
     kick = w.state.arrays["kick_before"].astype(w.real)
-    if not w.layout.num_sides or not (kick > 0.0).any() or _surely_soft(w, kick):
+    held = w.state.arrays["tension_stiffness"].astype(w.real)
+    w.tension_stiffness = np.zeros_like(held)
+    if not w.layout.num_sides or not (kick > 0.0).any() or (not held.any() and _surely_soft(w, kick)):
         return inertia_inverse_effective
+    turn = w.rotation_real
+    back = turn.swapaxes(-1, -2)
+    total = _of_last_kick(w, kick)
+    last = np.matmul(np.matmul(turn, held), back)
+    fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
+    total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
+    quarter = w.real.type(0.25 * w.h * w.h)
+    # The trace of I^-1 K lies between the greatest square of a frequency and three times that.
+    growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
+    needed = (growth > THRESHOLD) & w.topology.dynamic & (kick > 0.0)[:, None]
+    if not needed.any():
+        return inertia_inverse_effective
+    pick = needed[..., None, None]
+    w.tension_stiffness = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
+    share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
+    unit = np.eye(3, dtype=w.real)  # keeps the others' sums regular
+    total = np.where(pick, share * _positive(np.where(pick, total, unit)), unit)
+    inertia = np.matmul(np.matmul(turn, w.inertia), back)
+    stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
+    changed: Array = np.where(pick, stiff, inertia_inverse_effective)
+    return changed
+
+
+def _of_last_kick(w: Work, kick: Array) -> Array:
+    """K of the forces of the last kick, (num_worlds, bodies, 3, 3), world axes; zero with fewer than two pulls."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     outer = arm[..., :, None] * force[..., None, :]
     terms = pull[..., None, None] * np.eye(3, dtype=w.real) - 0.5 * (outer + outer.swapaxes(-1, -2))
-    worlds = w.num_worlds
-    columns = np.zeros((worlds, w.layout.num_sides + 1, 10), w.real)
+    columns = np.zeros((w.num_worlds, w.layout.num_sides + 1, 10), w.real)
     columns[:, :-1, :9] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
     columns[:, :-1, 9] = pull > 0.0
     sums = w.layout.sum_sides(columns)
-    total = sums[..., :9].reshape(worlds, -1, 3, 3)
-    quarter = w.real.type(0.25 * w.h * w.h)
-    # The trace of I^-1 K lies between the greatest square of a frequency and three times that.
-    growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
-    needed = (growth > THRESHOLD) & (sums[..., 9] > 1.5) & w.topology.dynamic
-    if not needed.any():
-        return inertia_inverse_effective
-    pick = needed[..., None, None]
-    total = _positive(np.where(pick, total, np.eye(3, dtype=w.real)))
-    turned = np.matmul(w.rotation_real, w.inertia)
-    inertia = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
-    stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
-    changed: Array = np.where(pick, stiff, inertia_inverse_effective)
-    return changed
+    counts = (sums[..., 9] > 1.5)[..., None, None]
+    total: Array = np.where(counts, sums[..., :9].reshape(w.num_worlds, -1, 3, 3), 0.0)
+    return total
 
 
 def _positive(stiffness: Array) -> Array:

@@ -31,7 +31,7 @@ _TABLE = (
     ),
     Phase(
         "stiffen_body", "bodies",
-        reads="impulse inertia_inverse jacobian kick_before rotation",
+        reads="impulse inertia_inverse jacobian kick_before rotation tension_stiffness",
         writes="inertia_inverse_effective",
     ),
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
@@ -213,6 +213,11 @@ _TABLE = (
     ),
     Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
     Phase("store_control", "controls", writes="command_before"),
+    Phase(
+        "keep_stiffness", "bodies",
+        reads="impulse inertia_inverse jacobian kick_before rotation",
+        writes="tension_stiffness",
+    ),
     Phase(
         "drift_body", "bodies",
         reads="kick_before kick_before_last momentum_kicked rotation twist twist_kicked",

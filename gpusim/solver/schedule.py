@@ -278,6 +278,7 @@ SPLIT_IMPULSES = Stage("split_impulses", (
 ))  # fmt: skip
 ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_control"))
 DRIFT = Stage("drift", (
+    If(STIFFENS, run("keep_stiffness")),
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),

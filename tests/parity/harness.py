@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends.native_backend import NativeBackend
-from gpusim.reference import direct_solve, positions, prepare
+from gpusim.reference import colored_solve, direct_solve, positions, prepare
 from gpusim.reference.work import Work
 from gpusim.solver import schedule
 from gpusim.solver.step import run_stage
@@ -118,14 +118,14 @@ class Walk:
         """How far rounding moves the reference's own result: greatest change in each world, (num_worlds,).
 
         The Jacobian's numbers move by 16 units of their last place, about what eliminating some dozens of rows adds
-        up to, three times; direct solver only.
+        up to, three times.
         """
         total = np.zeros(WORLDS)
         for seed in range(3):
             again = _shaken(self._before, seed)
             if outcome.stage == "solve":
                 with np.errstate(all="ignore"):
-                    direct_solve.solve(again)
+                    (direct_solve if self.direct else colored_solve).solve(again)
                 result = made(Reference(self.reference.sim, again), "solve", {outcome.name})[outcome.name][0]
             else:
                 result = positions.split_impulse_velocity(again)

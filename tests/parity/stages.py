@@ -48,7 +48,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "drift": (
         "position", "orientation", "time", "step_before", "not_converged", "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
-        "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact",
+        "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact", "impulse", "tension_stiffness",
     ),
     "positions": ("position", "orientation", "overflow_change"),
 }  # fmt: skip

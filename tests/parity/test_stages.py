@@ -22,6 +22,9 @@ case. Worst cases met, relative as above, and in brackets the reference's own mo
 In float64 all other seeds agree to 1e-12 in every array, and so do all seeds with the colored solver; in float32 all
 but the split impulses (4e-5; the reference moves by more) agree to 1e-5. The factor's own numbers serve as inputs
 only: they are judged by what is solved with them.
+
+Curved laws (struts, tables) draw a line through a force that bends: near a bend it moves by more than the velocities.
+In float32 they may differ by what the reference itself moves by, with sweeps too (seed 12: 2e-5 of 5e-5).
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ SLACK = 30.0
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
 UNCOMPARED = ("inverse", "lower", "scale")
+_OF_CURVED_LAWS = ("law_impulse", "law_slope", "actuator_term", "strut_scratch")
 _BY_VELOCITY = (
     "bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual", "strut_scratch", "joint_strut_scratch",
     "oil_circuit_speed",
@@ -110,6 +114,9 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
             allowed = np.minimum(allowed, VELOCITY[dtype] * by)
         if np.all(apart <= allowed):
             return ""
+    if outcome.stage == "solve" and dtype == "float32" and outcome.name in _OF_CURVED_LAWS:
+        if np.all(apart <= np.maximum(allowed, walk.movement(outcome))):
+            return ""
     return f"{outcome.stage}: {outcome.name} differs by {apart} of {by}"
 
 
@@ -133,6 +140,7 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
     """All but those that reference/work.py names as its own; contacts have none of their own."""
     own = {
         "kick_time", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law", "circuit",
+        "tension_stiffness",
     }  # fmt: skip
     table = {field.name for field in WORK_FIELDS}
     assert set(Work.__annotations__) - table == own

@@ -34,15 +34,15 @@ _ENTRIES = (
     ),
     (
         "10 t on links of 1 kg (1:10000): links vibrate across the tension of 100 kN at 1000 to 1800 rad/s, over a "
-        "radian a step even at 1 ms; joints part by 4 to 13 m once the load swings, by 4 cm with sweeps at 1 ms",
+        "radian a step even at 1 ms; joints part by 4 cm with sweeps at 1 ms; the direct solver holds",
         "mass_ratio_chain_heavy_end",
-        "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
+        "colored_1ms colored_10ms direct_50ms",
     ),
     (
         "10 t on links of 1 kg with moments of 0.01 kg m2: the same vibrations at 1000 rad/s; joints part by 0.04 "
-        "to 9 m, but hold with the direct solver at 1 ms",
+        "to 9 m, but hold with the direct solver to 10 ms",
         "mass_ratio_compact_links",
-        "colored_1ms direct_10ms colored_10ms direct_50ms direct_1ms_float32",
+        "colored_1ms colored_10ms direct_50ms",
     ),
     (
         "10 t in the middle of eleven links of 1 kg between two pins: the same vibrations, of both halves; 15 to "
