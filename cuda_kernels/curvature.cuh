@@ -85,6 +85,15 @@ GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* cha
     return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / real(w.h);
 }
 
+// A vector of a body after the step, world frame.
+GPUSIM_FN void turned_after(const World& w, int body, const double* vector, double* out) {
+    double turn[3], spin[4], matrix[9], both[9];
+    for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
+    quaternion_from_rotation_vector(turn, spin);
+    matrix_from_quaternion(spin, matrix);
+    product33(matrix, w.rotation() + 9 * body, both);
+    turn3(both, vector, out);
+}
 // The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
 GPUSIM_SHARED real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
@@ -101,7 +110,21 @@ GPUSIM_SHARED real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
+// The angle of an ordered turn after the step, exactly: its direction turns with both bodies.
+GPUSIM_SHARED real ordered_bias(const World& w, int e, const real* u) {
+    const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
+    double axis[3], ref_a[3], ref_b[3];
+    turned_after(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    turned_after(w, a, w.angle_ref_a() + 3 * k, ref_a);
+    turned_after(w, b, w.angle_ref_b() + 3 * k, ref_b);
+    double change = turned_angle(w.angle_middle()[k], axis, ref_a, ref_b) - w.element_value()[w.dots() + e];
+    change -= det::TWO_PI * det::round_even(change / det::TWO_PI);
+    real turning[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
+    return real(change / w.h - double(dot3(u, turning)));
+}
 GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
+    if (w.spin_component()[e] >= OUTER) return ordered_bias(w, e, u);
     if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
     const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     real axis[3], middle[3], turning[3];

@@ -1,5 +1,6 @@
 // Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/elements.py).
 #pragma once
+#include "ordered_turns.cuh"
 #include "rotations.cuh"
 #include "six.cuh"
 #include "world.cuh"
@@ -98,6 +99,11 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
         }
     }
     turn3(w.rotation() + 9 * w.spin_owner()[e], axis, u);
+    if (w.spin_component()[e] >= OUTER) {
+        const int a = w.spin_body_a()[e], far = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
+        turn3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
+        ordered_direction(w.spin_component()[e] == MIDDLE, u, axis);
+    }
     for (int k = 0; k < 3; ++k) {
         out.a[k] = out.b[k] = 0.0;
         out.a[3 + k] = -u[k];
@@ -154,12 +160,11 @@ GPUSIM_SHARED void evaluate(const World& w, int e, Element& out, real* keep) {
 
 // Joint angle within half a turn, from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
-    double axis[3], a[3], b[3], side[3];
+    double axis[3], a[3], b[3];
     turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
     turn3(w.rotation() + 9 * w.angle_body_a()[k], w.angle_ref_a() + 3 * k, a);
     turn3(w.rotation() + 9 * w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
-    cross3(a, b, side);
-    return det::atan2(dot3(axis, side), dot3(a, b));
+    return turned_angle(w.angle_middle()[k], axis, a, b);
 }
 // Joint angle counted over full turns: the change since the last step is below half a turn.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {

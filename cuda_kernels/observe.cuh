@@ -4,6 +4,7 @@
 #pragma once
 #include "actuators/strut.cuh"
 #include "kept.cuh"
+#include "ordered_turns.cuh"
 #include "rotations.cuh"
 
 // Bodies come again and again in a list: a thread of a CPU that reads all of it keeps what it has found for them.
@@ -108,15 +109,14 @@ GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
 }
 // Joint angle k within half a turn.
 GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
-    double rotation_a[9], rotation_b[9], axis[3], a[3], b[3], side[3];
+    double rotation_a[9], rotation_b[9], axis[3], a[3], b[3];
     const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
     body_rotation(w, body_a, rotation_a);
     body_rotation(w, body_b, rotation_b);
     turn3(w.angle_owner()[k] == body_a ? rotation_a : rotation_b, w.angle_axis() + 3 * k, axis);
     turn3(rotation_a, w.angle_ref_a() + 3 * k, a);
     turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
-    cross3(a, b, side);
-    return det::atan2(dot3(axis, side), dot3(a, b));
+    return turned_angle(w.angle_middle()[k], axis, a, b);
 }
 // Counted over full turns: the turn since the last substep began is below half of one.
 GPUSIM_FN double angle_now(const Kept& w, int k) {
@@ -125,7 +125,7 @@ GPUSIM_FN double angle_now(const Kept& w, int k) {
 }
 GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], part = w.coordinate_part()[c];
-    if (kind == ANGLE) return angle_now(w, part);
+    if (kind == ANGLE || kind == OUTER_TURN || kind == MIDDLE_TURN) return angle_now(w, part);
     if (kind == ROTATION || kind == TOTAL_ROTATION) {
         double q[4], vector[3];
         frame_rotation(w, c, q);
@@ -139,12 +139,21 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
+// What the rates of ordered turns are taken along, of coordinate c; the axis itself of other turns.
+GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
+    const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
+    turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
+    if (kind != OUTER_TURN && kind != MIDDLE_TURN) return;
+    double other[3];
+    turn_from_body(w, owner == a ? w.coordinate_body_b()[c] : a, w.coordinate_other() + 3 * c, other);
+    ordered_direction(kind == MIDDLE_TURN, u, other);
+}
 GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double turn_a[3], turn_b[3], axis[3], slip[3];
     angular_velocity(w, a, turn_a);
     angular_velocity(w, b, turn_b);
-    turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
+    turn_direction(w, c, axis);
     if (kind != TRANSLATION && kind != DISTANCE) {
         subtract3(turn_b, turn_a, slip);
         return dot3(axis, slip);

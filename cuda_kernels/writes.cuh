@@ -73,14 +73,25 @@ GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const d
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k] - arm[k];
     move_body(w, write, b, q, center);
 }
+// Axis of the middle one of ordered turns in the child, all angles zero.
+GPUSIM_FN void middle_axis(const Kept& w, int c, double* out) {
+    double turn[4], matrix[9], other[3];
+    conjugate4(w.coordinate_frame_a() + 4 * c, turn);
+    quaternion_product(w.coordinate_frame_b() + 4 * c, turn, turn);
+    matrix_from_quaternion(turn, matrix);
+    turn3(matrix, w.coordinate_other() + 3 * c, other);
+    cross3(w.coordinate_axis() + 3 * c, other, out);
+}
 GPUSIM_FN void place_coordinates(const Kept& w, const Write& write, int c, int count, const double* value) {
     double turn[4] = {0.0, 0.0, 0.0, 1.0}, after[4] = {0.0, 0.0, 0.0, 1.0}, shift[3] = {0.0, 0.0, 0.0}, q[4], vector[3];
     for (int n = 0; n < count; ++n) {
         const int kind = w.coordinate_kind()[c + n];
-        for (int k = 0; k < 3; ++k) vector[k] = value[n] * w.coordinate_axis()[3 * (c + n) + k];
+        copy3(w.coordinate_axis() + 3 * (c + n), vector);
+        if (kind == MIDDLE_TURN) middle_axis(w, c + n, vector);
+        for (int k = 0; k < 3; ++k) vector[k] = value[n] * vector[k];
         if (kind == TRANSLATION)
             for (int k = 0; k < 3; ++k) shift[k] += vector[k];
-        if (kind != ANGLE) continue;
+        if (kind != ANGLE && kind != OUTER_TURN && kind != MIDDLE_TURN) continue;
         quaternion_from_rotation_vector(vector, q);
         if (w.coordinate_owner()[c + n] == w.coordinate_body_b()[c]) quaternion_product(after, q, after);
         else quaternion_product(turn, q, turn);
@@ -135,6 +146,7 @@ GPUSIM_FN void write_rates(const Kept& w, const Write& write, int c, int count, 
     for (int n = 0; n < count; ++n) {
         const double difference = value[n] - coordinate_rate(w, c + n);
         turn_from_body(w, w.coordinate_owner()[c + n], w.coordinate_axis() + 3 * (c + n), along);
+        if (w.coordinate_kind()[c + n] == MIDDLE_TURN) turn_direction(w, c + n, along);
         double* to = w.coordinate_kind()[c + n] == TRANSLATION ? change : angular;
         for (int k = 0; k < 3; ++k) to[k] += difference * along[k];
     }

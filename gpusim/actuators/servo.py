@@ -94,7 +94,7 @@ class Servo(ActuatorType):
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
-        kind, unit = type_.coordinates[axis], type_.unit_of(model.joints[joint], axis)
+        kind, unit = type_.kinds(model.joints[joint])[axis], type_.unit_of(model.joints[joint], axis)
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
             lower, upper = spec.params.get("command_range") or (-most, most)

@@ -26,7 +26,9 @@ from gpusim.model.contact_record import RECORD_LAYOUT
 from gpusim.model.contact_topology import PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
+from gpusim.model.ordered_turns import LOCKED
 from gpusim.model.shape_kinds import shape_codes
+from gpusim.model.topology import MIDDLE, OUTER
 from gpusim.reference import (
     accuracy,
     colored_solve,
@@ -102,6 +104,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LIMIT_SPEED": laws.LIMIT_SPEED,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
+        "TURNS_LOCKED": LOCKED,
         "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
         "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
         "STIFFNESS_RAMP": geometric_stiffness.RAMP,
@@ -137,6 +140,8 @@ def codes() -> dict[str, int]:
         "MOST_VARIABLES": health.MOST_VARIABLES,
         **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES")},
         "TAG_MASK": accuracy.TAG_MASK,
+        "OUTER": OUTER,
+        "MIDDLE": MIDDLE,
         "ROW_GAP": ROW_GAP,
         **contact.CODES,
         **{f"OIL_{name}": getattr(circuit_parts, name) for name in circuit_parts.EDGE_KINDS},

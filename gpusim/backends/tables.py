@@ -22,14 +22,15 @@ from gpusim.typing import Array
 # Columns of the element tables: name of the table, then its columns. Bodies and indices are int32, the rest float64.
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
-    "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "frame_a", "frame_b"),
+    "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),
     "line": ("body_a", "body_b", "vector_a", "vector_b", "length"),
-    "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b"),
+    "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b", "middle"),
     "coupling": ("row", "start", "element", "factor", "slot"),
 }
-_FLOATS = {"u", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b"} | {
-    "factor"
-}
+_FLOATS = {
+    "u", "other", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b",
+    "factor",
+}  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
     "row_rigid", "constraint_rows", "constraint_slots",

@@ -47,7 +47,7 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         joint = parents[body]
         after = joint.child_xform.inverse() * ahead
         body = joint.parent
-        coordinates = joint_type(joint.kind).coordinates
+        coordinates = joint_type(joint.kind).kinds(joint)
         if not coordinates:
             ahead = joint.parent_xform * after
             continue

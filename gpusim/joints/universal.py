@@ -52,6 +52,7 @@ def add_joint_universal(
     limit_upper: Vector | float = float("inf"),
     damping: Vector | float = 0.0,
     friction: Vector | float = 0.0,
+    armature: Vector | float = 0.0,
     limit_restitution: Vector | float = 0.0,
     label: str | None = None,
     solver: str | None = None,
@@ -65,6 +66,7 @@ def add_joint_universal(
         limit_lower, limit_upper: (first, second), rad; one number serves both.
         damping: viscous, N m s/rad.
         friction: dry, N m.
+        armature: inertia felt at the coordinate, kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
@@ -84,6 +86,7 @@ def add_joint_universal(
             limit_upper=limit_upper,
             damping=damping,
             friction=friction,
+            armature=armature,
             limit_restitution=limit_restitution,
         ),
         columns=np.stack([first, second, np.cross(first, second)], axis=1),

@@ -365,7 +365,7 @@ class ModelBuilder(BuilderMethods, Elements):
                 "give what add_joint_... returned",
             )
         joint = self.joints[index]
-        count = len(joint_type(joint.kind).coordinates)
+        count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
             rule = f"{name}: {axis!r} is no number of a coordinate of joint '{joint.label}'"
             raise validate.fail(element, rule, f"give axis = 0 to {max(count - 1, 0)}")

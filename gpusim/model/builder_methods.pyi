@@ -106,6 +106,16 @@ class BuilderMethods:
     ) -> int:
         """Add a cylindrical joint."""
 
+    def add_joint_d6(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, linear_axes: Sequence[Vector] = (),
+        angular_axes: Sequence[Vector] = (), limit_lower: Vector | float = float("-inf"),
+        limit_upper: Vector | float = float("inf"), damping: Vector | float = 0.0, friction: Vector | float = 0.0,
+        armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a joint of several axes: slides, then turns about axes of which each carries the next (a gimbal)."""
+
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
@@ -174,8 +184,9 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
         limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
-        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
-        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, armature: Vector | float = 0.0,
+        limit_restitution: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
     ) -> int:
         """Add a universal joint."""
 

@@ -9,19 +9,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    ROTATION,
+    SUM,
+    TOTAL_ROTATION,
+    TRANSLATION,
+)
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 
-KINDS = {TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6}
+KINDS = {
+    TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_TURN: 7,
+    MIDDLE_TURN: 8,
+}  # fmt: skip
 """Numbers of the kinds of coordinates; a frame has no value, only the pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
-    "arm_b": "double", "axis": "double", "frame_a": "double", "frame_b": "double",
+    "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
 }  # fmt: skip
 """Columns of the table and their C types: bodies (the world last), whose axis it is, the angle or the component, arms
-from the centers of mass (m), axis, and the joint frames in the bodies (xyzw)."""
+from the centers of mass (m), axis, other axis of ordered turns, and the joint frames in the bodies (xyzw)."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +62,17 @@ def coordinates(model: Model) -> Coordinates:
         ]
         frames = spec.parent_xform.rotation, spec.child_xform.rotation
         own = [
-            (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), c.component), c.axis)
+            (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), c.component), c.axis, c.other)
             for k, c in enumerate(model.coordinates[joint])
             if c.kind != SUM
         ]
         for c in model.coordinates[joint]:
             if c.kind == SUM:
-                own.append((a, KINDS[SUM], len(sums), nothing))
+                own.append((a, KINDS[SUM], len(sums), nothing, None))
                 sums.append([(of_joint[j][k], factor) for j, k, factor in c.terms])
         of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
-        for owner, kind, part, axis in own or [(a, KINDS["frame"], 0, nothing)]:
-            rows.append((a, b, owner, kind, part, *arms, axis, *frames))
+        for owner, kind, part, axis, other in own or [(a, KINDS["frame"], 0, nothing, None)]:
+            rows.append((a, b, owner, kind, part, *arms, axis, nothing if other is None else other, *frames))
     of_axis, t = [], model.topology
     for k, row in enumerate(model.axes):
         if row.joint >= 0:
@@ -70,7 +82,7 @@ def coordinates(model: Model) -> Coordinates:
         e = int(t.axis_element[k]) - t.dot.u.shape[0] - t.spin.u.shape[0]
         ends = int(t.line.body_a[e]), int(t.line.body_b[e])
         arms = [t.line.vector_a[e], t.line.vector_b[e]]
-        rows.append((*ends, ends[0], KINDS[DISTANCE], 0, *arms, nothing, unturned, unturned))
+        rows.append((*ends, ends[0], KINDS[DISTANCE], 0, *arms, nothing, nothing, unturned, unturned))
     columns = {}
     for k, (name, c_type) in enumerate(COLUMNS.items()):
         shape = (4,) if name.startswith("frame") else (3,) if c_type == "double" else ()

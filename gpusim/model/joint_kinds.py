@@ -22,15 +22,21 @@ from gpusim.model.registry import Registry
 from gpusim.model.specs import WORLD, JointSpec, Term
 from gpusim.typing import Array
 
-TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM = (
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN = (
     "translation",
     "angle",
     "distance",
     "rotation",
     "total_rotation",
     "sum",
+    "outer_turn",
+    "middle_turn",
 )
-UNITS = {TRANSLATION: "m", DISTANCE: "m", ANGLE: "rad", ROTATION: "rad", TOTAL_ROTATION: "rad"}
+UNITS = {TRANSLATION: "m", DISTANCE: "m"} | dict.fromkeys(
+    (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
+)
+COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
+"""Angles that are counted over full turns, in the state's ``angle``."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,10 @@ class Coordinate:
         are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: of ``terms``, coordinates of other joints with their factors.
+    outer_turn: first or last of three turns about axes that each carries on; ``axis`` as with an angle, ``other`` the
+        last or first of the three in the other body.
+    middle_turn: that between them, about ``axis`` x ``other``: ``axis`` the last (of a right-handed three) in the
+        child, ``other`` the first in the parent.
     """
 
     kind: str
@@ -85,6 +95,7 @@ class Coordinate:
     frame_b: Array | None = None
     terms: tuple[Term, ...] = ()
     component: int = -1
+    other: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ class JointType(ABC):
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
-    """Kinds of the coordinates that ``coordinate_list`` returns, in order."""
+    """Kinds of the coordinates that ``coordinate_list`` returns, in order; see ``kinds``."""
     position_is: ClassVar[str] = "coordinates"
     """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
     limits_alone: ClassVar[int] = 0
@@ -177,12 +188,16 @@ class JointType(ABC):
 
     def unit(self, joint: JointSpec) -> str:
         """Of all its coordinates: "m", "rad", or both."""
-        units = {self.unit_of(joint, axis) for axis in range(len(self.coordinates))}
+        units = {self.unit_of(joint, axis) for axis in range(len(self.kinds(joint)))}
         return units.pop() if len(units) == 1 else "m, rad"
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
         """Of one coordinate: "m" or "rad"."""
-        return UNITS[self.coordinates[axis]]
+        return UNITS[self.kinds(joint)[axis]]
+
+    def kinds(self, joint: JointSpec) -> tuple[str, ...]:
+        """Kinds of the coordinates of one joint, where not all of the kind have the same."""
+        return self.coordinates
 
     def lets_collide(self, joint: JointSpec) -> bool:
         """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""

@@ -12,8 +12,10 @@ import numpy as np
 from gpusim import rotations
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import (
-    ANGLE,
+    COUNTED,
     DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
     SUM,
     TRANSLATION,
     Coordinate,
@@ -24,7 +26,7 @@ from gpusim.model.joint_kinds import (
     joint_type,
 )
 from gpusim.model.specs import WORLD, JointSpec, Term
-from gpusim.model.topology import AngleTable, CouplingTable, DotTable, LineTable, SpinTable
+from gpusim.model.topology import MIDDLE, OUTER, AngleTable, CouplingTable, DotTable, LineTable, SpinTable
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -189,7 +191,7 @@ class RowCollector:
             return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
         if c.kind == DISTANCE:
             return self._line(joint.parent, c.point_a, joint.child, c.point_b, 0.0)
-        tracked = c.kind == ANGLE
+        tracked = c.kind in COUNTED
         assert c.frame_a is not None or tracked
         rows = self.elements["spin"]
         rows.append(
@@ -199,7 +201,8 @@ class RowCollector:
                 owner=joint.child if c.axis_on_child else joint.parent,
                 u=c.axis,
                 angle=self.angle_of[key] if tracked else -1,
-                component=c.component,
+                component=_TURN_COMPONENTS.get(c.kind, c.component),
+                other=np.zeros(3) if c.other is None else c.other,
                 frame_a=_quaternion(c.frame_a),
                 frame_b=_quaternion(c.frame_b),
             )
@@ -208,13 +211,14 @@ class RowCollector:
 
     def _track_angles(self, index: int, joint: JointSpec) -> None:
         for k, c in enumerate(self.coordinates[index]):
-            if c.kind == ANGLE:
+            if c.kind in COUNTED:
                 self.angle_of[index, k] = len(self.angles)
                 owner = joint.child if c.axis_on_child else joint.parent
                 self.angles.append(
                     dict(
-                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b
-                    )
+                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b,
+                        middle=int(c.kind == MIDDLE_TURN),
+                    )  # fmt: skip
                 )
 
     def _rigid(self, joint: JointSpec, row: DotRow | LineRow) -> tuple[str, int]:
@@ -306,17 +310,18 @@ class RowCollector:
 
 
 _BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner"}
-_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component"}
+_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle"}
+_TURN_COMPONENTS = {OUTER_TURN: OUTER, MIDDLE_TURN: MIDDLE}
 _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "dot": {
         "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),
     },
     "spin": {
-        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (),
+        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "other": (3,),
         "frame_a": (4,), "frame_b": (4,),
     },
     "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": ()},
-    "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,)},
+    "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,), "middle": ()},
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from gpusim.model import fields
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
+from gpusim.model.ordered_turns import wrapped
 from gpusim.model.sensors import of_kind
 from gpusim.model.specs import JOINT_SENSOR
 from gpusim.typing import Array
@@ -100,6 +101,4 @@ def wrapped_angles(model: Model, rotation: Array) -> Array:
     axis = rotations.matvec(rotation[:, t.owner], t.axis)
     ref_a = rotations.matvec(rotation[:, t.body_a], t.ref_a)
     ref_b = rotations.matvec(rotation[:, t.body_b], t.ref_b)
-    sine = rotations.dot(axis, rotations.cross(ref_a, ref_b))
-    angles: Array = np.arctan2(sine, rotations.dot(ref_a, ref_b))
-    return angles
+    return wrapped(t, axis, ref_a, ref_b)

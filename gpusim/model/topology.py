@@ -17,6 +17,9 @@ from gpusim.model.coloring import ColorSets, color_constraints
 from gpusim.model.elimination import Assembly, Elimination, eliminate
 from gpusim.typing import Array
 
+OUTER, MIDDLE = 4, 5
+"""Components of elements along ordered turns."""
+
 
 @dataclass
 class DotTable:
@@ -37,7 +40,8 @@ class SpinTable:
     """Elements along a turn: the rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
 
     ``angle`` is the tracked angle, or -1 for a component (0 to 2) or the length (3) of a rotation vector between
-    ``frame_a`` and ``frame_b`` (quaternions in the bodies).
+    ``frame_a`` and ``frame_b`` (quaternions in the bodies). Components OUTER and MIDDLE are tracked turns about one of
+    three axes that carry each other; ``other`` is fixed in the other body than u (model/ordered_turns.py).
     """
 
     body_a: Array
@@ -46,6 +50,7 @@ class SpinTable:
     u: Array
     angle: Array
     component: Array
+    other: Array
     frame_a: Array
     frame_b: Array
 
@@ -63,7 +68,10 @@ class LineTable:
 
 @dataclass
 class AngleTable:
-    """Joint angles that are counted over full turns: from ref_a (body a) to ref_b (body b) about the axis of owner."""
+    """Joint angles that are counted over full turns: from ref_a (body a) to ref_b (body b) about the axis of owner.
+
+    ``middle`` 1: that of ref_b above the plane across ref_a instead.
+    """
 
     body_a: Array
     body_b: Array
@@ -71,6 +79,7 @@ class AngleTable:
     axis: Array
     ref_a: Array
     ref_b: Array
+    middle: Array
 
 
 @dataclass

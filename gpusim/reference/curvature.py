@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference.elements import relative_rotation
+from gpusim.model import ordered_turns
+from gpusim.reference.elements import TWO_PI, relative_rotation
 from gpusim.reference.factor import inverse
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -114,6 +115,8 @@ def _spin_bias(w: Work, operator: Array) -> None:
     bias = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
     if w.layout.totals.size:
         _total_rotation_bias(w, bias)
+    if w.layout.ordered.size:
+        _ordered_bias(w, bias)
     w.element_bias[:, w.layout.spins] = bias
 
 
@@ -127,6 +130,22 @@ def _total_rotation_bias(w: Work, bias: Array) -> None:
     rate = (rotations.norm(relative_rotation(w, after)[:, at]) - angle) / w.h
     u = w.scratch["spin.u"][:, at]
     bias[:, at] = (rate - dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])).astype(w.real)
+
+
+def _ordered_bias(w: Work, bias: Array) -> None:
+    """Angles of ordered turns after the step, exactly: their directions turn with both bodies."""
+    at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
+    k = t.angle[at]
+    spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    turn = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
+    axis = matvec(turn[:, angles.owner[k]], angles.axis[k])
+    ref_a = matvec(turn[:, angles.body_a[k]], angles.ref_a[k])
+    ref_b = matvec(turn[:, angles.body_b[k]], angles.ref_b[k])
+    change = ordered_turns.wrapped(angles, axis, ref_a, ref_b, k) - w.element_value[:, w.layout.spins][:, at]
+    change -= TWO_PI * np.round(change / TWO_PI)
+    omega, u = w.twist[..., 3:], w.scratch["spin.u"][:, at]
+    turning = dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])
+    bias[:, at] = (change / w.h - turning).astype(w.real)
 
 
 def _line_bias(w: Work, operator: Array | None) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
+from gpusim.model import ordered_turns
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -104,9 +105,18 @@ def _spins(w: Work) -> None:
         moving = matvec(frame, unit)
         axis = np.where(((t.component == 3) & (length > 1e-9))[..., None], moving, axis)
     u = matvec(w.rotation[:, t.owner], axis)
+    if w.layout.ordered.size:
+        u[:, w.layout.ordered] = _ordered_directions(w, u)
     w.element_jacobian[:, at, 0, 3:] = -u
     w.element_jacobian[:, at, 1, 3:] = u
     w.scratch["spin.u"] = u.astype(w.real)
+
+
+def _ordered_directions(w: Work, u: Array) -> Array:
+    """Directions of ordered turns, world frame (model/ordered_turns.py)."""
+    t, at = w.topology.spin, w.layout.ordered
+    far = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
+    return ordered_turns.direction(u[:, at], matvec(w.rotation[:, far], t.other[at]), t.component[at])
 
 
 def relative_rotation(w: Work, q: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.model.topology import Topology
+from gpusim.model.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_TURN = 1, 2
@@ -34,6 +34,7 @@ class Layout:
         # A direction that turns with the parent feels the whole separation, one of the world's axes does not.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
+        self.ordered = np.flatnonzero(t.spin.component >= OUTER)
         self.dot_bodies = np.concatenate([t.dot.body_u, t.dot.body_a, t.dot.body_b])
         self.dot_linear = t.dot.linear[:, None]
         counts = np.diff(t.coupling.start)

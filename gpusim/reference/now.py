@@ -18,13 +18,25 @@ from typing import Any
 import numpy as np
 
 from gpusim import rotations
+from gpusim.model import ordered_turns
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.coordinates import KINDS, Coordinates
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TOTAL_ROTATION, TRANSLATION
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    COUNTED,
+    DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    ROTATION,
+    SUM,
+    TOTAL_ROTATION,
+    TRANSLATION,
+)
 from gpusim.model.model import Model
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import site_table
 from gpusim.model.state import State
+from gpusim.model.topology import MIDDLE, OUTER
 from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
@@ -143,6 +155,18 @@ class Now:
         c = self.coordinates.columns
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
+    def turn_direction(self, i: Any) -> Array:
+        """What the rates of turns are taken along (model/ordered_turns.py), world frame, (num_worlds, n, 3)."""
+        c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
+        far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
+        component = np.where(kind == KINDS[OUTER_TURN], OUTER, np.where(kind == KINDS[MIDDLE_TURN], MIDDLE, -1))
+        return ordered_turns.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
+
+    def turn_axis(self, i: Any) -> Array:
+        """Axes that slides go along and turns turn about, world frame, (num_worlds, n, 3)."""
+        middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
+        return np.where(middle, self.turn_direction(i), self.axis(i))
+
     def frame_rotation(self, i: Any) -> Array:
         """Child's joint frame in the parent's, quaternions of w >= 0, (num_worlds, n, 4)."""
         c, q = self.coordinates.columns, self.state["orientation"]
@@ -156,7 +180,7 @@ class Now:
         t = self.model.topology.angle
         axis = matvec(self.rotation(t.owner[k]), t.axis[k])
         ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
-        return np.asarray(np.arctan2(dot(axis, cross(ref_a, ref_b)), dot(ref_a, ref_b)))
+        return ordered_turns.wrapped(t, axis, ref_a, ref_b, k)
 
     def _angles(self, k: Array) -> Array:
         """Angles counted over full turns up to the current poses, rad."""
@@ -183,7 +207,7 @@ class Now:
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
         out, kinds = np.zeros((self.num_worlds, len(numbers))), self.coordinates.columns["kind"][numbers]
-        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION):
+        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN):
             chosen = np.flatnonzero(kinds == KINDS[name])
             if chosen.size:
                 out[:, chosen] = read(name, numbers[chosen])
@@ -197,7 +221,7 @@ class Now:
 
     def _value(self, kind: str, i: Array) -> Array:
         part = self.coordinates.columns["part"][i]
-        if kind == ANGLE:
+        if kind in COUNTED:
             return self._angles(part)
         if kind in (ROTATION, TOTAL_ROTATION):
             vector = rotations.rotation_vector_from_quaternion(self.frame_rotation(i))
@@ -208,6 +232,8 @@ class Now:
     def _rate(self, kind: str, i: Array) -> Array:
         c = self.coordinates.columns
         a, b = self.twist(c["body_a"][i]), self.twist(c["body_b"][i])
+        if kind in (OUTER_TURN, MIDDLE_TURN):
+            return dot(self.turn_direction(i), b[..., 3:] - a[..., 3:])
         if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
             return dot(self.axis(i), b[..., 3:] - a[..., 3:])
         arm_a, arm_b, apart = self.points(i)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.coordinates import KINDS
-from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type
+from gpusim.model.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.reference.now import Now
@@ -31,6 +31,7 @@ CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 13
 """Numbers that a body needs for a write: its pose before, and the change of its velocities."""
 Operation = tuple[str, int, int, int]
+_COUNTED = [KINDS[kind] for kind in COUNTED]
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,9 @@ class _Writer:
             value, axis = self.values[:, column + k, None], t["axis"][i + k]
             if t["kind"][i + k] == KINDS[TRANSLATION]:
                 shift = shift + value * axis
-            elif t["kind"][i + k] == KINDS[ANGLE]:
+            elif t["kind"][i + k] in _COUNTED:
+                if t["kind"][i + k] == KINDS[MIDDLE_TURN]:
+                    axis = self._middle_axis(i + k)
                 q = rotations.quaternion_from_rotation_vector(value * axis)
                 if t["owner"][i + k] == t["body_b"][i]:
                     after = rotations.quaternion_product(after, q)
@@ -212,6 +215,12 @@ class _Writer:
         turn = rotations.quaternion_product(turn, t["frame_a"][i][None])
         turn = rotations.quaternion_product(turn, rotations.quaternion_conjugate(t["frame_b"][i])[None])
         self._place(i, rotations.quaternion_product(turn, after), shift)
+
+    def _middle_axis(self, i: int) -> Array:
+        """Axis of the middle one of ordered turns in the child, all angles zero."""
+        t = self.table
+        turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
+        return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
 
     def place_turn(self, i: int, j: int, column: int) -> None:
         """The child's frame in the parent's, as a quaternion."""
@@ -261,7 +270,7 @@ class _Writer:
         """Rates i to i + j of a joint: the child moves as its parent's body does, and by the difference."""
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
-        along = self.now.axis(numbers)[self.worlds] * difference[..., None]
+        along = self.now.turn_axis(numbers)[self.worlds] * difference[..., None]
         slides = (self.table["kind"][numbers] == KINDS[TRANSLATION])[:, None]
         a, b = int(self.table["body_a"][i]), int(self.table["body_b"][i])
         arm_b = matvec(self._rotation(b), np.broadcast_to(self.table["arm_b"][i], (len(self.worlds), 3)))

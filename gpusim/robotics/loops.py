@@ -8,7 +8,18 @@ import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.coordinates import KINDS, Coordinates
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, ROTATION, SUM, TRANSLATION, DotRow, joint_frames, joint_type
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    ROTATION,
+    SUM,
+    TRANSLATION,
+    DotRow,
+    joint_frames,
+    joint_type,
+)
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, Term
 from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Sum, Turn
@@ -137,4 +148,8 @@ def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordin
         return Gap(ends, columns["axis"][number])
     if kind in (KINDS[ANGLE], KINDS[ROTATION]):
         return Turn(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
+    if kind in (KINDS[OUTER_TURN], KINDS[MIDDLE_TURN]):
+        rule = "has armature on one of three turns and closes a loop, where its inertia is not known"
+        mend = "add the joint to the model before those that close its loop"
+        raise validate.fail(f"joint '{own.label}'", rule, mend)
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_frames, joint_type
+from gpusim.model.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
@@ -78,8 +78,9 @@ class Forest:
 def spans(joint: JointSpec) -> bool:
     """Whether a joint may carry a body: it holds it, and its position tells the pose."""
     kind = joint_type(joint.kind)
-    own = set(kind.coordinates[: len(kind.coordinates) - kind.limits_alone])
-    plain = own <= {TRANSLATION, ANGLE} or kind.position_is == QUATERNION
+    kinds = kind.kinds(joint)
+    own = set(kinds[: len(kinds) - kind.limits_alone])
+    plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
     return kind.holds and kind.sets_pose and plain
 
 
@@ -179,6 +180,8 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
     else:
         for c in coordinates[: len(coordinates) - kind.limits_alone]:
             axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
+            if c.kind == MIDDLE_TURN:
+                axis = np.cross(axis, rotation_a.T @ c.other)
             motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
             q, v = q + 1, v + 1
     # Slides are along the parent's axes, whatever turns.

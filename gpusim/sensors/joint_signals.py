@@ -50,7 +50,7 @@ class JointSignals:
         self.axes, self.constraint = axes, constraint
         self.spec = sim.model.joints[index]
         self.type = joint_type(self.spec.kind)
-        self.count = len(self.type.coordinates) - self.type.limits_alone
+        self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Make the joint's signals known."""
@@ -84,7 +84,7 @@ class JointSignals:
             "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
             forward=True,
         )  # fmt: skip
-        for k in range(len(self.type.coordinates)):
+        for k in range(len(self.type.kinds(self.spec))):
             suffix = "" if self.count == 1 else f"_{k}"
             names = (f"{prefix}{name}{suffix}" for name in AXIS_PARAMETERS)
             table.later(names, partial(self._parameter, prefix, suffix, k))

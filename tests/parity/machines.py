@@ -16,7 +16,9 @@ from gpusim import BumpStop, Model, ModelBuilder, Simulation, SolverConfig, Tran
 from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
-SEEDS = range(20)
+SEVERAL_AXES = (20, 24)
+"""Seeds whose first bodies hang on joints of several axes."""
+SEEDS = (*range(20), *SEVERAL_AXES)
 
 
 def random_frame(rng: np.random.Generator) -> Transform:
@@ -55,11 +57,28 @@ class _Maker:
             # The first bodies take every kind in turn over the seeds.
             kinds = list(COORDINATES)
             kind = kinds[(self.seed + i) % len(kinds)] if i < 2 else str(rng.choice(kinds))
+            if self.seed in SEVERAL_AXES and i < 3:
+                self._several_axes(parent, child, (frame_a, frame_b), slides=i % 2, turns=3 - i // 2)
+                continue
             joint = getattr(self.b, f"add_joint_{kind}")(parent, child, frame_a, frame_b, **self._joint_options(kind))
             if kind != "ball":
                 self.coordinates += [(joint, axis) for axis in range(COORDINATES[kind])]
             if kind == "revolute":
                 self.turns.append(joint)
+
+    def _several_axes(
+        self, parent: int, child: int, frames: tuple[Transform, Transform], slides: int, turns: int
+    ) -> None:
+        """Slides, and turns that carry each other, right- or left-handed, with limits, friction and armature."""
+        rng, count = self.rng, slides + turns
+        turned, moved = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
+        lower = rng.uniform(-0.02, 0.005, count)
+        joint = self.b.add_joint_d6(
+            parent, child, *frames, linear_axes=moved[:slides], angular_axes=turned[:turns],
+            damping=rng.uniform(0.0, 1.0, count), friction=rng.uniform(0.0, 0.5, count), limit_lower=lower,
+            limit_upper=lower + rng.uniform(0.002, 0.03, count), armature=rng.uniform(0.0, 0.1, count),
+        )  # fmt: skip
+        self.coordinates += [(joint, axis) for axis in range(count)]
 
     def _joint_options(self, kind: str) -> dict[str, Any]:
         rng, count = self.rng, COORDINATES[kind]

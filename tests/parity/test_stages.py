@@ -168,7 +168,7 @@ def test_the_machines_meet_every_case() -> None:
     assert modes == {0, 1, 2, 3, 4, 5, 8, 16, 8 << 2, 16 << 2, 8 << 4, 16 << 4}
     assert stiffened >= 3 and overflow == 5
     assert kinds >= {
-        "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "bushing",
+        "revolute", "prismatic", "cylindrical", "ball", "universal", "planar", "fixed", "distance", "bushing", "d6",
         "cylinder", "motor", "servo", "spring", "torsion_spring", "strut", "joint_strut", "force", "torque",
     }  # fmt: skip
     assert {bool(locked_twice(seed)) for seed in SEEDS} == {True, False}

@@ -22,6 +22,7 @@ from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, ball_body, ro
 
 AXIS = np.array([2.0, -1.0, 0.5]) / np.linalg.norm([2.0, -1.0, 0.5])
 AXIS2 = np.cross(AXIS, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(AXIS, [0.0, 0.0, 1.0]))
+AXIS3 = np.cross(AXIS, AXIS2)  # left-handed in the order below
 # Degrees of freedom, and the direction (joint frame) and kind of every coordinate.
 JOINTS: dict[str, tuple[int, dict[str, Any], list[tuple[str, np.ndarray]]]] = {
     "fixed": (0, {}, []),
@@ -31,6 +32,11 @@ JOINTS: dict[str, tuple[int, dict[str, Any], list[tuple[str, np.ndarray]]]] = {
     "ball": (3, {}, [("turn", np.eye(3)[k]) for k in range(3)]),
     "universal": (2, {"axis": AXIS, "axis2": AXIS2}, [("turn", AXIS), ("turn", AXIS2)]),
     "planar": (3, {}, [("travel", np.eye(3)[0]), ("travel", np.eye(3)[1]), ("turn", np.eye(3)[2])]),
+    "d6": (
+        4,
+        {"linear_axes": [AXIS], "angular_axes": [AXIS2, AXIS, AXIS3]},
+        [("travel", AXIS), ("turn", AXIS2), ("turn", AXIS), ("turn", AXIS3)],
+    ),
     "planar_pin": (4, {"axis": AXIS}, [("turn", AXIS)]),
 }
 CASES = [(kind, k) for kind, (_, _, motions) in JOINTS.items() for k in range(len(motions))]
@@ -143,7 +149,7 @@ def locked_errors(kind: str, relative: Transform) -> np.ndarray:
         return np.concatenate([x - along @ x, r @ AXIS - AXIS])
     if kind == "ball":
         return x
-    if kind == "planar_pin":
+    if kind in ("planar_pin", "d6"):
         return x - along @ x
     if kind == "universal":
         return np.append(x, AXIS @ r @ AXIS2)

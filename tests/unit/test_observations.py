@@ -167,11 +167,14 @@ def tree() -> ModelBuilder:
     b = ModelBuilder(gravity=NO_GRAVITY)
     base = ball_body(b, xform=PLACE, label="base")
     parent = {"l": base, "r": base}
-    for k, kind in enumerate(("revolute", "universal", "prismatic", "cylindrical", "ball", "planar")):
+    kinds = ("revolute", "universal", "prismatic", "cylindrical", "ball", "planar", "d6")
+    axes = {"d6": {"linear_axes": [(0, 0, 1)], "angular_axes": [(0, 0, 1), (1, 0, 0), (0, -1, 0)]}}
+    for k, kind in enumerate(kinds):
         for side in "lr":
             body = ball_body(b, xform=PLACE, label=f"{side}{k}", com=(0.1, 0.0, 0.2))
             add = getattr(b, f"add_joint_{kind}")
-            add(parent[side], body, parent_xform=FRAME_A, child_xform=Transform((0.0, 0.1, 0.0)), label=f"{side}{k}")
+            frames = FRAME_A, Transform((0.0, 0.1, 0.0))
+            add(parent[side], body, *frames, label=f"{side}{k}", **axes.get(kind, {}))
             parent[side] = body
     return b
 

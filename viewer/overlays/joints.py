@@ -51,7 +51,7 @@ class JointArrays:
         self.move_point = np.reshape([m[1] for m in moves], (-1, 3))
         self.move_direction = np.reshape([m[2] for m in moves], (-1, 3))
         self.move_slides = np.array([m[3] for m in moves], dtype=bool)
-        keeps = [DISTANCE in joint_type(joint.kind).coordinates for joint in joints]
+        keeps = [DISTANCE in joint_type(joint.kind).kinds(joint) for joint in joints]
         self.lines = np.flatnonzero(np.array(keeps, dtype=bool))
         self.count = len(joints)
 

@@ -113,7 +113,7 @@ def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
 
 def _slack(joint: JointSpec) -> float:
     """Length of a rod or rope, m."""
-    if DISTANCE not in joint_type(joint.kind).coordinates:
+    if DISTANCE not in joint_type(joint.kind).kinds(joint):
         return 0.0
     rod = joint.params["rod"]
     length = float(np.ravel(joint.params["limit_upper"])[0]) if rod is None else float(rod)
@@ -142,6 +142,6 @@ def _guided(model: Model) -> set[int]:
         elif "joint" in p:
             guided |= {model.joints[p["joint"]].parent, model.joints[p["joint"]].child}
     for joint in model.joints:
-        if TRANSLATION in joint_type(joint.kind).coordinates:
+        if TRANSLATION in joint_type(joint.kind).kinds(joint):
             guided |= {joint.parent, joint.child}
     return guided - {WORLD}

@@ -91,7 +91,7 @@ def up_of(model: Model) -> Array:
 
 def is_hinge(joint: JointSpec) -> bool:
     """Whether a joint leaves its bodies one turn and nothing else."""
-    return joint_type(joint.kind).coordinates == (ANGLE,)
+    return joint_type(joint.kind).kinds(joint) == (ANGLE,)
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:

@@ -198,6 +198,6 @@ def _hinges(model: Model) -> dict[int, Array]:
 
 def _sliders(model: Model) -> set[int]:
     """Bodies of joints that leave more ways to slide than to turn."""
-    left = [(joint, joint_type(joint.kind).coordinates) for joint in model.joints]
+    left = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
     sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}

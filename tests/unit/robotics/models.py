@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import Model, ModelBuilder, Transform
-from tests.parity.machines import COORDINATES, random_frame, random_machine
+from tests.parity.machines import COORDINATES, SEVERAL_AXES, random_frame, random_machine
 
 
 def floating_chain(seed: int) -> ModelBuilder:
@@ -42,9 +42,35 @@ def arm(seed: int) -> ModelBuilder:
     return b
 
 
+def gimbals(seed: int) -> ModelBuilder:
+    """A free body and a chain of joints of several axes, right- and left-handed, with rotors on all of them."""
+    rng = np.random.default_rng(seed)
+    b = ModelBuilder(gravity=(0.3, -0.2, -9.7))
+    poses = [random_frame(rng)]
+    b.add_body(2.0, rng.uniform(0.7, 1.0, 3) * 0.03, xform=poses[0], label="root")
+    for k, (slides, turns) in enumerate(((0, 3), (2, 3), (1, 2), (3, 1), (0, 3))):
+        a, c = random_frame(rng), random_frame(rng)
+        poses.append(poses[-1] * a * c.inverse())
+        inertia = rng.uniform(0.7, 1.0, 3) * 0.02
+        child = b.add_body(1.0, inertia, com=rng.normal(size=3) * 0.05, xform=poses[-1], label=f"link{k}")
+        moved, turned = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
+        b.add_joint_d6(
+            child - 1, child, a, c, linear_axes=moved[:slides], angular_axes=turned[:turns],
+            armature=rng.uniform(0.0, 0.1, slides + turns), label=f"joint{k}",
+        )  # fmt: skip
+    b.add_site(0, random_frame(rng), label="tail")
+    b.add_site(len(poses) - 1, random_frame(rng), label="tip")
+    return b
+
+
 def trees() -> dict[str, tuple[Model, str | None]]:
     """Models and bases by name: random machines with loops, chains that are walked from either end."""
-    found: dict[str, tuple[Model, str | None]] = {f"machine{s}": (random_machine(s).finalize(), None) for s in range(8)}
+    found: dict[str, tuple[Model, str | None]] = {
+        f"machine{s}": (random_machine(s).finalize(), None) for s in (*range(8), *SEVERAL_AXES)
+    }
+    for seed in range(2):
+        model = gimbals(seed).finalize()
+        found |= {f"gimbals{seed}": (model, "root"), f"gimbals_backwards{seed}": (model, "link4")}
     for seed in range(3):
         model = floating_chain(seed).finalize()
         found[f"chain{seed}"] = model, "root"

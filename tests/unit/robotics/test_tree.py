@@ -7,7 +7,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform, UnknownNameError, rotations
 from gpusim.robotics import Tree
-from tests.parity.machines import random_machine
+from tests.parity.machines import SEVERAL_AXES, random_machine
 from tests.unit.helpers import FRAME_A, FRAME_B, both_backends, slider
 from tests.unit.machine import machine
 
@@ -42,7 +42,7 @@ def test_postures_and_velocities_are_those_of_the_simulation(backend):
 
 
 def test_the_start_is_the_posture_as_built():
-    for seed in range(6):
+    for seed in (*range(6), *SEVERAL_AXES):
         model = random_machine(seed).finalize()
         tree = Tree(model)
         np.testing.assert_allclose(tree.start, tree.posture(Simulation(model, backend="numpy")), atol=1e-15)

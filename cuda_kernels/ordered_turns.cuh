@@ -1,0 +1,24 @@
+// Three turns about axes that carry each other (gpusim/model/ordered_turns.py, where the equations stand).
+#pragma once
+#include "rotations.cuh"
+#include "world.cuh"
+
+// The axis u of a turn becomes what its rate is taken along; ``other`` is the axis in the other body.
+GPUSIM_SHARED void ordered_direction(bool middle, double* u, const double* other) {
+    if (middle) {
+        double across[3];
+        cross3(u, other, across);
+        const double length = norm3(across), by = length > 1e-12 ? length : 1.0;
+        for (int k = 0; k < 3; ++k) u[k] = across[k] / by;
+        return;
+    }
+    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = square > TURNS_LOCKED ? square : TURNS_LOCKED;
+    for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
+}
+// Angle within half a turn from vectors in the world frame: from a to b about the axis, or that of b above the plane
+// across a.
+GPUSIM_FN double turned_angle(bool middle, const double* axis, const double* a, const double* b) {
+    double side[3];
+    cross3(a, b, side);
+    return middle ? det::atan2(dot3(a, b), norm3(side)) : det::atan2(dot3(axis, side), dot3(a, b));
+}

@@ -1,0 +1,188 @@
+"""Joint of several axes: slides along the parent's axes, then turns that carry each other, without links between.
+
+What other simulators call D6, a gimbal (three turns), or several hinges and slides on one body: each axis has limits,
+damping, friction, armature and drives of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.geometry import Transform
+from gpusim.model import validate
+from gpusim.model.anchors import Anchor
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import (
+    ANGLE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+    triad,
+)
+from gpusim.model.specs import JointSpec
+from gpusim.typing import Array, Vector
+
+_TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OUTER_TURN)}
+
+
+@register
+class D6(JointType):
+    """Up to three slides and up to three turns; a row for every motion that is left out.
+
+    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame; the columns are
+    those of the turns.
+    """
+
+    name: ClassVar[str] = "d6"
+    picture: ClassVar[str | None] = "socket"
+
+    def kinds(self, joint: JointSpec) -> tuple[str, ...]:
+        """Slides, then turns."""
+        return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Locked travels and turns."""
+        turns = len(params["angular"])
+        locked: list[DotRow] = []
+        if turns == 0:
+            locked = frames.locked_rotation_rows()
+        elif turns == 1:
+            locked = frames.parallel_axis_rows()
+        elif turns == 2:
+            locked = [frames.perpendicular_row(0, 1)]
+        if not len(params["linear"]):
+            return [*frames.point_rows(), *locked]
+        across = [frames.axes_a @ params["columns"].T @ axis for axis in _across(params["linear"])]
+        return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in across), *locked]
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Travels along the parent's axes, then turns, the first about an axis of the parent."""
+        back = frames.axes_a @ params["columns"].T
+        slides = [replace(frames.translation(2), axis=back @ axis) for axis in params["linear"]]
+        return [*slides, *_turns(frames, params)]
+
+
+def _across(axes: Array) -> Array:
+    """Unit vectors perpendicular to one, two or three perpendicular ones."""
+    if len(axes) == 1:
+        return triad(axes[0]).T[:2]
+    return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
+
+
+def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+    count, a, b = len(params["angular"]), frames.axes_a.T, frames.axes_b.T
+    if count < 2:
+        return [frames.angle()] * count
+    none = np.zeros(3)
+
+    def turn(kind: str, axis: Array, other: Array, ref_a: Array, ref_b: Array, on_child: bool = True) -> Coordinate:
+        return Coordinate(
+            kind, axis, none, none, ref_a, ref_b, on_child, frame_a=a.T, frame_b=b.T, other=other
+        )  # fmt: skip
+
+    if count == 2:
+        return [turn(ANGLE, a[0], none, a[1], b[1], False), turn(ANGLE, b[1], none, a[0], b[0])]
+    # The columns are right-handed; a third axis against them turns the other way.
+    hand = float(np.sign(params["columns"][:, 2] @ params["angular"][2]))
+    return [
+        turn(OUTER_TURN, a[0], b[2], a[2], b[2], False),
+        turn(MIDDLE_TURN, b[2], a[0], a[0], b[2]),
+        turn(OUTER_TURN, hand * b[2], a[0], a[0], b[0]),
+    ]
+
+
+def _axes(element: str, name: str, axes: Sequence[Vector]) -> Array:
+    if not isinstance(axes, list | tuple) and (not isinstance(axes, np.ndarray) or axes.ndim != 2):
+        raise validate.fail(element, f"{name} = {axes!r} is no list of directions", "give a list of (x, y, z)")
+    given = [validate.direction(element, f"{name}[{k}]", axis) for k, axis in enumerate(axes)]
+    if len(given) > 3:
+        raise validate.fail(element, f"{name} has {len(given)} axes", "give three at most")
+    found = np.reshape(given, (-1, 3))
+    if np.abs(found @ found.T - np.eye(len(found))).max(initial=0.0) > 1e-6:
+        rule = f"two of {name} are not perpendicular"
+        raise validate.fail(element, rule, "give axes at right angles, or a link between two joints")
+    return found
+
+
+def _columns(linear: Array, angular: Array) -> Array:
+    if len(angular) > 1:
+        return np.stack([angular[0], angular[1], np.cross(angular[0], angular[1])], axis=1)
+    one = angular if len(angular) else linear
+    return triad(one[0]) if len(one) == 1 else np.eye(3)
+
+
+@builder_method
+def add_joint_d6(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    linear_axes: Sequence[Vector] = (),
+    angular_axes: Sequence[Vector] = (),
+    limit_lower: Vector | float = float("-inf"),
+    limit_upper: Vector | float = float("inf"),
+    damping: Vector | float = 0.0,
+    friction: Vector | float = 0.0,
+    armature: Vector | float = 0.0,
+    limit_restitution: Vector | float = 0.0,
+    label: str | None = None,
+    solver: str | None = None,
+    at: Anchor | None = None,
+) -> int:
+    """Add a joint of several axes: slides, then turns about axes of which each carries the next (a gimbal).
+
+    It stands for a chain of sliders and hinges with massless links. Its coordinates, velocities, servos and motors are
+    numbered: slides in their order, then turns. Of three turns the middle one stays within a quarter turn (1.57 rad):
+    there the first and the last axis are one line (gimbal lock), and beyond it both jump by half a turn; limits of the
+    middle one keep a machine away from it.
+
+    Args:
+        linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
+        angular_axes: up to three perpendicular axes in the joint frame, at zero angles: the first is fixed in the
+            parent, the last in the child.
+        limit_lower, limit_upper: one number for each coordinate, or one for all, m or rad.
+        damping: viscous, N s/m or N m s/rad.
+        friction: dry, N or N m.
+        armature: inertia felt at the coordinate (geared rotors), kg or kg m2.
+        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
+
+    Returns:
+        The joint's index.
+
+    Raises:
+        ModelError: no axis, more than three of a kind, axes that are not perpendicular.
+    """
+    element = self.element("joint", label)
+    linear, angular = _axes(element, "linear_axes", linear_axes), _axes(element, "angular_axes", angular_axes)
+    count = len(linear) + len(angular)
+    if count == 0:
+        raise validate.fail(element, "has neither linear_axes nor angular_axes", "give some, or use add_joint_fixed")
+    params: dict[str, Any] = dict(
+        axis_params(
+            element,
+            count,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+            limit_restitution=limit_restitution,
+        ),
+        columns=_columns(linear, angular),
+        linear=linear,
+        angular=angular,
+    )
+    return self.add_joint("d6", parent, child, parent_xform, child_xform, label, solver, at, **params)
