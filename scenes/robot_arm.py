@@ -18,7 +18,7 @@ from ._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
 from ._robot_arm_control import APPROACH, HASTE, Path, arm_control
 
 NAME = "robot_arm"
-START = 0.2
+START = 0.05
 """When it leaves home, s."""
 SETTLES = 0.5
 """What it takes to come to rest after the path, s."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pathlib
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import gpusim
 from gpusim import Transform
+from gpusim.control import Diagram, block_kinds
 from gpusim.robotics import Tree
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes import _robot_arm, robot_arm
@@ -122,6 +124,40 @@ def test_efforts_are_those_of_the_tree() -> None:
         np.testing.assert_allclose(
             sim.read("diagram.arm.effort")[0], expected, rtol=0.0, atol=3e-4 * np.abs(expected).max()
         )
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("control", ["computed_torque", "pid"])
+def test_numpy_runs_it_alike(control: str) -> None:
+    """On its way from home to the path."""
+    found = []
+    for backend in ("native", "numpy"):
+        scene = load_scene("robot_arm", control=control)
+        sim = gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
+        sim.control["start"] = 1.0
+        sim.step(250)
+        names = [name for name in scene.signals() if name != "sim.joint_drift"]
+        found.append([np.array(sim.read(name, numpy=True)) for name in names])
+    assert np.linalg.norm(found[0][0] - load_home(control)) > 0.01
+    for native, numpy in zip(*found, strict=True):
+        np.testing.assert_allclose(numpy, native, rtol=0.0, atol=1e-6 * max(1.0, float(np.abs(native).max())))
+
+
+def load_home(control: str) -> np.ndarray:
+    """Where the tool starts."""
+    return np.array(simulation(load_scene("robot_arm", control=control)).read("site.tool.position"))
+
+
+@pytest.mark.parametrize("control", ["computed_torque", "pid"])
+def test_a_file_keeps_its_diagram(control: str, tmp_path: pathlib.Path) -> None:
+    (d,) = load_scene("robot_arm", control=control).builder.diagrams
+    assert isinstance(d, Diagram)
+    d.save(tmp_path / "arm.yaml")
+    again = Diagram.load(tmp_path / "arm.yaml")
+    assert list(again.blocks) == list(d.blocks) and again.wires == d.wires
+    for name, block in d.blocks.items():
+        for key in block_kinds()[block.kind].parameters():
+            assert np.array_equal(getattr(again.blocks[name], key), getattr(block, key)), (name, key)
 
 
 @pytest.mark.native

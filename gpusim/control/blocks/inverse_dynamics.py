@@ -103,8 +103,9 @@ class InverseDynamics(Block):
 
     Inputs that stay open are 0, so that ``q`` alone gives what holds the chain against gravity. ``load``: mass that the
     tip holds besides, kg, at a point. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
-    :func:`gpusim.control.heavy_chain`; with ``gravity=None`` there is an input ``gravity`` (3,), for a base that turns:
-    less the base's acceleration it serves one that is shaken. Springs, damping and friction of joints are not in it.
+    :func:`gpusim.control.heavy_chain`; with ``gravity=None`` there is an input ``gravity`` (3,), for a base that tilts,
+    and less the base's acceleration for one that is shaken. How fast the base turns is not in it, nor are springs,
+    damping and friction of joints.
     """
 
     joints: Sequence[dict[str, Any]]
