@@ -17,6 +17,7 @@ from gpusim.robotics import Tree
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes import _robot_arm, robot_arm
 from gpusim.scenes._robot_arm_control import APPROACH, Path
+from gpusim.viewer.operator import Operator
 
 STRIDE = 5
 """Every so many steps are recorded; 1 is not of the other rates."""
@@ -189,6 +190,34 @@ def test_an_operator_stops_it_anywhere() -> None:
     sim.control["speed"], sim.control["start"] = 0.3, [1.0, 1.0]
     sim.step(500)
     assert np.linalg.norm(sim.read("site.tool.position")[0] - place[0]) > 0.05
+
+
+@pytest.mark.native
+def test_efforts_end_where_the_joints_bear_no_more() -> None:
+    """A load of 60 kg pulls the arm down, against motors that give what joints bear and not their stall torque."""
+    sim = simulation(load_scene("robot_arm"))
+    sim.step(50)
+    sim.write("body.load.mass", 60.0)
+    greatest = np.zeros(len(_robot_arm.LINKS))
+    for _ in range(60):
+        sim.step(5)
+        efforts = [_robot_arm.GEAR * sim.read(f"motor.{link.name}.torque")[0] for link in _robot_arm.LINKS]
+        greatest = np.maximum(greatest, np.abs(efforts))
+    assert sim.read("diagram.arm.use").max() > 2.0
+    share = greatest / [link.limit for link in _robot_arm.LINKS]
+    assert 0.97 < share.max() < 1.03
+
+
+@pytest.mark.native
+def test_people_have_a_switch_and_a_slider() -> None:
+    """And nothing of what the diagram gives."""
+    scene = load_scene("robot_arm")
+    operator = Operator(simulation(scene), scene)
+    assert list(operator.inputs) == ["start", "speed"]
+    start, speed = operator.inputs["start"], operator.inputs["speed"]
+    assert start.switch and (speed.lower, speed.upper, speed.unit) == (0.0, 0.5, "m/s")
+    bound = {binding.command: binding.keys for binding in operator.mapping.bindings}
+    assert bound == {"start": ("F",), "speed": ("S", "W")}
 
 
 def test_distances_from_the_path() -> None:
