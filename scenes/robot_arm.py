@@ -108,9 +108,8 @@ def _plots() -> list[Plot]:
     return [
         Plot("Place of the tool", "m", ["site.tool.position"]),
         Plot("Tool to its plan", "mm", [f"{wire}miss"], scale=1e3),
-        Plot("Joints behind their plan", "mrad", [f"{wire}behind"], scale=1e3),
-        Plot("Efforts of the joints", "N m", [f"{wire}effort"]),
-        Plot("Efforts over what the joints bear", "-", [f"{wire}use"]),
+        Plot("Joints behind their plan", "mrad", [f"{wire}behind"], ["joint"], 1e3),
+        Plot("Efforts over what the joints bear", "-", [f"{wire}use"], ["joint"]),
         Plot("Motors", "N m", [f"motor.{name}.torque" for name in NAMES], NAMES),
         Plot("Speed along the path", "m/s", [f"{wire}pace"]),
         Plot("What inverse kinematics leave", "mm", [f"{wire}residual"], scale=1e3),
