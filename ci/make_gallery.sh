@@ -38,6 +38,7 @@ pile --time 1.5
 pyramid --camera fit
 quarter_car --time 0.2 --camera fit
 rattleback --time 0.5 --camera 0.16,-0.36,0.16,0,0,0.01
+robot_arm --time 4.9 --camera 1.0,-0.95,0.95,0.27,0,0.3
 rtk_m --time 13.5 --camera 6.6,-3.4,2.4,2.7,0.7,0.7
 slider_crank --time 0.2 --camera fit
 slope --time 0.4 --camera 1.2,-2,0.9,0.25,0,-0.1

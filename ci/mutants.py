@@ -35,6 +35,12 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant("slides turn without Coriolis", (
+        ("gpusim/control/blocks/inverse_dynamics.py", "vectors.scaled(t, 2.0, across)", "across"),
+    ), "tests/unit/control/test_inverse_dynamics.py", "of_the_tree"),
+    Mutant("chains without what is welded from outside", (
+        ("gpusim/control/chains.py", "in (ends, ends[::-1]):", "in (ends,):"),
+    ), "tests/unit/control/test_inverse_dynamics.py", "of_the_tree"),
     Mutant("no hose at chamber A", (
         ("gpusim/actuators/hydraulics.py", '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),

@@ -1,8 +1,8 @@
 """Block diagrams ("functional schemes") that drive the commands of a simulation."""
 
 from gpusim.control.block import Block, block_kinds
-from gpusim.control.chains import chain
+from gpusim.control.chains import chain, heavy_chain
 from gpusim.control.diagram import Diagram, Handle
 from gpusim.control.sensors import add_encoder, add_imu
 
-__all__ = ["Block", "Diagram", "Handle", "add_encoder", "add_imu", "block_kinds", "chain"]
+__all__ = ["Block", "Diagram", "Handle", "add_encoder", "add_imu", "block_kinds", "chain", "heavy_chain"]

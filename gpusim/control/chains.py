@@ -1,16 +1,21 @@
-"""Chains of joints of a model, as blocks of kinematics take them."""
+"""Chains of joints of a model, as blocks of kinematics and dynamics take them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
+from gpusim.model.coordinates import axis_inertia
 from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type
+from gpusim.model.model import Model
+from gpusim.model.specs import WORLD, JointSpec
 from gpusim.transform import Transform
+from gpusim.typing import Array
 
 _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
 """By what a joint's only coordinate is."""
@@ -30,6 +35,53 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     Raises:
         ModelError: an unknown body or site, no way of hinges and slides (fixed joints count) between them.
     """
+    found, places = _way(b, base, tip)
+    joints: list[dict[str, Any]] = []
+    for joint, place in zip((b.joints[k] for k in found), places, strict=False):
+        limits = (float(np.ravel(joint.params.get(k, s))[0]) for k, s in
+                  (("limit_lower", -math.inf), ("limit_upper", math.inf)))  # fmt: skip
+        lower, upper = (x if math.isfinite(x) else None for x in limits)
+        axis = [float(x) for x in np.asarray(joint.params["columns"])[:, 2]]
+        kind = _KINDS[joint_type(joint.kind).coordinates[0]]
+        joints.append(
+            {"axis": axis, "kind": kind, "lower": lower, "upper": upper, "label": joint.label, "place": _numbers(place)}
+        )
+    return {"joints": joints, "tip": _numbers(places[-1])}
+
+
+def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
+    """The same with what joints carry, for the block ``inverse_dynamics``.
+
+    A joint carries the body behind it and all that is welded to that, also what is no part of the way to the tip;
+    what hangs on a joint that moves and is not on the way counts nothing.
+
+    Args:
+        b: the builder, with all masses and actuators of the chain.
+        base: label of the body that all is relative to; it stands still.
+        tip: label of a site on the last body.
+
+    Returns:
+        ``joints`` and ``tip`` of :func:`chain`, with each joint's ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,)
+        (kg m2: xx, yy, zz, xy, xz, yz about the center of mass), in the frame behind the joint, and ``armature``: the
+        inertia along its coordinate of its own and of motors (kg m2, kg); ``gravity`` (3,) (m/s2), in the frame of the
+        base as it is built.
+
+    Raises:
+        ModelError: as :func:`chain`; the model is not complete; a body of the chain is kinematic.
+    """
+    found, _ = _way(b, base, tip)
+    made, model = chain(b, base, tip), b.finalize()
+    carried = axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])[0]
+    for joint, entry in zip(found, made["joints"], strict=True):
+        axes = [k for k, axis in enumerate(model.axes) if (axis.joint, axis.coordinate) == (joint, 0)]
+        entry |= _mass_behind(model, model.joints[joint]) | {"armature": float(sum(carried[k] for k in axes))}
+    bodies = [body.label for body in model.bodies]
+    turned = model.bodies[bodies.index(base)].xform.matrix().T @ np.asarray(b.gravity, float)
+    return made | {"gravity": [float(x) for x in turned]}
+
+
+def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
+    """Indices of the joints that move, and the place of each behind the one before; last that of the tip."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}
@@ -37,16 +89,16 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         if name not in known:
             listed = ", ".join(list(known)[:20]) or "none"
             raise validate.fail(element, f"there is no {what} '{name}'", f"name one: {listed}")
-    joints: list[dict[str, Any]] = []
-    parents = {joint.child: joint for joint in reversed(b.joints) if joint.child >= 0}
+    joints: list[int] = []
+    parents = {joint.child: k for k, joint in reversed(list(enumerate(b.joints))) if joint.child >= 0}
     ahead, body = sites[tip].xform, sites[tip].body
     ends: list[Transform] = []
     while body != bodies[base]:
         if body not in parents or len(joints) > len(b.joints):
             raise validate.fail(element, f"no joint leads from '{base}' to it", "name a body that carries it")
-        joint = parents[body]
+        joint = b.joints[parents[body]]
         after = joint.child_xform.inverse() * ahead
-        body = joint.parent
+        number, body = parents[body], joint.parent
         coordinates = joint_type(joint.kind).kinds(joint)
         if not coordinates:
             ahead = joint.parent_xform * after
@@ -55,20 +107,45 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
             raise validate.fail(element, rule, "name ends with hinges and slides between them")
         ends.append(after)
-        limits = (float(np.ravel(joint.params.get(k, s))[0]) for k, s in
-                  (("limit_lower", -math.inf), ("limit_upper", math.inf)))  # fmt: skip
-        lower, upper = (x if math.isfinite(x) else None for x in limits)
-        axis = [float(x) for x in np.asarray(joint.params["columns"])[:, 2]]
-        joints.append(
-            {"axis": axis, "kind": _KINDS[coordinates[0]], "lower": lower, "upper": upper, "label": joint.label}
-        )
+        joints.append(number)
         ahead = joint.parent_xform
-    joints.reverse()
-    ends.reverse()
-    places = [ahead, *ends]
-    for joint_entry, place in zip(joints, places, strict=False):
-        joint_entry["place"] = _numbers(place)
-    return {"joints": joints, "tip": _numbers(places[-1])}
+    return joints[::-1], [ahead, *ends[::-1]]
+
+
+def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
+    """Mass, center of mass and inertia of what a joint's child is welded to, in the frame behind the joint."""
+    parts = []
+    for body, place in _welded(model, joint):
+        spec = model.bodies[body]
+        if spec.kinematic:
+            raise validate.fail(
+                spec.element, f"is kinematic, and joint '{joint.label}' carries it", "add it without kinematic=True"
+            )
+        turn = place.matrix()
+        parts.append((spec.mass, place.apply(spec.com), turn @ np.asarray(spec.inertia) @ turn.T))
+    mass = math.fsum(m for m, _, _ in parts)
+    com: Array = np.sum([m * c for m, c, _ in parts], axis=0) / mass
+    inertia = np.zeros((3, 3))
+    for m, c, own in parts:
+        arm = c - com
+        inertia += own + m * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+    six = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    return {"mass": float(mass), "com": [float(x) for x in com], "inertia": [float(x) for x in six]}
+
+
+def _welded(model: Model, joint: JointSpec) -> Iterator[tuple[int, Transform]]:
+    """Bodies behind a joint that fixed joints make one of, with their places in the frame behind the joint."""
+    waiting, seen = [(joint.child, joint.child_xform.inverse())], {joint.child, WORLD}
+    welds = [other for other in model.joints if joint_type(other.kind).welds]
+    while waiting:
+        body, place = waiting.pop()
+        yield body, place
+        for weld in welds:
+            ends = (weld.parent, weld.parent_xform), (weld.child, weld.child_xform)
+            for (near, own), (far, other) in (ends, ends[::-1]):
+                if near == body and far not in seen:
+                    seen.add(far)
+                    waiting.append((far, place * own * other.inverse()))
 
 
 def _numbers(place: Transform) -> list[float]:

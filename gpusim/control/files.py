@@ -97,6 +97,8 @@ def _plain(element: str, name: str, value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(element, name, item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(element, name, item) for key, item in value.items()}
     raise validate.fail(element, f"{name} = {value!r} is not kept by files", "give numbers, texts or lists of them")
 
 

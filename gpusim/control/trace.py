@@ -169,6 +169,13 @@ class Trace:
         """A number that stays."""
         return Num(self, self._text(value))
 
+    def plain(self, value: Num) -> Number:
+        """What :meth:`constant` was given, so that work on zeros can be left out; else the number itself."""
+        try:
+            return float(value.name.strip("()"))
+        except ValueError:
+            return value
+
     # Functions of numbers.
 
     def select(self, condition: Truth, a: Number, b: Number) -> Num:

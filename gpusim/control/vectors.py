@@ -44,6 +44,11 @@ def plus(t: Trace, a: Vector, b: Vector) -> list[Number]:
     return [total(t, [x, y]) for x, y in zip(a, b, strict=True)]
 
 
+def scaled(t: Trace, factor: Number, vector: Vector) -> list[Number]:
+    """A number times a vector."""
+    return [_times(t, factor, x) for x in vector]
+
+
 def cross(t: Trace, a: Vector, b: Vector) -> list[Number]:
     """Vector product."""
     return [

@@ -122,7 +122,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
     labels = plot.labels or plot.signals
     count = 0
     for name, label in zip(plot.signals, labels, strict=True):
-        for line_label, line in _lines(label, recording[name] * plot.scale):
+        for line_label, line in _lines(name, label, recording[name] * plot.scale):
             _draw_worlds(axes, recording.time, line, line_label, f"C{count % 10}")
             count += 1
     axes.set_title(_plain(plot.title), fontsize=12)
@@ -139,7 +139,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
         axes.legend(handles[:_LEGEND_LINES], names[:_LEGEND_LINES], title=more, fontsize=9, loc="best", ncols=columns)
 
 
-def _lines(label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
+def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
     """Split (samples, worlds) or (samples, worlds, k) into labeled (samples, worlds) arrays."""
     # a run that blew up must still give a picture: matplotlib cannot put ticks on infinity
     samples = np.where(np.abs(samples) < _LARGEST, samples, np.nan)
@@ -149,7 +149,9 @@ def _lines(label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
         return [(label, samples)]
     flat = samples.reshape(samples.shape[0], samples.shape[1], -1)
     size = flat.shape[2]
-    names: Sequence[Any] = _COMPONENTS.get(size, range(size))
+    # what a diagram puts on a wire of more than three may be anything, such as a number of each joint
+    known = {} if signal.startswith("diagram.") and size > 3 else _COMPONENTS
+    names: Sequence[Any] = known.get(size, range(size))
     return [(label if size == 1 else f"{label} {names[k]}", flat[:, :, k]) for k in range(size)]
 
 

@@ -98,17 +98,6 @@ class Reflected:
     axes: Array
 
 
-def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Inertia that is felt along every axis, kg or kg m2, (1 or worlds, axes): armatures, rotors, pistons."""
-    worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
-    total = np.zeros((worlds, armature.shape[1])) + armature
-    for group, inertia in zip(model.groups, groups, strict=True):
-        if inertia is not None:
-            for n, axis in enumerate(group.axis):
-                total[:, axis] += inertia[:, n]
-    return total
-
-
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
     """Axes with an inertia among bodies of the forest."""
     elements, axes = list[Element](), list[int]()

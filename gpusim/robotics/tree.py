@@ -13,7 +13,7 @@ from gpusim import rotations
 from gpusim.arrays import on_host
 from gpusim.errors import unknown_name
 from gpusim.model import validate
-from gpusim.model.coordinates import coordinates
+from gpusim.model.coordinates import axis_inertia, coordinates
 from gpusim.model.model import Model
 from gpusim.robotics import loops
 from gpusim.robotics.dynamics import Bodies, Inertias
@@ -76,7 +76,7 @@ class Tree:
         self.start: Array = start_posture(model, self.forest, self._table)
         self.locked = self._locked_elements()
         self.inertias = self._inertias(model.parameters)
-        inertia = loops.axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])
+        inertia = axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])
         self._set_axis_inertia(inertia)
         self._observed: dict[str, tuple[Simulation, Observation]] = {}
 
@@ -167,7 +167,7 @@ class Tree:
         armature = np.array(sim.parameter("armature"))
         if len(sim.model.axes) != len(self.model.axes):  # a joint has got a row since
             found.model, found._table = sim.model, coordinates(sim.model)
-        found._set_axis_inertia(loops.axis_inertia(found.model, armature, [g.type.inertia(g) for g in sim.now.groups]))
+        found._set_axis_inertia(axis_inertia(found.model, armature, [g.type.inertia(g) for g in sim.now.groups]))
         return found
 
     # Postures of simulations.

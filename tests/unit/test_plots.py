@@ -31,6 +31,8 @@ def recording(worlds: int = 1, samples: int = 50) -> Recording:
             "body.ball.position": np.repeat(wave[:, :, None], 3, axis=2),
             "body.ball.orientation": np.repeat(wave[:, :, None], 4, axis=2),
             "joint.arm.reaction": np.repeat(wave[:, :, None], 6, axis=2),
+            "diagram.arm.effort": np.repeat(wave[:, :, None], 6, axis=2),
+            "diagram.arm.point": np.repeat(wave[:, :, None], 3, axis=2),
         },
     )
 
@@ -65,6 +67,8 @@ def test_labels_and_scale_of_a_plot_are_used() -> None:
         ("body.ball.position", ["x", "y", "z"]),
         ("body.ball.orientation", ["x", "y", "z", "w"]),
         ("joint.arm.reaction", ["fx", "fy", "fz", "tx", "ty", "tz"]),
+        ("diagram.arm.effort", ["0", "1", "2", "3", "4", "5"]),
+        ("diagram.arm.point", ["x", "y", "z"]),
     ],
 )
 def test_each_component_gets_its_line(signal: str, components: list[str]) -> None:

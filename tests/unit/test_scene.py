@@ -11,7 +11,7 @@ from gpusim.scene import convert, list_scenes, load_scene, require, scene_parame
 
 SCENES = (
     "boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum excavator four_bar flyball "
-    "hydraulic_lift krt100m pile pyramid quarter_car rattleback slider_crank slope spinning_top "
+    "hydraulic_lift krt100m pile pyramid quarter_car rattleback robot_arm slider_crank slope spinning_top "
     "suspension_rig tippe_top"
 ).split()
 

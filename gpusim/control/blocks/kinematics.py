@@ -23,6 +23,9 @@ from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
+_KNOWN = ("place", "axis", "kind", "lower", "upper", "label")
+"""What a joint of a chain has."""
+
 
 @dataclass(frozen=True)
 class Reached:
@@ -34,12 +37,12 @@ class Reached:
     points: list[list[Number]]
 
 
-def check_chain(element: str, joints: Any, tip: Any) -> None:
-    """Joints as dicts with "place" (7,), "axis" (3,), "kind"; a tip (7,)."""
+def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
+    """Joints as dicts with "place" (7,), "axis" (3,), "kind", and maybe ``more``; a tip (7,)."""
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
     for joint in joints:
-        if not isinstance(joint, dict) or set(joint) - {"place", "axis", "kind", "lower", "upper", "label"}:
+        if not isinstance(joint, dict) or set(joint) - {*_KNOWN, *more}:
             raise validate.fail(element, f"{joint!r} is no joint", "take joints from gpusim.control.chain(...)")
         validate.numbers(element, "place", joint.get("place"), 7)
         validate.direction(element, "axis", joint.get("axis"))
@@ -76,7 +79,8 @@ def numbers(t: Trace, values: Sequence[Number]) -> Wire:
     return [x if isinstance(x, Num) else t.constant(x) for x in values]
 
 
-def _check_count(kind: Kind, count: int, port: str) -> None:
+def check_count(kind: Kind, count: int, port: str) -> None:
+    """As many numbers as joints."""
     if kind.size != count:
         raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; give one each")
 
@@ -99,7 +103,7 @@ class Chain(Block):
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """m; rows of a matrix."""
-        _check_count(given["q"], len(self.joints), "q")
+        check_count(given["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -114,7 +118,8 @@ class Ik(Block):
     """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
 
     Starts from ``start`` and makes an iteration each sample. ``posture`` (n,) is what is kept where the target leaves
-    freedom. Outputs: ``out`` (n,) and ``error``, the way that is left, m.
+    freedom. With a ``lever`` (m) the tip turns as well, to an input ``orientation`` (4,) (xyzw, in the base's frame): a
+    turn by a radian counts as much as a way of ``lever``. Outputs: ``out`` (n,) and ``error``, the way that is left, m.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -123,8 +128,12 @@ class Ik(Block):
     damping: float = 0.03
     posture_gain: float = 0.1
     most_way: float = 0.05
-    inputs = ("target", "posture")
+    lever: float = 0.0
     outputs = ("out", "error")
+
+    def __post_init__(self) -> None:
+        turns = isinstance(self.lever, float | int) and self.lever > 0.0
+        self.inputs = ("target", "posture", *(("orientation",) if turns else ()))
 
     def check(self, element: str) -> None:
         """A chain and positive numbers."""
@@ -132,13 +141,17 @@ class Ik(Block):
         validate.numbers(element, "start", self.start, len(self.joints))
         for name in ("damping", "most_way"):
             validate.positive(element, name, getattr(self, name))
-        validate.not_negative(element, "posture_gain", self.posture_gain)
+        for name in ("posture_gain", "lever"):
+            validate.not_negative(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """A position each joint."""
         if given["target"].size != 3:
             raise ModelError(f"target is a point of three, and the wire has {given['target'].size}; choose three")
-        _check_count(given["posture"], len(self.joints), "posture")
+        check_count(given["posture"], len(self.joints), "posture")
+        if "orientation" in given and given["orientation"].size != 4:
+            size = given["orientation"].size
+            raise ModelError(f"orientation is a quaternion of four, and the wire has {size}; choose four")
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -147,23 +160,19 @@ class Ik(Block):
         c.places("q", [float(x) for x in self.start])
         q = c.kept("q")
         reached = forward(t, self.joints, self.tip, q)
-        way = vectors.minus(given["target"], reached.position)
+        way = vectors.minus(given["target"], reached.position) + self._turn(t, reached, given)
         length = t.sqrt(numbers(t, [vectors.dot(t, way, way)])[0])
         most = c.tune("most_way", self.most_way)
         share = c.select(length > most, most / c.select(length > 0.0, length, 1.0), 1.0)
         way = [x * share for x in way]
-        jacobian = []
-        for k, joint in enumerate(self.joints):
-            arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
-            turns = joint["kind"] == "turn"
-            jacobian.append(vectors.cross(t, reached.axes[k], arm) if turns else list(reached.axes[k]))
+        jacobian = [self._column(t, reached, k) for k in range(n)]
         gain = c.tune("posture_gain", self.posture_gain)
         kept = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
         rest = vectors.minus(way, [vectors.dot(t, row, kept) for row in rows])
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
         damping = c.tune("damping", self.damping)
-        for i in range(3):
+        for i in range(len(rows)):
             square[i][i] = (damping * damping + 0.5 * (length * length)) + square[i][i]
         weights = vectors.solve_positive(t, square, rest)
         out = []
@@ -176,6 +185,24 @@ class Ik(Block):
             out.append(value)
         c.keep("q", out)
         return {"out": out, "error": [length]}
+
+    def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
+        """Turn that is left, times the lever: half of the sum of the axes' vector products is the sine of its angle
+        along its axis (Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980)."""
+        if "orientation" not in given:
+            return []
+        wanted = vectors.columns(vectors.from_quaternion(t, given["orientation"]))
+        sines = [vectors.cross(t, a, b) for a, b in zip(vectors.columns(reached.rotation), wanted, strict=True)]
+        return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
+
+    def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
+        """What a joint does to the tip: velocity, and with a lever that times the rate of turn."""
+        turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
+        arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
+        moves = vectors.cross(t, axis, arm) if turns else list(axis)
+        if "orientation" not in self.inputs:
+            return moves
+        return moves + vectors.scaled(t, self.lever if turns else 0.0, axis)
 
 
 class Framed(Block):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram, chain
@@ -83,6 +84,71 @@ def test_inverse_kinematics_reaches() -> None:
     np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.1, 0.2, 0.6), atol=1e-6)
 
 
+def alone(d: Diagram, backend: str = "numpy") -> Simulation:
+    """A diagram that reads nothing."""
+    b = ModelBuilder()
+    b.add_body(1.0, (1, 1, 1))
+    b.add_diagram(d)
+    return Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
+
+
+def turning(lever: float, target: Transform, backend: str = "numpy") -> Simulation:
+    """The arm's inverse kinematics to a place of the tip with its turn."""
+    d, links = Diagram("d"), chain(arm(), "base", "tip")
+    d.add("ik", "ik", start=[0.2, 0.3, -0.1, 0.4, 0.1, 0.05], posture_gain=0.0, damping=0.01, lever=lever, **links)
+    for port, values in (("target", target.position), ("posture", [0.0] * 6), ("orientation", target.rotation)):
+        d.connect(d.add("constant", port, value=[float(x) for x in values]), f"ik.{port}")
+    d.connect("ik.out", d.add("chain", "solved", **links)["q"])
+    return alone(d, backend)
+
+
+def reachable() -> Transform:
+    """Where the tip is in another posture, away from the limits."""
+    d, links = Diagram("d"), chain(arm(), "base", "tip")
+    d.connect(d.add("constant", "q", value=[0.5, 0.6, 0.3, 0.9, -0.3, 0.15]), d.add("chain", "chain", **links)["q"])
+    sim = alone(d)
+    sim.step()
+    rotation = sim.read("diagram.d.chain.rotation")[0].reshape(3, 3)
+    return Transform(sim.read("diagram.d.chain.position")[0], Rotation.from_matrix(rotation).as_quat())
+
+
+@pytest.mark.parametrize("lever", [0.2, 0.5])
+def test_inverse_kinematics_turns_the_tip_too(lever: float) -> None:
+    target = reachable()
+    sim = turning(lever, target)
+    sim.step(300)
+    assert sim.read("diagram.d.ik.error")[0] < 1e-9
+    np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], target.position, atol=1e-8)
+    np.testing.assert_allclose(sim.read("diagram.d.solved.rotation")[0], target.matrix().ravel(), atol=1e-7)
+
+
+def test_the_error_of_a_turn_counts_its_lever() -> None:
+    """Before the first step: the way there, and the lever times the sine of the angle, together."""
+    start, ways = turning(1e-9, Transform()), {}
+    start.write("diagram.d.ik.most_way", 1e-12)  # it stays
+    start.step()
+    here = Transform(start.read("diagram.d.solved.position")[0])
+    rotation = start.read("diagram.d.solved.rotation")[0].reshape(3, 3)
+    turned = rotation @ Transform.from_axis_angle((0, 0, 0), (0, 0.6, 0.8), 0.4).matrix()
+    target = Transform(np.add(here.position, (0.03, 0.0, 0.0)), Rotation.from_matrix(turned).as_quat())
+    for lever in (1e-9, 0.2):
+        sim = turning(lever, target)
+        sim.step()
+        ways[lever] = sim.read("diagram.d.ik.error")[0]
+    assert ways[1e-9] == pytest.approx(0.03, rel=1e-9)
+    assert ways[0.2] == pytest.approx(math.hypot(0.03, 0.2 * math.sin(0.4)), rel=1e-9)
+
+
+@pytest.mark.native
+def test_native_turns_by_the_bits_of_numpy() -> None:
+    found = []
+    for backend in ("numpy", "native"):
+        sim = turning(0.3, reachable(), backend)
+        sim.step(10)
+        found.append(sim.read("diagram.d.ik")[0])
+    np.testing.assert_array_equal(*found)
+
+
 def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
     """A planar arm of three links of 0.3 m stretches out towards a point 2 m away."""
     b = ModelBuilder(gravity=(0, 0, 0))
@@ -125,5 +191,7 @@ def test_wrong_chains_are_told() -> None:
         other = b.add_body(1.0, (1, 1, 1), label="other")
         b.add_site(other, label="far")
         chain(b, "base", "far")
+    with pytest.raises(ModelError, match="lever = -1 must not be negative"):
+        Diagram("d").add("ik", "ik", start=[0.0] * 6, lever=-1.0, **chain(b, "base", "tip"))
     with pytest.raises(ModelError, match="start"):
         Diagram("d").add("ik", "ik", start=[0.0], **chain(b, "base", "tip"))

@@ -55,6 +55,13 @@ def test_the_example_does_what_the_page_says(capsys: pytest.CaptureFixture[str])
     assert sim.read("diagram.lift.pid.kp")[0] == 300.0
 
 
+def test_the_arm_is_where_its_plan_is(capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[1]
+    exec(compile(code, PAGE.name, "exec"), {})
+    found = float(re.findall(r"[-\d.]+", capsys.readouterr().out)[0])
+    assert found == pytest.approx(float(re.findall(r"# ([\d.]+) rad", code)[0]), abs=5e-5)
+
+
 def test_what_the_page_says_of_expressions_and_scenes() -> None:
     page = PAGE.read_text(encoding="utf-8")
     Diagram("d").add("expression", "f", text=re.findall(r'text="(kp .*?)"', page)[0])

@@ -12,6 +12,8 @@ from gpusim import ModelError
 from gpusim.control import Diagram, block_kinds
 from tests.unit.control.test_wrong_diagrams import machine
 
+HINGE = {"place": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "turn"}
+HEAVY = HINGE | {"mass": 1.0, "com": [0, 0, 0.1], "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "armature": 0.0}
 PARAMETERS = [
     ("gain", {"gain": "fast"}, r"gain = 'fast' is not a number; give a number for gain"),
     ("gain", {"gain": float("nan")}, r"gain = nan is not finite; give a finite gain"),
@@ -96,6 +98,18 @@ PARAMETERS = [
     ("expression", {"text": "a // 2"}, r"in 'a // 2' the sign of FloorDiv is unknown; use \+ - \* / % \*\*, .*"),
     ("expression", {"text": "a.b"}, r"in 'a\.b' 'a\.b' is no arithmetic; use numbers, names and functions"),
     ("expression", {"text": "__import__('os')"}, r"in .* the function '__import__' is unknown; there are .*"),
+    ("ik", {"joints": [HINGE], "start": [0.0], "lever": -0.1}, r"lever = -0\.1 must not be negative; give lever >= 0"),
+    (
+        "inverse_dynamics",
+        {"joints": [HINGE]},
+        r"a joint has no com; take joints from gpusim\.control\.heavy_chain\(\.\.\.\)",
+    ),
+    ("inverse_dynamics", {"joints": [HEAVY | {"mass": -1.0}]}, r"mass = -1 must not be negative; give mass >= 0"),
+    (
+        "inverse_dynamics",
+        {"joints": [HEAVY], "gravity": 9.81},
+        r"gravity has shape \(\), not \(3,\); give 3 numbers .*",
+    ),
     ("python", {"function": 5}, r"function = 5 can't be called; give a function"),
     ("python", {"function": abs, "size": 0}, r"size = 0 is not within 1 to 4096; give one that is"),
 ]
@@ -108,9 +122,9 @@ def test_wrong_parameters(kind: str, parameters: dict[str, Any], message: str) -
     assert re.fullmatch(r"diagram 'd' block 'b': " + message, str(caught.value)), str(caught.value)
 
 
-HINGE = {"place": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "turn"}
 NEEDED: dict[str, dict[str, Any]] = {
     "chain": {"joints": [HINGE]}, "ik": {"joints": [HINGE], "start": [0.0]},
+    "inverse_dynamics": {"joints": [HEAVY]},
     "filter": {"time": 0.1}, "derivative": {"time": 0.1}, "transfer": {"num": [1.0], "den": [1.0, 1.0]},
     "rate_limiter": {"rise": 1.0}, "limiter": {"lower": -1.0, "upper": 1.0}, "backlash": {"width": 0.1},
     "quantiser": {"step": 0.1}, "table": {"x": [0, 1], "y": [0, 1]}, "sequence": {"times": [0, 1], "values": [0, 1]},

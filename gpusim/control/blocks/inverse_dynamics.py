@@ -1,0 +1,169 @@
+"""Block of the dynamics of a chain: the efforts of its joints that an acceleration asks for.
+
+    tau = M(q) a + b(q, v),   b: gravity, centrifugal and Coriolis terms
+
+by the recursive Newton-Euler method (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line computational scheme for
+mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1), in the frames
+behind the joints. Outward with R and r the turn and place of a joint's frame in the one before, s its axis:
+
+    turn:  w = R^T w- + s v,  w' = R^T w'- + s a + (R^T w-) x s v,  x'' = R^T (x''- + w'- x r + w- x (w- x r))
+    slide: w = R^T w-,  w' = R^T w'-,  x'' = R^T (x''- + w'- x r + w- x (w- x r)) + s a + 2 w x s v
+
+and inward the forces m c'' and moments I w' + w x I w of the bodies. The base's x'' is minus gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.control import units, vectors
+from gpusim.control.block import Block, Context, Kind, Wire, block
+from gpusim.control.blocks.kinematics import check_chain, check_count, numbers
+from gpusim.control.trace import Number, Trace
+from gpusim.errors import ModelError
+from gpusim.model import validate
+from gpusim.rotations import matrix_from_quaternion
+
+HEAVY = ("mass", "com", "inertia", "armature")
+"""What a joint needs here beside what kinematics take."""
+ROUNDING = 1e-15
+"""Entries of constant rotations below it are what quaternions leave of zeros; without them no work is done on zeros."""
+Vector = list[Number]
+
+
+class Frame:
+    """A frame behind a joint: how it turns and accelerates, and what bears on it, in its own axes."""
+
+    def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
+        self._t, self.back, self.point = t, back, point
+        self.rate, self.turning, self.moving = motion
+        self.force: Vector = [0.0, 0.0, 0.0]
+        self.moment: Vector = [0.0, 0.0, 0.0]
+
+    def acceleration(self, point: Sequence[Number]) -> Vector:
+        """Of a point that is fixed in it, less gravity: x'' + w' x r + w x (w x r)."""
+        t, w = self._t, self.rate
+        first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
+        return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
+
+    def bear(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
+        """A body with its center of mass at a point, or a point mass."""
+        t = self._t
+        force = vectors.scaled(t, mass, self.acceleration(point))
+        moment = vectors.cross(t, point, force)
+        if inertia is not None:
+            spin = vectors.cross(t, self.rate, vectors.apply(t, inertia, self.rate))
+            moment = vectors.plus(t, moment, vectors.plus(t, vectors.apply(t, inertia, self.turning), spin))
+        self.add(force, moment)
+
+    def add(self, force: Sequence[Number], moment: Sequence[Number]) -> None:
+        """A force, and a moment about the frame's origin."""
+        self.force = vectors.plus(self._t, self.force, force)
+        self.moment = vectors.plus(self._t, self.moment, moment)
+
+    def hand_on(self, before: Frame) -> None:
+        """What it bears, to the frame before."""
+        t, turn = self._t, vectors.columns(self.back)
+        force, moment = vectors.apply(t, turn, self.force), vectors.apply(t, turn, self.moment)
+        before.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
+
+
+def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
+    """The frame behind a joint at position, velocity and acceleration of its coordinate."""
+    x, v, a = motion
+    place = np.asarray(joint["place"], float)
+    matrix = matrix_from_quaternion(place[3:])
+    turn: Any = np.where(np.abs(matrix) < ROUNDING, 0.0, matrix).tolist()
+    axis = [float(u) for u in joint["axis"]]
+    point: Vector = place[:3].tolist()
+    turns = joint["kind"] == "turn"
+    if turns:
+        turn = vectors.multiply(t, turn, vectors.about(t, axis, t.function("sin", x), t.function("cos", x)))
+    else:
+        point = vectors.plus(t, point, vectors.scaled(t, x, vectors.apply(t, turn, axis)))
+    back = vectors.columns(turn)
+    rate, turning = vectors.apply(t, back, before.rate), vectors.apply(t, back, before.turning)
+    moving = vectors.apply(t, back, before.acceleration(point))
+    own, gained = vectors.scaled(t, v, axis), vectors.scaled(t, a, axis)
+    across = vectors.cross(t, rate, own)
+    if turns:
+        turning = vectors.plus(t, turning, vectors.plus(t, gained, across))
+        rate = vectors.plus(t, rate, own)
+    else:
+        moving = vectors.plus(t, moving, vectors.plus(t, gained, vectors.scaled(t, 2.0, across)))
+    return Frame(t, back, point, (rate, turning, moving))
+
+
+@block("inverse_dynamics")
+class InverseDynamics(Block):
+    """Efforts of a chain's joints (N m, N) that give an ``acceleration`` at positions ``q`` and a ``velocity``.
+
+    Inputs that stay open are 0, so that ``q`` alone gives what holds the chain against gravity. ``load``: mass that the
+    tip holds besides, kg, at a point. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
+    :func:`gpusim.control.heavy_chain`; with ``gravity=None`` there is an input ``gravity`` (3,), for a base that tilts,
+    and less the base's acceleration for one that is shaken. How fast the base turns is not in it, nor are springs,
+    damping and friction of joints.
+    """
+
+    joints: Sequence[dict[str, Any]]
+    tip: Sequence[float] = (0, 0, 0, 0, 0, 0, 1)
+    gravity: Sequence[float] | None = (0, 0, -9.81)
+    optional = {"velocity": 0.0, "acceleration": 0.0, "load": 0.0}  # noqa: RUF012 (as in Block)
+
+    def __post_init__(self) -> None:
+        own = ("gravity",) if self.gravity is None else ()
+        self.inputs = ("q", "velocity", "acceleration", "load", *own)
+
+    def check(self, element: str) -> None:
+        """A chain whose bodies have masses."""
+        check_chain(element, self.joints, self.tip, HEAVY)
+        for joint in self.joints:
+            for name, count in (("com", 3), ("inertia", 6)):
+                if name not in joint:
+                    rule = f"a joint has no {name}"
+                    raise validate.fail(element, rule, "take joints from gpusim.control.heavy_chain(...)")
+                validate.numbers(element, name, joint[name], count)
+            for name in ("mass", "armature"):
+                validate.not_negative(element, name, joint.get(name))
+        if self.gravity is not None:
+            validate.numbers(element, "gravity", self.gravity, 3)
+
+    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """An effort each joint."""
+        count = len(self.joints)
+        check_count(given["q"], count, "q")
+        for port in ("velocity", "acceleration"):
+            if given[port].shape:
+                check_count(given[port], count, port)
+        for port, size in (("load", 1), ("gravity", 3)):
+            if port in given and given[port].size != size:
+                raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        if not units.fits(given["load"].unit, units.parse("kg")):
+            raise ModelError(f"load is a mass, and the wire is in {units.shown(given['load'].unit)}; give it in kg")
+        return {"out": Kind((count,))}
+
+    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+        """Outward and inward."""
+        t, count = c.trace, len(self.joints)
+        known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
+        rates, gains = (known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration"))
+        field: Sequence[Number] = known["gravity"] if self.gravity is None else [float(x) for x in self.gravity]
+        still: Vector = [0.0, 0.0, 0.0]
+        frames = [Frame(t, [still, still, still], still, (still, still, vectors.scaled(t, -1.0, field)))]
+        for joint, x, v, a in zip(self.joints, known["q"], rates, gains, strict=True):
+            frames.append(following(t, frames[-1], joint, (x, v, a)))
+            xx, yy, zz, xy, xz, yz = (float(x) for x in joint["inertia"])
+            com = [float(x) for x in joint["com"]]
+            frames[-1].bear(float(joint["mass"]), com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        frames[-1].bear(known["load"][0], [float(x) for x in self.tip[:3]])
+        out: list[Number] = []
+        for k in reversed(range(count)):
+            frame, joint = frames[k + 1], self.joints[k]
+            own = vectors.scaled(t, gains[k], [float(joint["armature"])])
+            borne = frame.moment if joint["kind"] == "turn" else frame.force
+            out.insert(0, vectors.total(t, [vectors.dot(t, [float(x) for x in joint["axis"]], borne), *own]))
+            frame.hand_on(frames[k])
+        return {"out": numbers(t, out)}

@@ -1,0 +1,152 @@
+"""A 6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
+
+Dimensions (of Denavit and Hartenberg), masses and centers of mass: Universal Robots, "DH parameters for calculations of
+kinematics and dynamics", UR5e, whose joints bear 150 and 28 N m by its data sheet. Motors: maxon's catalogue, RE 50
+(370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The maker of the arm tells neither inertias nor motors: inertias
+are those of cylinders of the links' sizes, and gears of 101:1 are a size of harmonic drives.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import ModelBuilder, Transform, robotics
+
+Vector = tuple[float, float, float]
+GEAR = 101.0
+
+
+@dataclass(frozen=True)
+class Motor:
+    """Catalogue values: stall torque and what it gives without end (N m), no-load speed (rad/s), time constants (s)."""
+
+    stall: float
+    steady: float
+    idle: float
+    mechanical: float
+    electrical: float
+
+
+LARGE = Motor(8.92, 0.405, 5950.0 * math.pi / 30.0, 3.75e-3, 0.072e-3 / 0.103)
+SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link in its frame of Denavit and Hartenberg, which is at its far joint.
+
+    ``a``, ``d`` (m) and ``alpha`` (rad) lead there from its near joint, which bears ``limit`` (N m) and turns up to a
+    whole turn; its inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an axis of its frame.
+    """
+
+    name: str
+    a: float
+    d: float
+    alpha: float
+    mass: float
+    com: Vector
+    radius: float
+    length: float
+    along: int
+    motor: Motor
+    limit: float
+
+    @property
+    def across(self) -> Transform:
+        """From its near joint, at zero, to its frame."""
+        return Transform((self.a, 0.0, self.d), (math.sin(0.5 * self.alpha), 0.0, 0.0, math.cos(0.5 * self.alpha)))
+
+    @property
+    def inertia(self) -> Vector:
+        """Of the cylinder, kg m2."""
+        r2, axial = self.radius**2, 0.5 * self.mass * self.radius**2
+        moments = [self.mass * (3.0 * r2 + self.length**2) / 12.0] * 3
+        moments[self.along] = axial
+        return moments[0], moments[1], moments[2]
+
+
+_RIGHT, TURN = 0.5 * math.pi, 2.0 * math.pi
+LINKS = (
+    Link("pan", 0.0, 0.1625, _RIGHT, 3.761, (0, -0.02561, 0.00193), 0.06, 0.15, 1, LARGE, 150.0),
+    Link("lift", -0.425, 0.0, 0.0, 8.058, (0.2125, 0, 0.11336), 0.06, 0.54, 0, LARGE, 150.0),
+    Link("elbow", -0.3922, 0.0, 0.0, 2.846, (0.15, 0, 0.0265), 0.05, 0.47, 0, LARGE, 150.0),
+    Link("wrist1", 0.0, 0.1333, _RIGHT, 1.37, (0, -0.0018, 0.01634), 0.045, 0.11, 1, SMALL, 28.0),
+    Link("wrist2", 0.0, 0.0997, -_RIGHT, 1.3, (0, 0.0018, 0.01634), 0.045, 0.11, 1, SMALL, 28.0),
+    Link("wrist3", 0.0, 0.0996, 0.0, 0.365, (0, 0, -0.001159), 0.0375, 0.05, 2, SMALL, 28.0),
+)
+NAMES = [link.name for link in LINKS]
+TOOL = 0.12
+"""From the flange to the middle of what the tool holds, m."""
+BALL = 0.035
+"""Radius of that, m."""
+ELBOW_UP = (-0.3, -2.0, -1.9, -0.9, 1.57, 0.0)
+"""Near the postures that it works in, rad."""
+GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
+
+
+def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
+    """Add it on the floor, with a motor for each joint, a ``load`` (kg) in its tool and the site ``tool`` there.
+
+    Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, and count from zero of the maker.
+    """
+    before = b.add_body(4.0, (0.02, 0.02, 0.02), label="base")
+    b.add_joint_fixed(-1, before, label="base")
+    b.add_visual(before, "cylinder", 0.075, 0.05, xform=Transform((0, 0, 0.05)), color=GREY, label="base")
+    at = Transform()
+    for link, q in zip(LINKS, posture.tolist(), strict=True):
+        at = at * Transform.from_axis_angle((0, 0, 0), (0, 0, 1), q) * link.across
+        body = b.add_body(link.mass, link.inertia, link.com, at, label=link.name)
+        # The joint's frame at the far end is the link's at zero: coordinates count from there, not from the posture.
+        joint = b.add_joint_revolute(
+            before, body, Transform(), link.across.inverse(), limit_lower=-TURN, limit_upper=TURN, label=link.name
+        )
+        m = link.motor
+        b.add_dc_motor(joint, m.stall, m.idle, m.mechanical, m.electrical, gear_ratio=GEAR, label=link.name)
+        _draw(b, body, link)
+        before = body
+    held = Transform((0, 0, TOOL))
+    b.add_site(before, held, label="tool")
+    b.add_visual(
+        before, "cylinder", 0.02, 0.5 * (TOOL - BALL), xform=Transform((0, 0, 0.5 * (TOOL - BALL))), color=GREY
+    )
+    if load > 0.0:
+        ball = b.add_body(load, (0.4 * load * BALL**2,) * 3, xform=at * held, label="load")
+        b.add_joint_fixed(before, ball, held, Transform(), label="load")
+        b.add_visual(ball, "sphere", BALL, color=ORANGE, label="load")
+
+
+def _draw(b: ModelBuilder, body: int, link: Link) -> None:
+    """Tubes along the link and along its joints' axes."""
+    half, color = math.sqrt(0.5), BLUE if link.motor is LARGE else GREY
+    if link.a:
+        aside = link.com[2] + 0.02
+        tube = Transform((-0.5 * link.a, 0, aside), (0, half, 0, half))
+        b.add_visual(body, "capsule", 0.8 * link.radius, -0.5 * link.a, xform=tube, color=GREY)
+        for x in (0.0, -link.a):
+            b.add_visual(body, "cylinder", link.radius, 0.5 * aside, xform=Transform((x, 0, 0.5 * aside)), color=color)
+        return
+    turned = Transform((0, 0, 0), (half, 0, 0, half) if link.along == 1 else (0, 0, 0, 1))
+    b.add_visual(body, "cylinder", link.radius, 0.5 * link.length, xform=turned, color=color)
+    if link.along == 1:
+        b.add_visual(body, "cylinder", 0.98 * link.radius, 0.08, xform=Transform((0, 0, 0.02)), color=color)
+
+
+def posture_at(place: Transform) -> np.ndarray:
+    """Joints (6,), rad, that hold the tool at a place, elbow up."""
+    b = ModelBuilder()
+    add_arm(b, np.zeros(len(LINKS)), 0.0)
+    tree = robotics.Tree(b.finalize())
+    ik = robotics.IK(tree, [robotics.PoseTask("tool")])
+    target = np.concatenate([place.position, place.rotation])
+    q, report = ik.solve(list(ELBOW_UP), {"tool": target}, iterations=60)
+    assert bool(report.converged[0]) and float(report.residual["tool"][0]) < 1e-9, report
+    return np.asarray(q[0])
+
+
+def inertias_at(b: ModelBuilder, posture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonal of the mass matrix, kg m2, and efforts that hold it, N m, in a posture."""
+    tree = robotics.Tree(b.finalize())
+    return np.diag(tree.mass_matrix(posture)[0]).copy(), tree.gravity_torques(posture)[0]

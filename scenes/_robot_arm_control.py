@@ -1,0 +1,233 @@
+"""Control of the 6-axis arm: a path of the tool, its inverse kinematics, and computed torque or PID of the joints.
+
+Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) asks the arm's own equations of motion for the efforts
+that the acceleration
+
+    a = q_d'' + 3 w (q_d' - q') + 3 w2 (q_d - q) + w3 integral of (q_d - q)
+
+takes, so that errors of all joints vanish as (s + w)^-3. PID has the same gains times the joint's inertia alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpusim import ModelBuilder, Transform
+from gpusim.control import Diagram, chain, heavy_chain
+
+from ._robot_arm import GEAR, LINKS, NAMES, inertias_at
+
+QUICK = 20.0
+"""w, 1/s."""
+HASTE, SMOOTH = 1.0, 4.0
+"""Of the speed along the path: no more than that, m/s2; Hz."""
+APPROACH = 1.0
+"""From home to the path and back, s."""
+LEVER, DAMPING = 0.3, 3e-3
+"""Of the inverse kinematics, m."""
+AT_ONCE = 1e-6
+"""Filter of derivatives, s: they are differences from sample to sample."""
+DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
+"""Voltage of a motor by its share: the effort, as far as the joint bears it, and the back-e.m.f. made up for."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A closed path in a plane about a center, with home above it: a square with round corners, or an eight."""
+
+    kind: Literal["square", "eight"]
+    plane: Transform
+    home: Transform
+    side: float = 0.24
+    corner: float = 0.05
+
+    @property
+    def straight(self) -> float:
+        """From the middle of a side to a corner's begin, m."""
+        return 0.5 * self.side - self.corner
+
+    @property
+    def length(self) -> float:
+        """Of the whole path, m."""
+        if self.kind == "square":
+            return 8.0 * self.straight + 2.0 * math.pi * self.corner
+        phase = np.linspace(0.0, 2.0 * math.pi, 4001)
+        return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
+
+    def eight(self, phase: np.ndarray) -> np.ndarray:
+        """Points (n, 2) of the eight by its phase, m."""
+        return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
+
+    def distance(self, points: np.ndarray) -> np.ndarray:
+        """Of points (n, 3) in the world from it, m."""
+        near = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
+        if self.kind == "square":
+            beyond = np.abs(near[:, :2]) - self.straight
+            outside = np.hypot(*np.maximum(beyond, 0.0).T) + np.minimum(beyond.max(axis=1), 0.0)
+            return np.asarray(np.hypot(outside - self.corner, near[:, 2]))
+        on = self.eight(np.linspace(0.0, 2.0 * math.pi, 20001))
+        flat = [float(np.hypot(*(on - point).T).min()) for point in near[:, :2]]
+        return np.asarray(np.hypot(flat, near[:, 2]))
+
+
+def arm_control(
+    b: ModelBuilder,
+    path: Path,
+    posture: np.ndarray,
+    law: Literal["computed_torque", "pid"],
+    load: float,
+    rate: float | None,
+) -> Diagram:
+    """Inputs: ``start`` (leaves home, and goes back there when it ends) and ``speed`` along the path, m/s.
+
+    Args:
+        b: the arm with its motors.
+        path: of the tool. posture: of the arm at its home, rad.
+        law: of the joints.
+        load: that the control knows of, kg.
+        rate: samples a second; None for one a step.
+    """
+    d = Diagram("arm", rate=rate)
+    d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))
+    d.add("input", "speed", default=0.25, lower=0.0, upper=0.5, unit="m/s", keys=("S", "W"))
+    _add_way(d)
+    _add_path(d, path)
+    _add_reference(d, chain(b, "base", "tool"), path, posture)
+    if law == "computed_torque":
+        _add_computed_torque(d, b, load)
+    else:
+        _add_pid(d, b, posture)
+    _add_drives(d)
+    return d
+
+
+def _add_way(d: Diagram) -> None:
+    """Share of the way from home to the path; then the length of path that is behind."""
+    d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
+    d.connect("goes", d.add("move", "share", duration=APPROACH))
+    d.add("expression", "wish", text="goes * done * speed", unit="m/s")
+    for port, source in {"goes": "goes", "done": "share.done", "speed": "speed"}.items():
+        d.connect(source, f"wish.{port}")
+    d.connect("wish", d.add("rate_limiter", "haste", rise=HASTE))
+    d.connect("haste", d.add("filter2", "pace", frequency=SMOOTH, damping=1.0))
+    d.connect("pace", d.add("integrator", "way", unit="m"))
+
+
+def _add_path(d: Diagram, path: Path) -> None:
+    """Point of the path, in its plane and in space, and the one that the tool is sent to."""
+    if path.kind == "square":
+        quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
+        d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
+        d.add("expression", "along", text=f"s - k * {quarter!r}", unit="m")
+        d.connect("way", "along.s")
+        d.connect("side", "along.k")
+        h, r, far = path.straight, path.corner, 0.5 * path.side
+        texts = {
+            "u": f"s if s < {h!r} else {h!r} + {r!r} * sin((s - {h!r}) / {r!r}) if s < {h + arc!r} else {far!r}",
+            "v": f"-{far!r} if s < {h!r} else {r - far!r} - {r!r} * cos((s - {h!r}) / {r!r}) if s < {h + arc!r} "
+            f"else s - {2.0 * h + arc!r}",
+        }
+        for name, text in texts.items():
+            d.connect("along", d.add("expression", name, text=text, unit="m"))
+        for name, text in {"x": "u * cos(k * pi / 2) - v * sin(k * pi / 2)",
+                           "y": "u * sin(k * pi / 2) + v * cos(k * pi / 2)"}.items():  # fmt: skip
+            d.add("expression", name, text=text, unit="m")
+            for port, source in {"u": "u", "v": "v", "k": "side"}.items():
+                d.connect(source, f"{name}.{port}")
+    else:
+        turn, size = 2.0 * math.pi / path.length, 0.5 * path.side
+        for name, factor in (("x", 2.0), ("y", 1.0)):
+            text = f"{size!r} * sin({factor * turn!r} * s)"
+            d.connect("way", d.add("expression", name, text=text, unit="m"))
+    place, axes = path.plane.position, path.plane.matrix().T
+    for name, value in (("center", place), ("across", axes[0]), ("aside", axes[1]), ("home", path.home.position)):
+        d.add("constant", name, value=[float(x) for x in value])
+    d.add("expression", "point", text="home + share * (center + x * across + y * aside - home)", unit="m")
+    for port in ("home", "center", "x", "across", "y", "aside"):
+        d.connect(port, f"point.{port}")
+    d.connect("share.out", "point.share")
+
+
+def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
+    """Joints for the point, with velocity and acceleration by central differences: the plan is a sample late.
+
+    What is delayed are differences from home, which are zero at the start.
+    """
+    own = [float(x) for x in posture]
+    d.add("constant", "rest", value=own)
+    d.add("constant", "orientation", value=[float(x) for x in path.home.rotation])
+    options = {"start": own, "damping": DAMPING, "posture_gain": 0.0, "lever": LEVER}
+    d.connect("point", d.add("ik", "ik", **options, **links)["target"])  # type: ignore[arg-type]
+    d.connect("rest", "ik.posture")
+    d.connect("orientation", "ik.orientation")
+    d.connect("ik.out", d.add("chain", "reached", **links)["q"])  # type: ignore[arg-type]
+    d.connect("reached.position", d.add("sum", "short", signs="+-")["a"])
+    d.connect("point", "short.b")
+    d.connect("short", d.add("norm", "residual"))
+    for name, source, home in (("apart", "ik.out", "rest"), ("off", "point", "home")):
+        d.connect(source, d.add("sum", name, signs="+-")["a"])
+        d.connect(home, f"{name}.b")
+    d.connect("apart", d.add("derivative", "passing", time=AT_ONCE), d.add("delay", "apart1", samples=1))
+    d.connect("passing", d.add("derivative", "plan_gain", time=AT_ONCE), d.add("delay", "passed", samples=1))
+    d.connect("off", d.add("delay", "off1", samples=1))
+    texts = {"plan": "rest + apart1", "plan_rate": "(passing + passed) / 2", "aim": "home + off1"}
+    for (name, text), unit in zip(texts.items(), ("rad", "rad/s", "m"), strict=True):
+        d.add("expression", name, text=text, unit=unit)
+        for port in d.ports(name)[0]:
+            d.connect(port, f"{name}.{port}")
+    d.connect("signal:site.tool.position", d.add("sum", "away", signs="+-")["a"])
+    d.connect("aim", "away.b")
+    d.connect("away", d.add("norm", "miss"))
+    for name, what in (("q", "position"), ("rate", "velocity")):
+        d.add("signal", name, signal=[f"joint.{joint}.{what}" for joint in NAMES])
+    for name, wanted, found in (("behind", "plan", "q"), ("slow", "plan_rate", "rate")):
+        d.connect(wanted, d.add("sum", name, signs="+-")["a"])
+        d.connect(found, f"{name}.b")
+
+
+def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
+    """Acceleration of the plan and of what makes errors vanish; efforts by the arm's equations of motion."""
+    d.connect("behind", d.add("integrator", "sum", gain=QUICK**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0))
+    law = f"plan_gain + {3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind + sum"
+    d.add("expression", "wanted", text=law)
+    for port in ("plan_gain", "slow", "behind", "sum"):
+        d.connect(port, f"wanted.{port}")
+    d.add("inverse_dynamics", "effort", **heavy_chain(b, "base", "tool"))
+    d.add("constant", "load", value=load, unit="kg")
+    for port, source in {"q": "q", "velocity": "rate", "acceleration": "wanted", "load": "load"}.items():
+        d.connect(source, f"effort.{port}")
+
+
+def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
+    """Each joint by itself, with its inertia at home; what holds the arm there is in the integral from the start."""
+    inertias, held = inertias_at(b, posture)
+    d.add("constant", "inertia", value=inertias.tolist())
+    d.add("product", "pressing")
+    d.connect("inertia", "pressing.a")
+    d.connect("behind", "pressing.b")
+    d.connect("pressing", d.add("integrator", "sum", gain=QUICK**3, initial=held.tolist(), lower=-150.0, upper=150.0))
+    d.add("expression", "effort", text=f"inertia * ({3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind) + sum")
+    for port in ("inertia", "slow", "behind", "sum"):
+        d.connect(port, f"effort.{port}")
+
+
+def _add_drives(d: Diagram) -> None:
+    """Voltages of the motors, and for people efforts by what the joints bear."""
+    values = {
+        "limit": [link.limit for link in LINKS],
+        "stall": [GEAR * link.motor.stall for link in LINKS],
+        "idle": [link.motor.idle / GEAR for link in LINKS],
+    }
+    d.add("expression", "voltage", text=DRIVE)
+    for name, listed in values.items():
+        d.add("constant", name, value=listed)
+        d.connect(name, f"voltage.{name}")
+    d.connect("effort", "voltage.effort")
+    d.connect("rate", "voltage.rate")
+    d.connect("voltage", d.add("command", "motors", command=list(NAMES)))
+    d.connect("effort", d.add("expression", "use", text="abs(effort) / limit", unit="-")["effort"])
+    d.connect("limit", "use.limit")

@@ -1,0 +1,166 @@
+"""A 6-axis arm with datasheet motors follows a path of its tool, by computed torque or by PID: a block diagram."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+import gpusim
+from gpusim import Transform
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._checks import Recording, keeps_whole, near
+from ._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
+from ._robot_arm_control import APPROACH, HASTE, Path, arm_control
+
+NAME = "robot_arm"
+START = 0.05
+"""When it leaves home, s."""
+SETTLES = 0.5
+"""What it takes to come to rest after the path, s."""
+CENTER = (0.45, 0.0, 0.30)
+"""Of the path, m, before the arm's foot."""
+ABOVE = 0.1
+"""Of home over the path, m."""
+MOST = {"computed_torque": 5e-4, "pid": 1e-2}
+"""How far the tool may be from the path, m."""
+
+
+def build(
+    control: Literal["computed_torque", "pid"] = "computed_torque",
+    path: Literal["square", "eight"] = "square",
+    speed: float = 0.25,
+    tilt: float = 25.0,
+    load: float = 1.5,
+    unknown: float = 0.0,
+    rate: float | None = None,
+) -> Scene:
+    """Build the scene; the commands are "start", which sends the tool round its path and home again, and "speed".
+
+    Args:
+        control: of the joints: by the arm's equations of motion, or each by itself with the same gains.
+        path: a square of 24 cm with round corners, or an eight.
+        speed: along the path, m/s.
+        tilt: of the path's plane towards the arm, degrees.
+        load: in the tool, kg.
+        unknown: what it is heavier by than the control knows, kg.
+        rate: of the control, samples a second; none for one each step.
+    """
+    require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
+    require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")
+    require(0.0 <= load <= 2.5, NAME, "load", load, "must be 0 to 2.5, which the motors bear")
+    require(0.0 <= unknown <= 0.5, NAME, "unknown", unknown, "must be 0 to 0.5")
+    require(rate is None or rate >= 200.0, NAME, "rate", rate, "must be at least 200")
+    lean = Transform.from_axis_angle(CENTER, (0, 1, 0), -math.radians(tilt))
+    # The tool points against the plane's normal.
+    home = lean * Transform.from_axis_angle((0, 0, ABOVE), (1, 0, 0), math.pi)
+    way = Path(path, lean, home)
+    posture = posture_at(home)
+    b, known = gpusim.ModelBuilder(), gpusim.ModelBuilder()
+    add_arm(b, posture, load + unknown)
+    # Computed torque takes the load from a wire, as what a gripper holds comes and goes.
+    add_arm(known, posture, 0.0 if control == "computed_torque" else load)
+    _draw_path(b, way)
+    b.add_diagram(arm_control(known, way, posture, control, load, rate))
+    round_trip = way.length / speed + speed / HASTE
+    end = START + APPROACH + round_trip
+    commands = {
+        "start": Schedule([(0.0, 0.0), (START, 1.0), (end, 0.0)], kind="constant"),
+        "speed": Schedule([(0.0, speed)], kind="constant"),
+    }
+    return Scene(
+        name=NAME,
+        description="A 6-axis arm with datasheet motors follows a path of its tool by computed torque or PID",
+        builder=b,
+        config=gpusim.SolverConfig(dt=1e-3),
+        duration=end + APPROACH + SETTLES,
+        plots=_plots(),
+        camera=Camera((1.3, -1.2, 1.0), (0.25, 0.0, 0.3)),
+        schedule=drive(commands),
+        checks=_checks(way, MOST[control] * (1.0 + 2.0 * unknown), end),
+    )
+
+
+def _draw_path(b: gpusim.ModelBuilder, path: Path, count: int = 48) -> None:
+    """What the middle of the load passes through: short rods."""
+    if path.kind == "eight":
+        flat = path.eight(np.linspace(0.0, 2.0 * math.pi, count + 1))
+    else:
+        turn = np.linspace(0.0, 2.0 * math.pi, count + 1)
+        ways = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+        flat = np.clip(10.0 * ways, -path.straight, path.straight) + path.corner * ways
+    for k, (one, other) in enumerate(zip(flat, flat[1:], strict=False)):
+        middle, apart = 0.5 * (one + other), other - one
+        angle = math.atan2(apart[1], apart[0])
+        place = path.plane * Transform.from_axis_angle((*middle, 0.0), (0, 0, 1), angle)
+        rod = place * Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
+        b.add_visual(
+            -1, "capsule", 0.003, 0.5 * float(np.hypot(*apart)), xform=rod, color=(0.85, 0.2, 0.15), label=f"path{k}"
+        )
+
+
+def _plots() -> list[Plot]:
+    wire = "diagram.arm."
+    return [
+        Plot("Place of the tool", "m", ["site.tool.position"]),
+        Plot("Tool to its plan", "mm", [f"{wire}miss"], scale=1e3),
+        Plot("Joints behind their plan", "mrad", [f"{wire}behind"], ["joint"], 1e3),
+        Plot("Efforts over what the joints bear", "-", [f"{wire}use"], ["joint"]),
+        Plot("Motors", "N m", [f"motor.{name}.torque" for name in NAMES], NAMES),
+        Plot("Speed along the path", "m/s", [f"{wire}pace"]),
+        Plot("What inverse kinematics leave", "mm", [f"{wire}residual"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+    ]
+
+
+def _checks(path: Path, most: float, end: float) -> list[Check]:
+    return [
+        Check(f"the tool is within {1e3 * most:g} mm of the path", lambda run: bool(off(path, run, end).max() < most)),
+        Check(f"the tool is within {2e3 * most:g} mm of its plan", lambda run: miss(run) < 2.0 * most),
+        Check("the tool goes once round and comes home", _goes_round(path, end)),
+        Check("inverse kinematics leave less than 20 um", lambda run: bool(run["diagram.arm.residual"].max() < 2e-5)),
+        Check("motors stay within what they bear, and are of use", _drives_bear),
+        keeps_whole(1e-4),
+    ]
+
+
+def off(path: Path, run: Recording, end: float) -> np.ndarray:
+    """Distance of the tool from the path while it is on it, m."""
+    during = (run["time"] > START + APPROACH + 0.05) & (run["time"] < end)
+    return path.distance(run["site.tool.position"][during, 0])
+
+
+def miss(run: Recording) -> float:
+    """Greatest distance of the tool from its plan, m."""
+    return float(np.abs(run["diagram.arm.miss"]).max())
+
+
+def _goes_round(path: Path, end: float) -> Callable[[Recording], bool]:
+    """It has been on all sides of the plane, and is at home at last."""
+
+    def passes(run: Recording) -> bool:
+        during = (run["time"] > START + APPROACH) & (run["time"] < end)
+        flat = (run["site.tool.position"][during, 0] - np.asarray(path.plane.position)) @ path.plane.matrix()
+        half, home = 0.5 * path.side, np.asarray(path.home.position)
+        ends = [*flat[:, :2].min(axis=0), *flat[:, :2].max(axis=0)]
+        return near(ends, [-half, -half, half, half], 0.1 * half) and near(
+            run["site.tool.position"][-1, 0], home, 0.1 * half
+        )
+
+    return passes
+
+
+def _drives_bear(run: Recording) -> bool:
+    """Efforts below the greatest of the joints, whose motors have them a tenth of their stall torque at most; the mean
+    square is what a motor bears without end."""
+    if not 0.2 < run["diagram.arm.use"].max() < 1.0:
+        return False
+    for link in LINKS:
+        torque = run[f"motor.{link.name}.torque"][:, 0]
+        if np.sqrt(np.mean(torque**2)) > link.motor.steady or np.abs(torque).max() * GEAR > link.limit:
+            return False
+    return True
