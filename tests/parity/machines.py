@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import BumpStop, Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
+from gpusim.model.joint_kinds import joint_type
 from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
@@ -302,6 +303,9 @@ def random_machine(seed: int) -> ModelBuilder:
     m.b.add_body(1.0, (0.02, 0.03, 0.04), xform=Transform((0.0, 0.0, 3.0)), label="loose")
     if seed % 3 == 2:
         m.b.add_body(1.0, (0.1, 0.1, 0.1), linear_velocity=(0.1, 0.0, 0.0), kinematic=True, label="path")
+    for joint, spec in enumerate(m.b.joints):
+        if joint_type(spec.kind).holds and joint % 2 == seed % 2:
+            m.b.add_force_sensor(joint)
     return m.b
 
 
