@@ -80,7 +80,7 @@ _TABLE = (
     Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint turn turn_angle"),
     Phase(
         "bend_element", "element_items(w)",
-        reads="element_value element_vectors midpoint orientation since_factor turn turn_angle twist",
+        reads="element_value element_vectors midpoint orientation rotation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
     Phase("bend_coupling", "couplings", reads="element_bias since_factor", writes="bias"),
