@@ -226,8 +226,48 @@ GPUSIM_SHARED int find_partners(const World& w, int i, const Boxes& boxes, int* 
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
+// Shapes larger than a cell, rising; where there are many shapes the partners of the first LARGE of them are looked for
+// in PARTS parts each, so that no thread walks all shapes.
+GPUSIM_FN int large_shapes(const World& w) {
+    if (!w.large_parts()) return 0;
+    return smaller(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
+}
+GPUSIM_FN int large_shape(const World& w, int n) { return w.bucket_shape()[w.bucket_start()[w.buckets()] + n]; }
+// Number of a shape among them, or -1.
+GPUSIM_FN int large_number(const World& w, int i) {
+    const int count = large_shapes(w);
+    for (int n = 0; n < count; ++n)
+        if (large_shape(w, n) == i) return n;
+    return -1;
+}
+GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
+// Partners of a large shape in a part of the shapes: how many, and the first ``room`` of them as pairs.
+GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
+    const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
+    const Boxes boxes = close_boxes(w);
+    int count = 0;
+    for (int other = larger(i + 1, first); other < smaller(w.shapes(), first + size); ++other) {
+        if (!overlap(boxes, i, other) || !may_touch(w, i, other)) continue;
+        if (count < room) {
+            out[2 * count] = i;
+            out[2 * count + 1] = other;
+        }
+        ++count;
+    }
+    return count;
+}
+GPUSIM_PHASE void count_large(const World& w, int item) {
+    if (item < large_items(w)) w.large_count()[item] = large_partners(w, item, static_cast<int*>(nullptr), 0);
+}
+GPUSIM_PHASE void list_large(const World& w, int item) {
+    if (item >= large_items(w)) return;
+    int place = w.pair_start()[large_shape(w, item / PARTS)];
+    for (int before = item - item % PARTS; before < item; ++before) place += w.large_count()[before];
+    if (place < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * place, w.pairs() - place);
+}
 // Item: a shape. Which later ones have wide boxes that overlap its own.
 GPUSIM_PHASE void find_neighbors(const World& w, int i) {
+    if (large_number(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
 // Close later shapes of shape i: how many, and the first ``room`` of them as pairs.
@@ -252,9 +292,15 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
 }
 // Item: a shape, and behind the last one the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
-    w.pair_start()[i] = i < w.touchable() ? close_partners(w, i, static_cast<int*>(nullptr), 0) : 0;
+    const int large = i < w.touchable() ? large_number(w, i) : -1;
+    int count = 0;
+    if (large >= 0)
+        for (int part = 0; part < PARTS; ++part) count += w.large_count()[large * PARTS + part];
+    else if (i < w.touchable()) count = close_partners(w, i, static_cast<int*>(nullptr), 0);
+    w.pair_start()[i] = count;
 }
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
+    if (large_number(w, i) >= 0) return;
     const int first = w.pair_start()[i], room = smaller(w.pair_start()[i + 1] - first, w.pairs() - first);
     if (room > 0) close_partners(w, i, w.pair_shapes() + 2 * first, room);
 }

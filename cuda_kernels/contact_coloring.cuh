@@ -107,7 +107,7 @@ GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
 }
 GPUSIM_PHASE void clear_incidents(const World& w, int b) {
     w.incident_start()[b] = w.incident_cursor()[b] = 0;
-    if (b == 0) *w.touching() = 0;
+    if (b == 0) *w.touching() = *w.uncolored() = 0;
 }
 GPUSIM_PHASE void count_incidents(const World& w, int m) {
     w.color_ready()[m] = 0;
@@ -159,11 +159,13 @@ GPUSIM_PHASE void color_ready_pair(const World& w, int m) {
     w.manifold_color()[m] = choose_color(w, m);
 }
 // What the rounds have left, in turn; one item.
+GPUSIM_PHASE void find_rest(const World& w, int m) {
+    if (m < *w.pair_count() && w.manifold_color()[m] == UNCOLORED) set_flag(w.uncolored());
+}
 GPUSIM_PHASE void color_rest(const World& w, int) {
+    if (!*w.uncolored()) return;
     const int count = *w.pair_count(), bits = bits_for(count);
-    bool left = false;
-    for (int m = 0; m < count && !left; ++m) left = w.manifold_color()[m] == UNCOLORED;
-    for (unsigned k = 0; left && k < (1u << bits); ++k) {
+    for (unsigned k = 0; k < (1u << bits); ++k) {
         const int m = int(mixed(k, bits));
         if (m < count && w.manifold_color()[m] == UNCOLORED) w.manifold_color()[m] = choose_color(w, m);
     }
@@ -176,21 +178,23 @@ GPUSIM_PHASE void count_colors(const World& w, int part) {
     for (int m = part * size; m < last; ++m)
         if (w.manifold_color()[m] != NO_CONTACT) w.color_count()[list_of(w, m) * PARTS + part] += 1;
 }
+GPUSIM_PHASE void sum_color(const World& w, int list) {
+    int sum = 0;
+    for (int part = 0; part < PARTS; ++part) {
+        int& own = w.color_count()[list * PARTS + part];
+        const int count = own;
+        own = sum;
+        sum += count;
+    }
+    w.color_size()[list] = sum;
+}
 GPUSIM_PHASE void start_colors(const World& w, int) {
     const int lists = w.max_colors() + 2;
     int next = 0;
     for (int list = 0; list < lists; ++list) {
-        int sum = 0;
-        for (int part = 0; part < PARTS; ++part) {
-            int& own = w.color_count()[list * PARTS + part];
-            const int count = own;
-            own = next + sum;
-            sum += count;
-        }
         w.color_first()[list] = next;
-        w.color_size()[list] = sum;
         fill_up(w, list);
-        next += whole_lanes(sum);
+        next += whole_lanes(w.color_size()[list]);
     }
     w.color_first()[lists] = next;
 }
@@ -198,7 +202,7 @@ GPUSIM_PHASE void place_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
     for (int m = part * size; m < last; ++m) {
         if (w.manifold_color()[m] == NO_CONTACT) continue;
-        const int place = w.color_count()[list_of(w, m) * PARTS + part]++;
+        const int list = list_of(w, m), place = w.color_first()[list] + w.color_count()[list * PARTS + part]++;
         w.record_place()[m] = place;
         w.color_member()[place] = m;
     }
@@ -224,6 +228,30 @@ GPUSIM_PHASE void list_overflow(const World& w, int) {
     }
     for (int b = w.bodies(); b > 0; --b) start[b] = start[b - 1];
     start[0] = 0;
+}
+// The same by many threads: sides are counted, entered in any order, and sorted.
+GPUSIM_PHASE void clear_overflow(const World& w, int b) {
+    if (overflow_size(w)) w.part_start()[b] = w.incident_cursor()[b] = 0;
+}
+GPUSIM_PHASE void count_overflow(const World& w, int i) {
+    if (i < 2 * overflow_size(w)) count_one(w.part_start() + side_body(w, list_member(w, w.max_colors(), i / 2), i % 2));
+}
+GPUSIM_PHASE void scan_overflow_part(const World& w, int part) {
+    if (overflow_size(w)) scan_part(w, w.part_start(), w.bodies() + 1, part);
+}
+GPUSIM_PHASE void scan_overflow_rest(const World& w, int part) {
+    if (overflow_size(w)) scan_rest(w, w.part_start(), w.bodies() + 1, part);
+}
+GPUSIM_PHASE void enter_overflow(const World& w, int i) {
+    if (i >= 2 * overflow_size(w)) return;
+    const int m = list_member(w, w.max_colors(), i / 2), b = side_body(w, m, i % 2);
+    w.part_side()[w.part_start()[b] + take_number(w.incident_cursor() + b)] = 2 * m + i % 2;
+}
+GPUSIM_PHASE void sort_overflow(const World& w, int b) {
+    if (!overflow_size(w)) return;
+    const int first = w.part_start()[b];
+    w.body_parts()[b] = w.part_start()[b + 1] - first;
+    sort_numbers(w.part_side() + first, w.body_parts()[b]);
 }
 // Into how many parts the mass of a body splits for this manifold.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {

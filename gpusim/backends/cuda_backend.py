@@ -307,10 +307,19 @@ class CudaBackend(KernelBackend):
         return run
 
     def _launch_all(self, segment: list[Launch], h: float) -> None:
-        common, blocks = (self._arrays["arguments"], np.float64(h)), self._processors * 4
+        common = self._arrays["arguments"], np.float64(h)
         for launch in segment:
+            blocks = self._blocks(launch)
             arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
+
+    def _blocks(self, launch: Launch) -> int:
+        """As many as there is work for, and as run side by side at most: each starts and ends, also without work."""
+        most = self._processors * 4
+        if launch.items is None:
+            return most
+        needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
+        return max(1, min(most, needed))
 
     def _capture(self, segment: list[Launch], h: float) -> Any:
         stream = self._cupy.cuda.Stream(non_blocking=True)

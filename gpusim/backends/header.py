@@ -23,7 +23,7 @@ from gpusim.model.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
 from gpusim.model.coloring import FACTORED
 from gpusim.model.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
 from gpusim.model.contact_record import RECORD_LAYOUT
-from gpusim.model.contact_topology import PARTS
+from gpusim.model.contact_topology import LARGE, PARTS
 from gpusim.model.coordinates import KINDS
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.model.ordered_turns import LOCKED
@@ -119,6 +119,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,
+        "LARGE": LARGE,
         "PARTNERS": PARTNERS,
         "WIDER": WIDER,
         "CARRY_SPRING": now.SPRING,

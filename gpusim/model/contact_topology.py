@@ -25,6 +25,9 @@ MATERIAL_NUMBERS = 6
 MOST_IN_TURN = 2048
 PARTS = 256
 """Parts of which a long list is summed side by side."""
+LARGE, MOST_WALKED = 32, 1000
+"""Shapes larger than a cell of the grid whose partners are looked for in parts, where there are more shapes than the
+most that one thread shall walk."""
 
 
 @dataclass
@@ -118,6 +121,7 @@ class ContactTopology:
             "bucket_places": self.num_buckets + 2 if gridded else 0,
             "grid_shapes": shapes if gridded else 0,
             "scan_parts": PARTS if pairs else 0,
+            "large_parts": LARGE * PARTS if gridded and shapes > MOST_WALKED else 0,
             "color_places": config.max_colors + 3 if pairs else 0,
             "body_places": dynamic.size + 1 if pairs else 0,
             "pair_sides": 2 * pairs,

@@ -32,8 +32,13 @@ CONTACT_PHASES = (
         writes="neighbor_count neighbor_shape",
     ),
     Phase(
+        "count_large", "large_items(w)", room="large_parts",
+        reads="bucket_shape bucket_start shape_lower shape_upper",
+        writes="large_count",
+    ),
+    Phase(
         "count_pairs", "places",
-        reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape shape_cell "
+        reads="bucket_shape bucket_start fat_lower fat_upper large_count neighbor_count neighbor_shape shape_cell "
         "shape_lower shape_upper",
         writes="pair_start",
     ),
@@ -43,6 +48,11 @@ CONTACT_PHASES = (
         "list_pairs", "touchable",
         reads="bucket_shape bucket_start fat_lower fat_upper neighbor_count neighbor_shape pair_start shape_cell "
         "shape_lower shape_upper",
+        writes="pair_shapes",
+    ),
+    Phase(
+        "list_large", "large_items(w)", room="large_parts",
+        reads="bucket_shape bucket_start large_count pair_start shape_lower shape_upper",
         writes="pair_shapes",
     ),
     Phase("count_close", reads="pair_start", writes="pair_count pair_overflow pair_peak search_owner substep"),
@@ -55,7 +65,7 @@ CONTACT_PHASES = (
     Phase("clear_colors", "bodies", writes="body_colors body_parts"),
     Phase("color_pairs", reads="pair_count pair_shapes", writes="body_colors manifold_color pair_points touching"),
     Phase("list_colors", reads="pair_count", writes="color_first color_member color_size manifold_color record_place"),
-    Phase("clear_incidents", "incident_places", writes="incident_cursor incident_start touching"),
+    Phase("clear_incidents", "incident_places", writes="incident_cursor incident_start touching uncolored"),
     Phase(
         "count_incidents", "pairs",
         reads="pair_count pair_points pair_shapes",
@@ -74,10 +84,26 @@ CONTACT_PHASES = (
         writes="color_ready",
     ),
     Phase("color_ready_pair", "pairs", reads="pair_shapes", writes="body_colors color_ready manifold_color"),
-    Phase("color_rest", reads="pair_count pair_shapes", writes="body_colors manifold_color"),
+    Phase("find_rest", "pairs", reads="manifold_color pair_count", writes="uncolored"),
+    Phase("color_rest", reads="pair_count pair_shapes uncolored", writes="body_colors manifold_color"),
     Phase("count_colors", "PARTS", reads="pair_count", writes="color_count manifold_color"),
-    Phase("start_colors", writes="color_count color_first color_member color_size"),
-    Phase("place_colors", "PARTS", reads="manifold_color pair_count", writes="color_count color_member record_place"),
+    Phase("sum_color", "w.max_colors() + 2", writes="color_count color_size"),
+    Phase("start_colors", reads="color_size", writes="color_first color_member"),
+    Phase(
+        "place_colors", "PARTS",
+        reads="color_first manifold_color pair_count",
+        writes="color_count color_member record_place",
+    ),
+    Phase("clear_overflow", "body_places", reads="color_size", writes="incident_cursor part_start"),
+    Phase("count_overflow", "pair_sides", reads="color_first color_member color_size pair_shapes", writes="part_start"),
+    Phase("scan_overflow_part", "PARTS", reads="color_size part_start", writes="scan_sum"),
+    Phase("scan_overflow_rest", "PARTS", reads="color_size scan_sum", writes="part_start"),
+    Phase(
+        "enter_overflow", "pair_sides",
+        reads="color_first color_member color_size pair_shapes part_start",
+        writes="incident_cursor part_side",
+    ),
+    Phase("sort_overflow", "bodies", reads="color_size part_start", writes="body_parts part_side"),
     Phase(
         "list_overflow",
         reads="color_first color_member color_size pair_shapes",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gpusim.model.contact_topology import PARTS
 from gpusim.solver import schedule
 from gpusim.solver.nodes import If, Later, Levels, Lists, Node, Routine, Run, Sizes, Stage, Sweeps, While, Whole
 
@@ -17,12 +18,16 @@ _BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel: phase, conditions on the world as a bit mask, level or color, and its name in profiles."""
+    """One kernel: phase, conditions on the world as a bit mask, level or color, and its name in profiles.
+
+    ``items``: the most that a world has, where that is known; a block works on a whole world where it is 0.
+    """
 
     phase: str
     condition: int = 0
     level: int = 0
     stage: str = field(default="", compare=False)
+    items: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -76,20 +81,22 @@ class LaunchPlan:
 
     def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
         """Add the launches of a node under the conditions ``mask``."""
-        add = lambda phase, at=level: _append(parts, Launch(phase, mask, at, label))  # noqa: E731
+        add = lambda phase, at=level, items=None: _append(  # noqa: E731
+            parts, Launch(phase, mask, at, label, items)
+        )
         if isinstance(node, Run):
             if not node.phase.idle(self.sizes):
-                add(node.phase.name)
+                add(node.phase.name, items=node.phase.most({**self.sizes, "PARTS": PARTS}))
         elif isinstance(node, Whole):
             add(node.name)
         elif isinstance(node, Lists):
             most = self.sizes["max_colors"]
-            add(node.phase.name, most)
-            add(node.add.name)
+            add(node.phase.name, most, self.sizes["pairs"])
+            add(node.add.name, items=node.add.most(self.sizes))
             for color in range(most):
-                add(node.phase.name, color)
+                add(node.phase.name, color, self.sizes["pairs"])
         elif isinstance(node, Stage) and node.together is not None and node.together.host(self.sizes):
-            _append(parts, Launch(f"{node.name}_world", 0, 0, node.name))
+            _append(parts, Launch(f"{node.name}_world", 0, 0, node.name, 0))
         elif isinstance(node, While):
             inner: list[Part] = []
             self._add_all(node.body, mask, level, label, inner)

@@ -48,6 +48,15 @@ class Phase:
             return items
         return re.sub(r"[a-z_]+", lambda m: f"w.{m[0]}()", items)
 
+    def most(self, sizes: Sizes) -> int | None:
+        """Greatest number of items of a world, where sizes tell it."""
+        found = 1
+        for factor in (self.room or self.items).split(" * "):
+            if not factor.isdigit() and factor not in sizes:
+                return None
+            found *= int(factor) if factor.isdigit() else sizes[factor]
+        return found
+
     def idle(self, sizes: Sizes) -> bool:
         """True where a size of the model leaves it nothing to do."""
         items = self.room or self.items

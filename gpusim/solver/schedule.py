@@ -111,18 +111,20 @@ BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
         "widen_shape clear_bucket count_member scan_bucket_part scan_sums scan_bucket_rest enter_bucket sort_bucket"
         " find_neighbors"
     )),)),
-    *run("count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs count_close"),
+    *run("count_large count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs list_large count_close"),
 )),))  # fmt: skip
 NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("find_manifold")),))
 COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     *run("clear_colors"),
-    If(IN_TURN, run("color_pairs list_colors")),
+    If(IN_TURN, run("color_pairs list_colors list_overflow")),
     If(IN_ROUNDS, (
         *run("clear_incidents count_incidents scan_incident_part scan_sums scan_incident_rest enter_incidents"),
         Sweeps(COLOR_ROUNDS, run("find_ready color_ready_pair")),
-        *run("color_rest count_colors start_colors place_colors"),
+        *run("find_rest color_rest count_colors sum_color start_colors place_colors"),
+        *run("clear_overflow count_overflow scan_overflow_part scan_sums scan_overflow_rest enter_overflow"),
+        *run("sort_overflow"),
     )),
-    *run("list_overflow load_pair"),
+    *run("load_pair"),
 )),))  # fmt: skip
 STORE_CONTACTS = Stage("store_contacts", (If(TOUCHING, run("store_pair")),))
 

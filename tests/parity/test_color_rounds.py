@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model import contact_topology
+from gpusim.solver.nodes import Phase
 
 pytestmark = pytest.mark.native
 
@@ -52,3 +55,40 @@ def test_rounds(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyP
             np.testing.assert_array_equal(mine, other)
         for name, array in state.items():
             np.testing.assert_array_equal(array, states[0][0][name], err_msg=name)
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plane, a tray and a moving plank that touch many boxes: pairs and bits as by one thread, also out of places."""
+    b = heap(90, tray=True)
+    plank = b.add_body(xform=Transform((0.2, 0.2, 0.9)), label="plank")
+    b.add_shape_box(plank, half_extents=(0.6, 0.4, 0.02))
+    model = b.finalize()
+    for places in (None, 60):
+        states = []
+        for most in (1000, 40):
+            monkeypatch.setattr(contact_topology, "MOST_WALKED", most)
+            config = SolverConfig(dt=1 / 120, substeps=2, iterations=3, max_pairs=places)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                sim = Simulation(model, 2, backend="native", launch=launch, threads=1, config=config)
+                sim.step(40)
+            assert (sim.backend.sizes["large_parts"] > 0) == (most == 40)
+            states.append(sim.state.variables())
+        assert (states[0]["pair_overflow"] > 0).any() == (places is not None)
+        for name, array in states[1].items():
+            np.testing.assert_array_equal(array, states[0][name], err_msg=name)
+
+
+def test_launches_are_as_large_as_their_work() -> None:
+    """What a phase has at most, where sizes tell it; lists have all pairs, a world's block none."""
+    sizes = {"bodies": 7, "PARTS": 256}
+    assert [Phase("x", items).most(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
+    assert Phase("x", "count(w)").most(sizes) is None
+    assert Phase("x", "count(w)", room="bodies").most(sizes) == 7
+    sim = Simulation(heap(12, False).finalize(), backend="native", launch="staged")
+    backend = sim.backend
+    assert isinstance(backend, NativeBackend)
+    found = {one.phase: one.items for part in backend.plan.substep if isinstance(part, list) for one in part}
+    assert found["sweep_contact"] == backend.sizes["pairs"]
+    assert found["drift_body"] == backend.sizes["bodies"]
