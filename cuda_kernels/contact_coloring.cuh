@@ -67,6 +67,12 @@ GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
     return color == OVERFLOW ? w.max_colors() : (color == ARTICULATED ? w.max_colors() + 1 : color);
 }
+// Tells the host how many colors there are in use; max_colors + 1 where they do not suffice.
+GPUSIM_FN void tell_colors(const World& w) {
+    int used = w.max_colors();
+    while (used > 0 && !w.color_size()[used - 1]) --used;
+    raise_to(w.a->colors, w.color_size()[w.max_colors()] ? w.max_colors() + 1 : used);
+}
 GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
 // Lanes that a list leaves empty.
 GPUSIM_FN void fill_up(const World& w, int list) {
@@ -91,6 +97,7 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.record_place()[m] = place;
             w.color_member()[place] = m;
         }
+    tell_colors(w);
 }
 // The same colors and lists by many threads, for big worlds. A manifold takes its color when all those before it in the
 // order that share a body with it have theirs (Jones and Plassmann 1993), so the result is that of one thread; rounds of
@@ -197,6 +204,7 @@ GPUSIM_PHASE void start_colors(const World& w, int) {
         next += whole_lanes(w.color_size()[list]);
     }
     w.color_first()[lists] = next;
+    tell_colors(w);
 }
 GPUSIM_PHASE void place_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);

@@ -76,6 +76,7 @@ GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
     return __longlong_as_double((__double_as_longlong(value) & ~(long long)mask) | (long long)bits);
 }
 GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
+GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
@@ -101,6 +102,11 @@ GPUSIM_FN void raise_to(float* target, float value) { raise_bits<std::uint32_t>(
 GPUSIM_FN void lower_to(int* target, int value) {
     int old = __atomic_load_n(target, __ATOMIC_RELAXED);
     while (value < old && !__atomic_compare_exchange_n(target, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN void raise_to(int* target, int value) {
+    int old = __atomic_load_n(target, __ATOMIC_RELAXED);
+    while (value > old && !__atomic_compare_exchange_n(target, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }

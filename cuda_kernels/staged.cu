@@ -82,6 +82,26 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
             w.sync();                                                                                          \
         }                                                                                                      \
     }
+// The ends of the lists by one block a world: what has no color, at level max_colors, or the colors from level on, of which
+// there are none as a rule.
+#define LIST_ENDS(name, add)                                                                                   \
+    GPUSIM_PHASE void name##_in_turn(const World& w, int list) {                                               \
+        RUN(list_items(w, list), name(w, list, i));                                                            \
+    }                                                                                                          \
+    GPUSIM_KERNEL void staged_##name##_ends(const Arguments* a, double h, int condition, int level, int threads) { \
+        (void)threads;                                                                                         \
+        PARALLEL_WORLDS                                                                                        \
+        for (int id = FIRST_WORLD; id < a->n_worlds; id += WORLD_STRIDE) {                                     \
+            World w = item_world(a, h, id);                                                                    \
+            w.tid = BLOCK_TID;                                                                                 \
+            w.threads = BLOCK_THREADS;                                                                         \
+            const bool rest = level < w.max_colors();                                                          \
+            if (!concerns(w, condition) || !(rest || overflow_size(w))) continue;                              \
+            for (int list = level; list < (rest ? w.max_colors() : level + 1); ++list)                         \
+                if (list_size(w, list)) name##_in_turn(w, list);                                               \
+            if (!rest) RUN(w.bodies(), add(w, i));                                                             \
+        }                                                                                                      \
+    }
 // Whole worlds one after another, each by all threads of the launch (WHOLE), are loaded and stored.
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))

@@ -31,7 +31,7 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 # Counters of the device that arrive after every run.
-_TOLD = ("failed", "overflowed", "inexact")
+_TOLD = ("failed", "overflowed", "inexact", "colors")
 _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
@@ -274,9 +274,9 @@ class CudaBackend(KernelBackend):
             self._push()
             self._substep = h if n else self._substep
             if self.staged:
-                run = self._runner(h)
+                run, plan = self._runner(h), self.plan_for(int(self._told[3]))
                 for _ in range(n):
-                    self.plan.step(run, self._any_active(run), self.config.substeps)
+                    plan.step(run, self._any_active(run), self.config.substeps)
             for start in range(0, 0 if self.staged else n, MOST_STEPS):
                 self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr

@@ -111,6 +111,9 @@ def entries_header(build: Build) -> str:
             items = f", {phase.count(staged=True)}" if kind != "list" else ""
             found.setdefault(phase.name, f"{macro}({phase.name}{items})")
         for part in walk(node, build):
+            if isinstance(part, Lists):
+                name = part.phase.name
+                found.setdefault(f"{name}_ends", f"LIST_ENDS({name}, {part.add.name})")
             if isinstance(part, Stage) and part.together is not None and build.direct:
                 found.setdefault(f"{part.name}_world", f"PER_WORLD({part.name}_world, {part.name})")
     out += found.values()

@@ -50,10 +50,12 @@ class LaunchPlan:
 
     Args:
         sizes: as tables.model_tables gives them, with the settings of the run ("semi_implicit", "direct", ...).
+        lists: colors of manifolds that get a launch each; the others, and what has no color, share a launch by one
+            block a world. None: all of them.
     """
 
-    def __init__(self, sizes: Sizes) -> None:
-        self.sizes = sizes
+    def __init__(self, sizes: Sizes, lists: int | None = None) -> None:
+        self.sizes, self.lists = sizes, lists
         step, trial = (Launch("set_forward", level=number, stage="start") for number in (0, 1))
         self.begin = self.plan(LOAD, step, *schedule.CONTACTS)
         self.substep = self.plan(*schedule.SUBSTEP)
@@ -91,10 +93,15 @@ class LaunchPlan:
             add(node.name)
         elif isinstance(node, Lists):
             most = self.sizes["max_colors"]
-            add(node.phase.name, most, self.sizes["pairs"])
-            add(node.add.name, items=node.add.most(self.sizes))
-            for color in range(most):
+            if self.lists is None:
+                add(node.phase.name, most, self.sizes["pairs"])
+                add(node.add.name, items=node.add.most(self.sizes))
+            else:
+                add(f"{node.phase.name}_ends", most, 0)
+            for color in range(most if self.lists is None else self.lists):
                 add(node.phase.name, color, self.sizes["pairs"])
+            if self.lists is not None:
+                add(f"{node.phase.name}_ends", self.lists, 0)
         elif isinstance(node, Stage) and node.together is not None and node.together.host(self.sizes):
             _append(parts, Launch(f"{node.name}_world", 0, 0, node.name, 0))
         elif isinstance(node, While):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.backends import kernel_backend
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model import contact_topology
 from gpusim.solver.nodes import Phase
@@ -92,3 +93,29 @@ def test_launches_are_as_large_as_their_work() -> None:
     found = {one.phase: one.items for part in backend.plan.substep if isinstance(part, list) for one in part}
     assert found["sweep_contact"] == backend.sizes["pairs"]
     assert found["drift_body"] == backend.sizes["bodies"]
+
+
+@pytest.mark.parametrize("few", [1, 4])
+@pytest.mark.parametrize(("tray", "colors"), [(False, 32), (True, 6)])
+def test_colors_without_a_launch(tray: bool, colors: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told too few colors, or the right number, or that they do not suffice: the bits of a launch for each."""
+    model, states = heap(60, tray).finalize(), []
+    config = SolverConfig(dt=1 / 120, substeps=2, iterations=3, max_colors=colors)
+    monkeypatch.setattr(kernel_backend, "FEW", few)
+    for told in (0, 1, 2, None):
+        sim = Simulation(model, 2, backend="native", launch="staged", config=config)
+        backend, launches, most = sim.backend, set(), 0
+        assert isinstance(backend, NativeBackend)
+        for _ in range(30):
+            backend.colors[0] = backend.colors[0] if told is None else told
+            launches.add(len(backend.plan_for(int(backend.colors[0])).substep[0]))
+            sim.step()
+            most = max(most, int(backend.colors[0]))
+            pairs = int(sim.read_state()["pair_count"].min())
+            assert backend.colors[0] > backend.slab_array("manifold_color")[:, :pairs].max()
+        assert most == 7 if tray else 4 < most < 32
+        assert (len(launches) > 1) == (told is None and not tray)
+        states.append(sim.state.variables())
+    for state in states[1:]:
+        for name, array in state.items():
+            np.testing.assert_array_equal(array, states[0][name], err_msg=name)
