@@ -171,6 +171,7 @@ def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
         zeros=lambda shape, dtype: device_array(np.zeros(shape, dtype)),
         empty=lambda shape: device_array(np.full(shape, np.nan), written=False),
         from_dlpack=fake_cupy.from_dlpack,
+        where=lambda condition, yes, no: device_array(np.where(condition, yes, no)),
         RawModule=RawModule,
         cuda=SimpleNamespace(**vars(fake_cupy.cuda) | {"Device": Device}),
     )
