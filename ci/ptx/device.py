@@ -112,7 +112,18 @@ class RawModule:
 
 def load_module(main: str, sources: dict[str, str], defines: dict[str, str]) -> Module:
     """The kernels of a source, compiled unless the cache has them."""
-    return Module(build(make_ptx(main, sources, defines)))
+    module = Module(build(make_ptx(main, sources, defines)))
+    module.place_tables(_kept)
+    return module
+
+
+_tables: list[fake_cupy.FakeArray] = []
+
+
+def _kept(values: bytes) -> int:
+    """Address of values on the device that stay there."""
+    _tables.append(device_array(np.frombuffer(values, np.uint8)))
+    return _tables[-1].ctypes.data
 
 
 def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
