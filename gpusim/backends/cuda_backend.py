@@ -39,6 +39,16 @@ _MOST_GRAPHS = 64
 MOST_STEPS = 1000
 
 
+def build_module(cupy: Any, device: int, variant: Variant, fast: bool = False) -> Any:
+    """CuPy's module of a build, for a GPU by its number.
+
+    Raises:
+        CompileError: an error in a source.
+    """
+    arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
+    return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
+
+
 class CudaBackend(KernelBackend):
     """Serves the front door from kernels on a GPU.
 
@@ -116,9 +126,7 @@ class CudaBackend(KernelBackend):
     def build(self, variant: Variant, fast: bool = False) -> Any:
         """The kernels of a build, as a module."""
         with self._here():
-            arch = f"sm_{self._cupy.cuda.Device(self.device).compute_capability}"
-            path = compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)
-            return self._cupy.RawModule(path=str(path))
+            return build_module(self._cupy, self.device, variant, fast)
 
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
