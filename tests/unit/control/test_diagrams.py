@@ -44,6 +44,14 @@ def test_native_has_the_bits_of_numpy() -> None:
     assert np.isfinite(found[0]["diagram.all"]).all()
 
 
+def test_a_vector_of_one_number_drives_a_command() -> None:
+    d = Diagram("d")
+    d.connect(d.add("constant", "one", value=[0.25]), "command:push")
+    sim = cart([d])
+    sim.step()
+    assert sim.control["push"].tolist() == [0.25]
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("rate", [None, 30.0, 70.0])
 def test_samples_are_due_at_the_same_times_on_native_as_on_numpy(rate: float | None) -> None:
