@@ -119,8 +119,7 @@ def mutate(copy: Path, mutant: Mutant) -> None:
 def run_tests(copy: Path, mutant: Mutant) -> int:
     """Exit code of pytest on what the mutant names."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
-    # One process: workers take longer to start than the few tests to run. Where pytest-xdist is missing, pyproject.toml's
-    # own options for it fail as they do without us.
+    # One process: workers take longer to start than the few tests to run.
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -n0".strip()
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
     environment = {**os.environ, **own}
