@@ -119,7 +119,10 @@ def mutate(copy: Path, mutant: Mutant) -> None:
 def run_tests(copy: Path, mutant: Mutant) -> int:
     """Exit code of pytest on what the mutant names."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    # One process: workers take longer to start than the few tests to run.
+    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -n0".strip()
+    own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
+    environment = {**os.environ, **own}
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     # A skipped test or a kernel that is no C++ tells nothing.
     ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout

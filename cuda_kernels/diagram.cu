@@ -48,6 +48,13 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
 #define MANY_WORLDS 64
 #include "diagram.cuh"
 
+// When samples are due, as due_time and next_sample of gpusim/model/program.py tell NumPy; EARLY is from there.
+GPUSIM_FN bool sample_due(double number, double time, double period) { return time >= (number - EARLY) * period; }
+GPUSIM_FN double next_sample(double number, double time, double period) {
+    const double following = whole_below(time / period + EARLY) + 1.0;
+    return number + 1.0 > following ? number + 1.0 : following;
+}
+
 // Worlds in which a sample is due; those that failed stand still.
 GPUSIM_KERNEL void run_diagram(
     const double* time, const int* health, const double* in, int width, const double* par, int par_stride, double* numbers,
@@ -63,10 +70,8 @@ GPUSIM_KERNEL void run_diagram(
 #endif
     for (int id = first; id < worlds; id += stride) {
         double* s = numbers + (long long)id * count;
-        if (health[id] || time[id] < (s[0] - 1e-6) * period) continue;
+        if (health[id] || !sample_due(s[0], time[id], period)) continue;
         sample(in + (long long)id * width, par + (long long)id * par_stride, s, control + (long long)id * controls);
-        // One that came late, after a step longer than the period, does not make up for those left out.
-        const double next = whole_below(time[id] / period + 1e-6) + 1.0;
-        s[0] = s[0] + 1.0 > next ? s[0] + 1.0 : next;
+        s[0] = next_sample(s[0], time[id], period);
     }
 }

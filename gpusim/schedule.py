@@ -85,7 +85,21 @@ class Schedule:
         """Mean value between two times (s): the constant command that brings the same total as the table."""
         if stop <= start:
             return self.value(start)
+        if self._holds(start, stop):  # a difference of integrals would round
+            return self.value(start)
         return (self._integral(stop) - self._integral(start)) / (stop - start)
+
+    def _holds(self, start: float, stop: float) -> bool:
+        """Whether one value holds all the time between two points of the table, or beside it."""
+        if self.period is not None:
+            turns = math.floor(start / self.period)
+            start, stop = start % self.period, stop - turns * self.period
+            if stop > self.period:
+                return False
+        i = bisect.bisect_right(self._times, start)
+        if i < len(self._times) and stop > self._times[i]:
+            return False
+        return i in (0, len(self._times)) or self._values[i - 1] == self._values[i]
 
     def _integral(self, t: float) -> float:
         if self.period is None:

@@ -27,6 +27,7 @@ from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.sensors.control_map import ControlMap
+from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
@@ -36,7 +37,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation:
+class Simulation(Stoppable):
     """Runs ``num_worlds`` copies of a model.
 
     Args:
@@ -110,6 +111,7 @@ class Simulation:
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
+        self._stop = EmergencyStop(self._self)
         self._signals: SignalTable | None = None
         self._single: dict[str, Observation] = {}
         self.programs: Programs | None = None
@@ -178,11 +180,13 @@ class Simulation:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._forget()
+        self._stop.hold()
         if self.programs is None:
             self.backend.advance(n, size, self.quarantine.check)
         else:
             for _ in range(n):
                 self.programs.sample()
+                self._stop.hold()
                 self.backend.advance(1, size, self.quarantine.check)
         self.capacity.check()
         self.accuracy.check()
@@ -421,6 +425,7 @@ class Simulation:
         self.model, self.parameters, self._initial = model, parameters, initial
         self.backend = self._make_backend(self.backend_name, model, state, parameters)
         self.backend.bind(control)
+        self._stop.adopt()
         if self.programs is not None:
             self.programs.adopt()
         self.now = self._make_now()

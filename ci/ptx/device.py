@@ -112,7 +112,18 @@ class RawModule:
 
 def load_module(main: str, sources: dict[str, str], defines: dict[str, str]) -> Module:
     """The kernels of a source, compiled unless the cache has them."""
-    return Module(build(make_ptx(main, sources, defines)))
+    module = Module(build(make_ptx(main, sources, defines)))
+    module.place_tables(_kept)
+    return module
+
+
+_tables: list[fake_cupy.FakeArray] = []
+
+
+def _kept(values: bytes) -> int:
+    """Address of values on the device that stay there."""
+    _tables.append(device_array(np.frombuffer(values, np.uint8)))
+    return _tables[-1].ctypes.data
 
 
 def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
@@ -171,6 +182,7 @@ def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
         zeros=lambda shape, dtype: device_array(np.zeros(shape, dtype)),
         empty=lambda shape: device_array(np.full(shape, np.nan), written=False),
         from_dlpack=fake_cupy.from_dlpack,
+        where=lambda condition, yes, no: device_array(np.where(condition, yes, no)),
         RawModule=RawModule,
         cuda=SimpleNamespace(**vars(fake_cupy.cuda) | {"Device": Device}),
     )

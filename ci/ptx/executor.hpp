@@ -34,6 +34,12 @@ struct Kernel {
     int param_bytes;
     int waits;  // it has barriers
 };
+// An array in global memory with values from the beginning; the host gives it a place.
+struct Table {
+    u64* address;
+    const u8* values;
+    u64 size;
+};
 enum Space { GENERIC, GLOBAL, LOCAL, SHARED };
 // The order is that of KINDS in executor.py.
 enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BARRIER, DIVIDE_BY_ZERO, OUTSIDE_OF_RANGE,

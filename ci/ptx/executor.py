@@ -7,6 +7,7 @@ a process, whose memory all modules share.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import platform
 import subprocess
 from collections.abc import Callable
@@ -221,6 +222,14 @@ class _Kernel(ctypes.Structure):
     ]
 
 
+class _Table(ctypes.Structure):
+    _fields_ = [
+        ("address", ctypes.POINTER(ctypes.c_uint64)),
+        ("values", ctypes.POINTER(ctypes.c_uint8)),
+        ("size", ctypes.c_uint64),
+    ]
+
+
 class Module:
     """The kernels of one library.
 
@@ -238,6 +247,14 @@ class Module:
             kernel = table[len(self._kernels)]
             self._kernels[kernel.name.decode()] = kernel
         self._number = self._executor.add(self)
+
+    def place_tables(self, place: Callable[[bytes], int]) -> None:
+        """Give every array in global memory an address on the device, which ``place`` finds for its values."""
+        table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
+        for k in itertools.count():
+            if not table[k].address:
+                return
+            table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
 
     def site(self, number: int) -> str:
         """Line and function of a site; empty for none."""

@@ -66,10 +66,11 @@ class Instructions(ABC):
         registers: types by prefix and by name, as in ``reader.Function``.
         locals_: names of local arrays.
         shared: names of arrays in shared memory.
+        tables: names of arrays in global memory.
     """
 
-    def __init__(self, registers: dict[str, str], locals_: set[str], shared: list[str]) -> None:
-        self._registers, self._locals, self._shared = registers, locals_, shared
+    def __init__(self, registers: dict[str, str], locals_: set[str], shared: list[str], tables: set[str]) -> None:
+        self._registers, self._locals, self._shared, self._tables = registers, locals_, shared, tables
         self.used: dict[str, str] = {}
 
     @abstractmethod
@@ -125,6 +126,8 @@ class Instructions(ABC):
             return ("false", "true")[number != 0] if kind == "pred" else f"({want})0x{number & (1 << 64) - 1:x}ull"
         if text in self._shared:
             return f"({want})t->shared"
+        if text in self._tables:
+            return f"({want}){symbol(text)}"
         if text in self._locals:
             return f"({want}){symbol(text)}.address"
         raise ValueError(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ci.state_hashes import robot
 from gpusim import ModelBuilder, Transform
 from gpusim.scene import load_scene
+from tests.unit.control.plants import plant
 
 # Shapes from which on pairs are looked for in a grid.
 GRID_SHAPES = 65
@@ -60,5 +61,6 @@ MODELS = {
     "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
     "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),
     "pile": Run(pile, 1e-2, 6),
+    "diagrams": Run(plant, 5e-3, 12),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
 }

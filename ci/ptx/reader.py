@@ -97,11 +97,13 @@ class Module:
     Attributes:
         shared: names of arrays in dynamic shared memory.
         files: names of the sources by number.
+        tables: bytes of arrays in global memory that have values from the beginning.
     """
 
     functions: dict[str, Function]
     shared: list[str]
     files: dict[int, str]
+    tables: dict[str, bytes] = field(default_factory=dict)
 
     def where(self, place: Place) -> str:
         """A place in words, ``"rows.cuh:12, inlined at factor.cuh:29"``."""
@@ -127,6 +129,9 @@ class Module:
 
 _PARAM = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+([\w$]+)(?:\[(\d+)\])?$")
 _LOCAL = re.compile(r"\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]$")
+_TABLE = re.compile(
+    r"^(?:\.visible\s+)?\.global\s+\.align\s+\d+\s+\.b8\s+([\w$]+)\[(\d+)\]\s*=\s*\{([\d,\s]*)\};", re.MULTILINE
+)
 _REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(%?[\w$]+)(?:<\d+>)?$")
 _HEAD = re.compile(
     r"^(?:\.visible\s+|\.weak\s+)?\.(func|entry)\s*(?:\(([^()]*)\)\s*)?([\w$]+)\s*\(([^()]*)\)[^;{]*([;{])",
@@ -155,6 +160,8 @@ def read_module(text: str) -> Module:
     files = {int(n): name for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)}
     text = re.sub(r"//[^\n]*", "", text)
     module = Module({}, re.findall(r"^\.extern\s+\.shared\s+.*?([\w$]+)\[\];", text, re.MULTILINE), files)
+    for name, size, values in _TABLE.findall(text):
+        module.tables[name] = bytes(int(x) for x in values.split(",")).ljust(int(size), b"\0")
     position = 0
     while head := _HEAD.search(text, position):
         position = head.end()

@@ -14,7 +14,8 @@ Site = tuple[str, Place]
 def translate(module: Module) -> str:
     """The C++ source of a module, for executor.hpp.
 
-    It holds ``ptx_kernels``, the kernels by name, and ``ptx_sites``, function and line of each access by its number.
+    It holds ``ptx_kernels``, the kernels by name, ``ptx_tables``, arrays in global memory, and ``ptx_sites``, function
+    and line of each access by its number.
 
     Raises:
         PtxError: an instruction that is not allowed (``forms.py``), or that has no translation.
@@ -25,10 +26,17 @@ def translate(module: Module) -> str:
     sites: list[Site] = []
     functions = list(module.functions.values())
     out = ['#include "executor.hpp"', "namespace {"]
+    out += [f"u64 {symbol(name)};" for name in module.tables]
     out += [f"void {symbol(f.name)}({_signature(f)});" for f in functions]
     for function in functions:
         out += _FunctionWriter(module, function, sites).lines()
-    out += ["}", 'extern "C" const Kernel ptx_kernels[] = {']
+    out += [
+        f"const u8 {symbol(name)}_values[] = {{{', '.join(map(str, values))}}};"
+        for name, values in module.tables.items()
+    ]
+    out += ["}", 'extern "C" const Table ptx_tables[] = {']
+    out += [f"    {{&{symbol(name)}, {symbol(name)}_values, {len(x)}}}," for name, x in module.tables.items()]
+    out += ["    {nullptr, nullptr, 0}};", 'extern "C" const Kernel ptx_kernels[] = {']
     for f in functions:
         if f.entry:
             size, waits = _layout(f.params)[1], int(_waits(module, f.name))
@@ -65,7 +73,7 @@ class _FunctionWriter(Instructions):
     """C++ of one function; it adds to ``sites``."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
-        super().__init__(function.registers, {x.name for x in function.locals}, module.shared)
+        super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))
         self._function, self._sites, self._place = function, sites, Place()
         self._offsets = _layout(function.params)[0] if function.entry else {}
         self._results = {p.name for p in function.results}

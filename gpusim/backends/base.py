@@ -90,6 +90,9 @@ class Backend(Protocol):
     def read_control(self) -> Array:
         """Commands on the host, to be read only; (num_worlds, controls)."""
 
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop (array STOP of the state) to what is held there."""
+
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n), on the host or on a device."""
 

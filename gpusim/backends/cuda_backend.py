@@ -15,14 +15,15 @@ import numpy as np
 from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
+from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import GPU_LANES, model_variant, program_variant
+from gpusim.backends.variants import GPU_LANES, Variant, model_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.program import Program
-from gpusim.model.state import State
+from gpusim.model.state import STOP, State
 from gpusim.reference.contact_report import ForwardContacts
 from gpusim.reference.work import Work
 from gpusim.reference.writes import REMEMBERED
@@ -36,6 +37,16 @@ _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
 MOST_STEPS = 1000
+
+
+def build_module(cupy: Any, device: int, variant: Variant, fast: bool = False) -> Any:
+    """CuPy's module of a build, for a GPU by its number.
+
+    Raises:
+        CompileError: an error in a source.
+    """
+    arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
+    return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
 
 
 class CudaBackend(KernelBackend):
@@ -75,6 +86,7 @@ class CudaBackend(KernelBackend):
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
         self._forward_h, self._posed, self._substep, self._forward_contacts_h = 0.0, False, 0.0, 0.0
+        self._stopping = False  # whether a world may be in an emergency stop
         self._initial_arguments: Any = None
         self._last_stream: Any = None
         self._kernels: dict[str, Any] = {}
@@ -93,8 +105,7 @@ class CudaBackend(KernelBackend):
 
         def build(main: str) -> Any:
             variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, specialize)
-            arch = f"sm_{gpu.compute_capability}"
-            return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
+            return self.build(variant, fast)
 
         # Signals and resets are in the fused build, whatever shape the steps have.
         self._fused_module = build("fused.cu")
@@ -111,6 +122,11 @@ class CudaBackend(KernelBackend):
         self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_TOLD))
         self._told = np.frombuffer(self._pinned, np.int32, len(_TOLD))
         self._told[:] = 0
+
+    def build(self, variant: Variant, fast: bool = False) -> Any:
+        """The kernels of a build, as a module."""
+        with self._here():
+            return build_module(self._cupy, self.device, variant, fast)
 
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
@@ -179,11 +195,17 @@ class CudaBackend(KernelBackend):
                 self._substep = super().last_substep()
                 for host, device in self._kept():
                     device.set(host)
+                self._stopping = self._holds_stop(self._state)
                 self._host_newer = False
             if self._control_newer:
                 if self.control.size:
                     self._arrays["control"].set(self.control)
                 self._control_newer = False
+
+    @staticmethod
+    def _holds_stop(state: State) -> bool:
+        """Whether a world of a state on the host is in an emergency stop."""
+        return STOP in state.arrays and bool(state.arrays[STOP][:, 0].any())
 
     def _follow_stream(self) -> None:
         """Let the current stream wait for what was launched on the one before, if it has changed."""
@@ -230,6 +252,15 @@ class CudaBackend(KernelBackend):
             self._commands_newer = False
         return self.control
 
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop to what is held there; on the device, where any may be."""
+        with self._here():
+            self._push()
+            if self._stopping and self.control.size:
+                held, control = self._arrays[f"kept_{STOP}"], self._arrays["control"]
+                control[...] = self._cupy.where(held[:, :1] != 0.0, held[:, 1:], control)
+                self._commands_changed()
+
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n).
 
@@ -244,8 +275,7 @@ class CudaBackend(KernelBackend):
                 raise validate.fail("command", rule, f"give {wanted}")
             self._push()
             self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
-        # An array that was handed out before is no longer the commands: ask for it anew.
-        self._commands_newer, self._control_lent = True, False
+        self._commands_changed()
 
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset. The state is not waited for."""
@@ -418,33 +448,33 @@ class CudaBackend(KernelBackend):
     def keep_along(self, name: str) -> None:
         """An array of the state has come that the step does not know: the device has it too."""
         self._along.append(name)
+        self._stopping = self._stopping or self._holds_stop(self._state)
         self.place(f"kept_{name}", self._state.arrays[name])
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """The launch of the diagram's own kernel, one thread a world."""
-        cupy, variant = self._cupy, program_variant(program)
-        arch = f"sm_{cupy.cuda.Device(self.device).compute_capability}"
+        """The launch of the diagram's own kernel."""
+        return ProgramLaunch(self, program, name)
+
+    def device_array(self, name: str) -> Any:
+        """An array on the device by the name that :meth:`place` got."""
+        return self._arrays[name]
+
+    def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
+        """Launch a kernel with a thread for each world, which changes the state and the commands.
+
+        ``arguments`` are asked for when the device has what the host wrote.
+        """
         with self._here():
-            module = cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch)))
-        kernel, count = module.get_function("run_diagram"), self._state.arrays[name].shape[1]
-        blocks = min(-(-self.num_worlds // _STAGED_THREADS), self._processors * 16)
-        known: dict[str, Any] = {}
+            self._push()
+            blocks = min(-(-self.num_worlds // threads), self._processors * 16)
+            kernel((blocks,), (threads,), arguments())
+        self._commands_changed()
+        self._device_newer = True
+        self.changed()
 
-        def launch(given: Any, parameters: Array) -> None:
-            with self._here():
-                self._push()
-                if known.get("host") is None or not np.array_equal(known["host"], parameters):
-                    known.update(host=parameters.copy(), device=cupy.asarray(parameters))
-                a, integer = self._arrays, np.int32
-                stride = parameters.shape[1] if len(parameters) > 1 else 0
-                read = a["kept_time"], a["health"], given, integer(given.shape[1])
-                tuned = known["device"], integer(stride), a[f"kept_{name}"], integer(count)
-                rest = a["control"], integer(self.control.shape[1]), np.float64(program.period)
-                kernel((blocks,), (_STAGED_THREADS,), (*read, *tuned, *rest, integer(self.num_worlds), integer(1)))
-            self._device_newer = self._commands_newer = True
-            self.changed()
-
-        return launch
+    def _commands_changed(self) -> None:
+        """The device's commands are newer; an array that the host was lent before is no longer the commands."""
+        self._commands_newer, self._control_lent = True, False
 
     def restore(self, initial: State, worlds: Any) -> None:
         """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
@@ -467,11 +497,12 @@ class CudaBackend(KernelBackend):
             arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
+            self._stopping = self._stopping or self._initial_stops
             for name in self._along:
                 own, first = self._arrays[f"kept_{name}"], self._arrays[f"initial_{name}"]
                 own[...] = cupy.where((mask != 0)[:, None], first, own)
-        self._device_newer = self._commands_newer = True
-        self._control_lent = False
+        self._commands_changed()
+        self._device_newer = True
         self.changed()
 
     def _place_initial(self, initial: State) -> Any:
@@ -485,6 +516,7 @@ class CudaBackend(KernelBackend):
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
             arguments[f"kept_{f.name}"] = self.place(f"initial_{f.name}", array)
+        self._initial_stops = self._holds_stop(initial)
         for name in self._along:
             self.place(f"initial_{name}", initial.arrays[name])
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))

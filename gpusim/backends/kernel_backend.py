@@ -29,7 +29,7 @@ from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.program import Program
-from gpusim.model.state import State
+from gpusim.model.state import STOP, State
 from gpusim.reference import prepare
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_report import PACKED, ForwardContacts, touching_pairs
@@ -192,6 +192,13 @@ class KernelBackend(ABC):
     def read_control(self) -> Array:
         """Commands on the host, to be read only; (num_worlds, controls)."""
         return self.control
+
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop to what is held there."""
+        held = self._state.arrays[STOP]
+        if np.count_nonzero(held[:, 0]):
+            stopped = held[:, 0] != 0.0
+            self.control[stopped] = held[stopped, 1:]
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""

@@ -13,7 +13,7 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.model.program import Program
-from gpusim.model.state import State
+from gpusim.model.state import STOP, State
 from gpusim.reference import (
     actuate,
     colored_solve,
@@ -76,6 +76,13 @@ class NumpyBackend:
     def read_control(self) -> Array:
         """Commands, to be read only; (num_worlds, controls)."""
         return self.work.control
+
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop to what is held there."""
+        held = self.state.arrays[STOP]
+        if np.count_nonzero(held[:, 0]):
+            stopped = held[:, 0] != 0.0
+            self.work.control[stopped] = held[stopped, 1:]
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""

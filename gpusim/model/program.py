@@ -6,7 +6,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from gpusim.typing import Array
+
+EARLY = 1e-6
+"""Of a period: a sample that is due within so much is due. Kernels know it by this name (backends/variants.py)."""
+
+
+def due_time(number: Any, period: float) -> Any:
+    """Time from which on a sample is taken, s, by its number; ``sample_due`` of cuda_kernels/diagram.cu."""
+    return (number - EARLY) * period
+
+
+def next_sample(number: Any, time: Any, period: float) -> Any:
+    """Number of the sample after one; ``next_sample`` of cuda_kernels/diagram.cu.
+
+    One that came late, after a step longer than the period, does not make up for those left out.
+    """
+    following = np.floor(time / period + EARLY) + 1.0
+    return np.where(number + 1.0 > following, number + 1.0, following)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from gpusim.model.sensors import of_kind
 from gpusim.model.specs import JOINT_SENSOR
 from gpusim.typing import Array
 
+STOP = "stop"
+"""Array of the state with what an emergency stop holds, (num_worlds, 1 + commands): 1 where stopped, then values."""
+
 
 @dataclass
 class State:

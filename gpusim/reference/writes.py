@@ -93,10 +93,7 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     """Joints and what hangs on them, from parent to child: (joint or -1, body that moves, body that it hangs on)."""
     own = {model.joints[j].child: j for j in reversed(joints)}
-    hanging: dict[int, list[int]] = {}
-    for j, spec in enumerate(model.joints):
-        if spec.child != WORLD:
-            hanging.setdefault(spec.parent, []).append(j)
+    hanging = _hanging(model)
     moved: dict[int, tuple[int, int, int]] = {}
 
     def follow(root: int) -> None:
@@ -104,8 +101,7 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
         moved[spec.child] = (root, spec.child, spec.parent)
         queue = [spec.child]
         for body in queue:
-            for j in hanging.get(body, ()):
-                child = model.joints[j].child
+            for j, child in hanging.get(body, ()):
                 if child in moved or child == spec.parent or own.get(child, j) != j:
                     continue
                 moved[child] = (j if child in own else -1, child, body)
@@ -118,12 +114,26 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     return list(moved.values())
 
 
-def _subtree(model: Model, hanging: dict[int, list[int]], joint: int) -> list[int]:
+def _hanging(model: Model) -> dict[int, list[tuple[int, int]]]:
+    """What hangs on each body: (joint, body). A body that only carries the link that it is welded to hangs on that."""
+    hanging: dict[int, list[tuple[int, int]]] = {}
+    for j, spec in enumerate(model.joints):
+        if spec.child != WORLD:
+            hanging.setdefault(spec.parent, []).append((j, spec.child))
+    children = [spec.child for spec in model.joints]
+    for j, spec in enumerate(model.joints):
+        free = spec.parent != WORLD and spec.parent not in children and not model.bodies[spec.parent].kinematic
+        link = spec.child != WORLD and children.count(spec.child) > 1
+        if joint_type(spec.kind).welds and free and link and len(hanging[spec.parent]) == 1:
+            hanging.setdefault(spec.child, []).append((j, spec.parent))
+    return hanging
+
+
+def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
     """The child and all bodies that hang on it, parent to child; without the joint's parent."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
-        for j in hanging.get(body, ()):
-            child = model.joints[j].child
+        for _, child in hanging.get(body, ()):
             if child not in found and child != model.joints[joint].parent:
                 found[child] = None
                 queue.append(child)

@@ -11,9 +11,10 @@ import numpy as np
 
 from gpusim.errors import unknown_name
 from gpusim.model import validate
+from gpusim.robotics.cuda import CudaSolver
 from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.elements import evaluate
-from gpusim.robotics.native import NativeSolver
+from gpusim.robotics.native import KernelSolver, NativeSolver
 from gpusim.robotics.steps import Layout, Steps
 from gpusim.robotics.tasks import PlaceTask, PostureTask, Task
 from gpusim.robotics.tree import Tree
@@ -21,7 +22,7 @@ from gpusim.typing import Array
 
 LOOP_WEIGHT = 1e4
 """Of the rows of closed loops, which are level 0."""
-BACKENDS = ("numpy", "native")
+BACKENDS = ("numpy", "native", "cuda")
 """What solves."""
 SETTLED = 1e-9
 """Step, m or rad, below which a world is told to have converged."""
@@ -95,7 +96,7 @@ class IK:
         infinite = np.full(tree.freedoms, np.inf)
         self.lower, self.upper = (tree.lower, tree.upper) if limits else (-infinite, infinite)
         single = [(m.at, m.rate) for node in tree.forest.nodes for m in node.motions if m.freedoms == 1]
-        self._native: NativeSolver | None = None
+        self._solvers: dict[str, KernelSolver] = {}
         self.single = np.array(single, np.int64).reshape(-1, 2)
 
     def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
@@ -126,15 +127,15 @@ class IK:
             targets: of every task by its name, each (numbers,) for all worlds or (worlds, numbers); that of a
                 PostureTask may be left out.
             iterations: steps; a target in reach takes 5 to 10 from afar, 1 or 2 from the last control step's.
-            backend: "numpy", or "native": compiled (which takes a C++ compiler), worlds spread over threads, the same
-                to rounding.
+            backend: "numpy"; "native": compiled (which takes a C++ compiler), worlds spread over threads, the same to
+                rounding; "cuda": on GPU 0, a thread for each world, with native's bits. Arrays are the host's.
 
         Returns:
             Postures (worlds, size) and a :class:`Report` on them.
 
         Raises:
             ModelError: a value does not fit. UnknownNameError: a target of no task.
-            CompileError: the backend has no compiler.
+            CompileError: the backend has no compiler. ModelError also: "cuda" without CuPy or a GPU.
         """
         if backend not in BACKENDS:
             raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")
@@ -142,10 +143,10 @@ class IK:
             raise validate.fail("robotics.IK", f"iterations = {iterations!r} is no whole number", "give 0 or more")
         q, aims = self._given(q, targets)
         without = min(iterations // 4, 2)
-        if backend == "native":
-            if self._native is None:
-                self._native = NativeSolver(self)
-            q, error, loops, greatest = self._native.solve(q, aims, iterations, without)
+        if backend != "numpy":
+            if backend not in self._solvers:
+                self._solvers[backend] = NativeSolver(self) if backend == "native" else CudaSolver(self)
+            q, error, loops, greatest = self._solvers[backend].solve(q, aims, iterations, without)
             return q, self._told(q, aims, error, loops, greatest)
         steps, step = Steps(self.layout, q.shape[0]), np.zeros((q.shape[0], self.tree.freedoms))
         for number in range(iterations):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -80,12 +81,11 @@ def _goal(task: Task) -> tuple[int, int, Array, Array]:
     return COM, -1, NONE, np.zeros(4)
 
 
-class NativeSolver:
+class KernelSolver(ABC):
     """The tables of an :class:`IK`, made once; :meth:`solve` runs worlds over threads."""
 
     def __init__(self, ik: IK) -> None:
         self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
-        self._library = load_library(robotics_variant())
         tree, layout = self.tree, self.layout
         masks = tree.masks
         path_start, path = packed([np.flatnonzero(row).tolist() for row in masks.path])
@@ -181,6 +181,15 @@ class NativeSolver:
         flat = np.array([run for own in found for run in own], np.int64).reshape(-1, 2)
         return np.cumsum([0, *map(len, found)]), flat[:, 0], flat[:, 1]
 
+    @abstractmethod
+    def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
+        """Run the kernel.
+
+        Args:
+            robot: its numbers; gets the addresses.
+            arrays: what it reads and writes besides ``_tables``, of all worlds; outputs are here afterwards.
+        """
+
     def solve(
         self, q: Array, aims: Mapping[str, Array], iterations: int, without: int
     ) -> tuple[Array, dict[str, Array], Array, Array]:
@@ -192,11 +201,9 @@ class NativeSolver:
             iterations: steps; the last ``without`` of them leave postures alone.
         """
         worlds, tasks = q.shape[0], self.ik.tasks
-        threads = min(thread_count(), worlds)
         mass = np.broadcast_to(self.tree.inertias.mass, (worlds, self._sizes["nodes"]))
         postures = [aims[t.name] for t in self.ik.postures]
         arrays = {
-            **self._tables,
             "node_mass": np.ascontiguousarray(mass),
             "target": np.concatenate([np.zeros((worlds, 0)), *(aims[t.name] for t in tasks)], axis=1),
             "posture_target": np.concatenate([np.zeros((worlds, 0)), *postures], axis=1),
@@ -204,18 +211,32 @@ class NativeSolver:
             "error": np.zeros((worlds, self._sizes["errors"])),
             "loops": np.zeros(worlds),
             "step": np.zeros(worlds),
-            "memory": np.zeros(threads * self._sizes["work"]),
         }
         robot = np.zeros((), robot_dtype())
-        for name in (*TABLES, *OUTPUTS):
-            robot[name] = arrays[name].ctypes.data
         for name, value in self._sizes.items():
             robot[name] = value
         for constant, number in steps.CONSTANTS.items():
             robot[constant.lower()] = number
         robot["damping"], robot["worlds"] = self.layout.damping, worlds
         robot["iterations"], robot["without"] = iterations, without
-        self._library.solve_worlds(ctypes.c_void_p(robot.ctypes.data), threads)
+        if worlds:
+            self.launch(robot, arrays)
         ends = np.cumsum([t.weight.size for t in tasks])
         errors = {t.name: arrays["error"][:, end - t.weight.size : end] for t, end in zip(tasks, ends, strict=True)}
         return arrays["posture"], errors, arrays["loops"], arrays["step"]
+
+
+class NativeSolver(KernelSolver):
+    """On the CPU."""
+
+    def __init__(self, ik: IK) -> None:
+        super().__init__(ik)
+        self._library = load_library(robotics_variant())
+
+    def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
+        """Run it over threads."""
+        threads = min(thread_count(), int(robot["worlds"]))
+        given = self._tables | arrays | {"memory": np.zeros(threads * self._sizes["work"])}
+        for name in (*TABLES, *OUTPUTS):
+            robot[name] = given[name].ctypes.data
+        self._library.solve_worlds(ctypes.c_void_p(robot.ctypes.data), threads)

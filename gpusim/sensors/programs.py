@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.model.program import Program
+from gpusim.model.program import Program, due_time, next_sample
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
-
-EARLY = 1e-6
-"""Of a period: a sample that is due within so much is due."""
 
 
 def state_name(label: str) -> str:
@@ -61,14 +58,14 @@ class RunningProgram:
 
     def _due(self) -> Array:
         arrays = self._backend.read_state().arrays
-        return np.asarray(arrays["time"] >= (arrays[self.name][:, 0] - EARLY) * self.program.period)
+        return np.asarray(arrays["time"] >= due_time(arrays[self.name][:, 0], self.program.period))
 
     def _somewhere_due(self) -> bool:
         """Whether a world has a sample due; of one world without arrays, which take longer than the sample."""
         arrays = self._backend.read_state().arrays
         if self._sim.num_worlds > 1:
             return bool(self._due().any())
-        return bool(arrays["time"].item(0) >= (arrays[self.name].item(0) - EARLY) * self.program.period)
+        return bool(arrays["time"].item(0) >= due_time(arrays[self.name].item(0), self.program.period))
 
     def _on_host(self, given: Array, worlds: Array) -> None:
         arrays, control = self._backend.state.arrays, self._backend.host_control()
@@ -76,8 +73,7 @@ class RunningProgram:
         par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
         own, commands = numbers[worlds], control[worlds]
         self.program.run(given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1])), own, commands)
-        following = np.floor(arrays["time"][worlds] / self.program.period + EARLY) + 1.0
-        own[:, 0] = np.where(own[:, 0] + 1.0 > following, own[:, 0] + 1.0, following)
+        own[:, 0] = next_sample(own[:, 0], arrays["time"][worlds], self.program.period)
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
 

@@ -183,3 +183,8 @@ cuda = SimpleNamespace(
     alloc_pinned_memory=bytearray,
     runtime=SimpleNamespace(getDeviceCount=lambda: 2, memcpyAsync=_copy),
 )
+
+
+def where(condition: Any, yes: Any, no: Any) -> FakeArray:
+    """Elements of one or the other."""
+    return fake(np.where(condition, yes, no))

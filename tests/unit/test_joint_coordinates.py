@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, Transform
+from gpusim import ModelBuilder, Simulation, Transform
 
-from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, G, ball_body, history, simulate
+from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, G, ball_body, both_backends, history, simulate
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -167,3 +167,19 @@ def test_a_joint_between_world_as_child_and_a_body(solver: str) -> None:
     sim.step(20)
     assert sim.read("joint.rail.position")[0] == pytest.approx(0.5 * G * 0.01, abs=1e-10)
     assert not sim.signals()["joint.rail.position"].writable
+
+
+@both_backends
+def test_a_weight_that_a_link_is_welded_to_comes_along(backend):
+    """The weight is the parent of the fixed joint, the link its child, as somebody may well build it."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    link = b.add_body(1.0, (0.1,) * 3, xform=Transform((0.5, 0, 0)), label="link")
+    b.add_joint_revolute(-1, link, child_xform=Transform((-0.5, 0, 0)), axis=(0, 0, 1), label="hinge")
+    weight = b.add_body(1.0, (0.1,) * 3, xform=Transform((1.0, 0, 0)), label="weight")
+    b.add_joint_fixed(weight, link, child_xform=Transform((0.5, 0, 0)))
+    sim = Simulation(b.finalize(), backend=backend)
+    sim.write_state({"joint.hinge.position": 0.5 * np.pi, "joint.hinge.velocity": 2.0})
+    np.testing.assert_allclose(sim.read("body.weight.position", numpy=True)[0], (0, 1, 0), atol=1e-12)
+    np.testing.assert_allclose(sim.read("body.weight.linear_velocity", numpy=True)[0], (-2, 0, 0), atol=1e-12)
+    sim.step(10)
+    assert sim.read("sim.joint_drift", numpy=True)[0] < 1e-6

@@ -25,6 +25,17 @@ def test_constant_holds_each_value():
     assert [table(t) for t in (0.0, 0.5, 0.6, 0.99, 1.0, 2.0)] == [1.0, 1.0, -0.5, -0.5, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("period", [None, 1.3])
+def test_the_mean_of_a_value_that_holds_is_that_value(period):
+    """To the last bit, also after jumps and, with a period, in later turns."""
+    table = Schedule([(0.0, 0.1), (0.6, -0.7), (1.0, 0.3)], kind="constant", period=period)
+    for t in np.arange(0.0005, 4.0, 0.001):  # no jump of the table, or of its turns, lies within
+        at = t % 1.3 if period else t
+        if all(not at < jump < at + 1e-4 for jump in (0.6, 1.0, 1.3)):
+            assert table.mean(t, t + 1e-4) == table.value(t)
+    assert table.mean(0.55, 0.65) == pytest.approx(0.5 * (0.1 - 0.7))
+
+
 @pytest.mark.parametrize("period", [None, 2.5])
 def test_mean_equals_a_fine_sum(period):
     table = Schedule([(0.2, 1.0), (1.0, 0.0), (1.0, 2.0), (2.0, 0.5)], period=period)

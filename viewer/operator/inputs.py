@@ -12,6 +12,7 @@ from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.model import Model
 from gpusim.model.program import OperatorInput
 from gpusim.model.steering import Steering
+from gpusim.sensors.emergency_stop import safe_value
 from gpusim.viewer.operator.recording import Value
 
 if TYPE_CHECKING:
@@ -69,13 +70,9 @@ class Input(Steering):
         return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
 
 
-def safe_value(item: Input, sim: Simulation) -> Value:
+def held_value(item: Input, sim: Simulation) -> Value:
     """What an input is set to in an emergency stop: one number, or one for each world."""
-    if item.measured is None or item.safe is not None:
-        return float(item.safe or 0.0)
-    signal, axis = item.measured
-    reached = np.asarray(sim.read(signal, numpy=True)).reshape(sim.num_worlds, -1)[:, axis]
-    values = tuple(float(x) for x in np.clip(reached, item.lower, item.upper))
+    values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim)))
     return values[0] if len(values) == 1 else values
 
 

@@ -12,7 +12,7 @@ from gpusim.model import validate
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
-from gpusim.viewer.operator.inputs import Input, command_inputs, safe_value
+from gpusim.viewer.operator.inputs import Input, command_inputs, held_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
 from gpusim.viewer.operator.mapping import InputMapping
@@ -184,8 +184,8 @@ class Operator:
     # Emergency stop.
 
     def emergency_stop(self, source: str = PANEL) -> None:
-        """Latch: every input goes to its safe value and stays there until :meth:`release_stop`."""
-        if self.stopped:  # a held key must not measure anew where position servos are to stay
+        """Latch: every input and command goes to its safe value and stays there until :meth:`release_stop`."""
+        if self.stopped and self._player is None:  # a held key must not measure anew where position servos are to stay
             return
         self.stop_replay()
         self.note = f"emergency stop ({source})"
@@ -195,14 +195,26 @@ class Operator:
         self.stopped = True
         self.devices.disarm()
         for name, channel in self._channels.items():
-            self._channels.take(name, safe_value(channel.input, self.sim), STOP)
+            self._channels.take(name, held_value(channel.input, self.sim), STOP)
+        self.sim.emergency_stop()
+        self._note_stop(True)
 
     def release_stop(self) -> None:
         """Let inputs through again; they keep their safe values until they are touched. Held sticks must be let go."""
         if self.stopped:
+            self.stop_replay()
             self.note = "emergency stop released"
-        self.stopped = False
+            self._unlatch()
         self.devices.disarm()
+
+    def _unlatch(self) -> None:
+        self.stopped = False
+        self.sim.release_stop()
+        self._note_stop(False)
+
+    def _note_stop(self, stopped: bool) -> None:
+        if self._taker is not None:
+            self._taker.note_stop(stopped)
 
     # Keyboard and gamepad.
 
@@ -292,6 +304,11 @@ class Operator:
                 self._taker.note(name, channel.value if channel.source else None)
 
     def _play(self, player: Player) -> None:
+        if (stop := player.due_stop()) is not None:
+            if stop:
+                self._latch()
+            else:
+                self._unlatch()
         for name, value in player.due().items():
             if value is None:
                 self._channels.release(name)
@@ -348,6 +365,8 @@ class Operator:
             solver_of(self.sim),
         )
         self._taker = Taker(head, path, keep)
+        if self.stopped:
+            self._note_stop(True)
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
 
     def stop_recording(self) -> OperatorRecording | None:

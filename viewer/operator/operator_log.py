@@ -44,6 +44,10 @@ class Taker:
         """Keep a change before the next step."""
         self._recording.note(self.step, name, value)
 
+    def note_stop(self, stopped: bool) -> None:
+        """Keep that the emergency stop was latched or released before the next step."""
+        self._recording.stops[self.step] = stopped
+
     def finish(self) -> OperatorRecording:
         """Write the file; may be tried again where that failed.
 
@@ -86,7 +90,7 @@ class Player:
             raise validate.fail(element, rule, "reset the simulation first")
         self.step = 0
         self._recording = recording
-        self._steps = sorted({*recording.changes, recording.steps})
+        self._steps = sorted({*recording.changes, *recording.stops, recording.steps})
 
     @property
     def finished(self) -> bool:
@@ -96,6 +100,10 @@ class Player:
     def wait(self) -> int:
         """Steps until after which something changes."""
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
+
+    def due_stop(self) -> bool | None:
+        """Whether the emergency stop is latched or released before the next step; None where neither."""
+        return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:
         """What is set before the next step."""

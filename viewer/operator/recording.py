@@ -6,6 +6,7 @@ The first line is the header, then one line for each step at which something cha
      "time": 0.0, "solver": {"dtype": "float64", "substeps": 4}, "inputs": ["lift", "lift.brake"]}     (on one line)
     {"step": 120, "time": 0.12, "set": {"lift": 0.35}}
     {"step": 900, "time": 0.9, "set": {"lift": null}}          null: back to the scene's own schedule
+    {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
 A list stands for one value for each world. Numbers are written with all their digits, so that a run that is repeated
@@ -48,6 +49,7 @@ class OperatorRecording:
         solver: precision and settings of the simulation, by their names in SolverConfig: with others a replay goes
             nearly the same way, with other bits.
         changes: what was set before a step, by the step's number from the beginning; None: back to the schedule.
+        stops: emergency stop latched (True) or released before a step.
         steps: length.
     """
 
@@ -58,6 +60,7 @@ class OperatorRecording:
     time: float = 0.0
     solver: Mapping[str, Any] = field(default_factory=dict)
     changes: dict[int, dict[str, Value | None]] = field(default_factory=dict)
+    stops: dict[int, bool] = field(default_factory=dict)
     steps: int = 0
 
     def note(self, step: int, name: str, value: Value | None) -> None:
@@ -76,8 +79,9 @@ class OperatorRecording:
             **{"dt": self.dt, "time": self.time, "solver": dict(self.solver), "inputs": list(self.inputs)},
         }
         lines: list[dict[str, Any]] = [header]
-        for step in sorted(self.changes):
-            lines.append({"step": step, "time": self.time + step * self.dt, "set": self.changes[step]})
+        for step in sorted({*self.changes, *self.stops}):
+            stop = {"stop": self.stops[step]} if step in self.stops else {}
+            lines.append({"step": step, "time": self.time + step * self.dt, "set": self.changes.get(step, {}), **stop})
         lines.append({"step": self.steps, "time": self.time + self.steps * self.dt, "end": True})
         text = "".join(json.dumps(line, default=str) + "\n" for line in lines)
         with atomic_file(check_output_file(path, (SUFFIX,), "operator recording")) as stream:
@@ -174,6 +178,10 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
         if not isinstance(step, int) or isinstance(step, bool) or step < found.steps:
             raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it anew")
         found.steps = step
+        if (stop := line.get("stop")) is not None:
+            if not isinstance(stop, bool):
+                raise validate.fail(element, f"line {number} has stop {stop!r}", "give true or false")
+            found.stops[step] = stop
         for name, value in dict(line.get("set", {})).items():
             found.note(step, name, _checked(element, number, name, value, names))
     return found

@@ -12,7 +12,8 @@ import yaml
 
 from gpusim import ModelError
 from gpusim.control import Diagram, block_kinds
-from tests.unit.control.test_diagrams import cart, everything
+from tests.unit.control.plants import everything
+from tests.unit.control.test_diagrams import cart
 
 
 def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]:

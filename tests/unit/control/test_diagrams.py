@@ -7,6 +7,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram, block_kinds
+from tests.unit.control.plants import everything, plant
 
 DT = 0.01
 
@@ -22,71 +23,9 @@ def cart(diagrams: list[Diagram], worlds: int = 1, backend: str = "numpy", **con
     return Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=DT, **config))  # type: ignore[arg-type]
 
 
-def everything() -> Diagram:
-    """A diagram with every kind of block but Python's and those of kinematics."""
-    d = Diagram("all", rate=50.0)
-    d.add("input", "stick", lower=-2.0, upper=2.0, dead_zone=0.1, curve=2.0, unit="m")
-    d.connect("signal:joint.rail.position", d.add("sum", "error", signs="-+")["a"])
-    d.connect("stick", "error.b")
-    d.connect("error", d.add("pid", "pid", kp=2.0, ki=1.0, kd=0.1, lower=-1.0, upper=1.0))
-    sources = {
-        "noise": {"seed": 3, "size": 2},
-        "constant": {"value": 0.3}, "timer": {}, "step": {"time": 0.1}, "ramp": {"slope": 0.2, "end": 0.5},
-        "sequence": {"times": [0, 0.1, 0.3], "values": [0, 1, -1], "interpolate": True, "repeat": True},
-        "sine": {"frequency": 3.0}, "trajectory": {"times": [0, 0.2, 0.5], "points": [[0, 1], [1, 0], [2, 2]]},
-    }  # fmt: skip
-    for kind, parameters in sources.items():
-        d.add(kind, kind, **parameters)
-    through = {
-        "gain": {"gain": 0.7}, "abs": {}, "sign": {}, "integrator": {"upper": 3.0}, "filter": {"time": 0.05},
-        "filter2": {"frequency": 4.0}, "transfer": {"num": [1.0, 2.0], "den": [1.0, 0.5, 3.0]},
-        "delay": {"samples": 3}, "derivative": {"time": 0.02}, "rate_limiter": {"rise": 1.0, "fall": 2.0},
-        "limiter": {"lower": -0.5, "upper": 0.5}, "dead_zone": {}, "backlash": {"width": 0.2},
-        "quantiser": {"step": 0.1}, "relay": {}, "table": {"x": [-1, 0, 2], "y": [0, 1, 5]}, "edge": {},
-        "move": {"duration": 0.1}, "norm": {}, "component": {"index": 0},
-    }  # fmt: skip
-    for kind, parameters in through.items():
-        d.add(kind, kind, **parameters)
-        d.connect("sine", d.ports(kind)[0][0] and f"{kind}.{d.ports(kind)[0][0]}")
-    for name in ("sin", "cos", "tan", "asin", "acos", "atan"):
-        d.connect("sine", d.add("trigonometry", name, function=name))
-    pairs = {"product": {}, "division": {}, "extreme": {"which": "min"}, "atan2": {}, "pack": {}, "dot": {},
-             "table2": {"x": [-1, 1], "y": [-1, 0, 1], "z": [[0, 1], [2, 3], [5, 8]]}, "compare": {}, "logic": {},
-             "latch": {}, "hold": {}}  # fmt: skip
-    for kind, parameters in pairs.items():
-        d.add(kind, kind, **parameters)
-        first, second = d.ports(kind)[0][:2]
-        d.connect("sine", f"{kind}.{first}")
-        d.connect("ramp", f"{kind}.{second}")
-    d.connect("sine", d.add("switch", "switch")["on"])
-    d.connect("ramp", "switch.a", d.add("select", "select")["index"], "select.a")
-    d.connect("timer", "switch.b")
-    d.connect("sine", "select.b")
-    d.connect("compare", d.add("counter", "counter", modulo=3)["up"])
-    transitions = [["rest", "run", "go"], ["run", "rest", 0.07]]
-    d.add("state_machine", "machine", states=["rest", "run"], transitions=transitions)
-    d.connect("compare", "machine.go")
-    d.add("constant", "z", value=[0.0, 0.6, 0.8])
-    d.add("constant", "v", value=[1.0, 2.0, 3.0])
-    d.connect("v", d.add("along", "along")["in"])
-    d.connect("z", "along.direction")
-    formula = "a ** 3 - 2 * b if abs(a) > 0.2 and not b > 1 else sqrt(exp(a)) + log(2 + a) ** 0.5 + a % 0.3 + max(a, b)"
-    d.connect("sine", d.add("expression", "formula", text=formula)["a"])
-    d.connect("ramp", "formula.b")
-    inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "twice", gain=2.0))
-    inner.connect("twice", inner.add("outlet", "y"))
-    d.connect("sine", d.add_subsystem("sub", inner)["x"])
-    d.connect("sub.y", d.add("abs", "outside"))
-    d.connect("pid", "command:push")
-    return d
-
-
-def test_every_kind_is_in_the_diagram_of_all() -> None:
-    used = {block.kind for block in everything().flat().blocks.values()} | {"inlet"}
-    assert used == set(block_kinds()) - {
-        "python", "chain", "ik", "inverse_dynamics", "to_frame", "from_frame", "turned",
-    }  # fmt: skip
+def test_every_kind_is_in_the_diagrams_of_the_plant() -> None:
+    used = {block.kind for d in plant().diagrams for block in d.flat().blocks.values()} | {"inlet"}
+    assert used == set(block_kinds()) - {"python"}
 
 
 @pytest.mark.native
@@ -103,6 +42,35 @@ def test_native_has_the_bits_of_numpy() -> None:
     for name, values in found[0].items():
         np.testing.assert_array_equal(values, found[1][name], err_msg=name)
     assert np.isfinite(found[0]["diagram.all"]).all()
+
+
+def test_a_vector_of_one_number_drives_a_command() -> None:
+    d = Diagram("d")
+    d.connect(d.add("constant", "one", value=[0.25]), "command:push")
+    sim = cart([d])
+    sim.step()
+    assert sim.control["push"].tolist() == [0.25]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("rate", [None, 30.0, 70.0])
+def test_samples_are_due_at_the_same_times_on_native_as_on_numpy(rate: float | None) -> None:
+    """Steps of any size, shorter and longer than the period, and such as end within rounding of a sample's time."""
+    rng = np.random.default_rng(5)
+    sizes = [*rng.uniform(1e-3, 0.07, 60), *([1.0 / 70.0] * 40), *([1.0 / 210.0] * 60)]
+    counts = []
+    for backend in ("numpy", "native"):
+        d = Diagram("clock", rate=rate)
+        d.add("timer", "timer")
+        sim = cart([d], 2, backend)
+        found = []
+        for size in sizes:
+            sim.step(dt=size)
+            found.append(sim.read_state()["diagram.clock"].copy())
+        counts.append(np.array(found))
+    np.testing.assert_array_equal(counts[0], counts[1])
+    number = counts[0][:, 0, 0]
+    assert (np.diff(number) > 1.0).any() and (rate is None or (np.diff(number) == 0.0).any())
 
 
 def test_state_is_reset_copied_and_restored_with_the_worlds() -> None:

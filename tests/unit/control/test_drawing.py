@@ -14,7 +14,8 @@ from gpusim.control import Diagram, graphviz
 from gpusim.control.drawing import COLORS, save_svg, svg
 from gpusim.control.layered import Edge, Node, Placed, columns, place
 from gpusim.control.picture import Picture, picture
-from tests.unit.control.test_diagrams import cart, everything
+from tests.unit.control.plants import everything
+from tests.unit.control.test_diagrams import cart
 
 Rect = tuple[float, float, float, float]
 """Left, top, right, bottom."""

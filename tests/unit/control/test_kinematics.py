@@ -10,26 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram, chain
+from tests.unit.control.plants import arm
 
 TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
-
-
-def arm() -> ModelBuilder:
-    """Five hinges and a slide, with turned frames, on a base that is turned in the world."""
-    b = ModelBuilder(gravity=(0, 0, 0))
-    half = math.sqrt(0.5)
-    base = b.add_body(5.0, (1, 1, 1), xform=Transform((1, 2, 3), (0, 0, half, half)), label="base", kinematic=True)
-    before = base
-    for k, axis in enumerate(((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1), (1, 2, 3))):
-        body = b.add_body(1.0, (0.1, 0.1, 0.1), label=f"link{k}")
-        place, own = Transform((0.1, 0.02 * k, 0.25), (0, half, 0, half)), Transform((0, 0.03, -0.05))
-        limits = {"limit_lower": -1.5, "limit_upper": 1.5}
-        b.add_joint_revolute(before, body, place, own, axis=axis, label=f"joint{k}", **limits)
-        before = body
-    hand = b.add_body(0.5, (0.1, 0.1, 0.1), label="hand")
-    b.add_joint_prismatic(before, hand, Transform((0, 0, 0.1)), axis=(0, 0, 1), label="joint5")
-    b.add_site(hand, Transform((0.01, 0.02, 0.1)), label="tip")
-    return b
 
 
 def reading(backend: str = "numpy", target: tuple[float, float, float] = (0.1, 0.2, 0.6)) -> Simulation:

@@ -119,8 +119,8 @@ def test_a_solver_serves_again_and_again():
 
 def test_wrong_backends_and_iterations_are_told():
     ik = IK(planar(), [PointTask("tip")])
-    with pytest.raises(ModelError, match="backend 'cuda' is unknown; give one of"):
-        ik.solve([0, 0], {"tip": (1, 0, 0)}, backend="cuda")
+    with pytest.raises(ModelError, match="backend 'metal' is unknown; give one of"):
+        ik.solve([0, 0], {"tip": (1, 0, 0)}, backend="metal")
     with pytest.raises(ModelError, match="iterations = -1 is no whole number; give 0 or more"):
         ik.solve([0, 0], {"tip": (1, 0, 0)}, iterations=-1)
 

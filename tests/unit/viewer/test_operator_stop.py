@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gpusim import Simulation
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.keys import KEYS
+from tests.unit.viewer.diagrams import cart
 from tests.unit.viewer.operators import FRAME, Pad, arm, machine, step
 
 
@@ -99,3 +101,35 @@ def test_a_mapping_that_fits_no_more_gives_way(tmp_path: Any) -> None:
     operator = Operator(machine("a"), mapping=str(tmp_path / "mine.json"))
     operator.attach(machine("b"))
     assert operator.mapping.name == "automatic" and "unknown command 'a'" in operator.note
+
+
+def test_the_stop_reaches_what_a_diagram_drives_and_replays_have_it(tmp_path: Any) -> None:
+    operator = Operator(cart())
+    sim, path = operator.sim, tmp_path / "stop.jsonl"
+    operator.record(path)
+    operator.set("wish", 0.4)
+    step(operator, 20)
+    assert sim.control["push"][0] != 0.0
+    held = float(sim.read("joint.rail.position", numpy=True)[0])
+    operator.emergency_stop()
+    step(operator, 10)
+    assert sim.stopped.all() and sim.control["push"][0] == pytest.approx(held, abs=1e-12)
+    operator.release_stop()
+    step(operator, 10)
+    assert not sim.stopped.any()
+    operator.set("wish", 0.3)
+    step(operator, 10)
+    operator.stop_recording()
+    end = sim.state.variables()["position"].copy()
+    sim.reset()
+    operator.reset()
+    operator.replay(path)
+    step(operator, 25)
+    assert operator.stopped and sim.stopped.all()
+    step(operator, 26)
+    assert not operator.replaying and not operator.stopped
+    sim.reset()
+    operator.reset()
+    operator.replay(path)
+    step(operator, 50)
+    assert np.array_equal(sim.state.variables()["position"], end)

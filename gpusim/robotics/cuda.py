@@ -1,0 +1,51 @@
+"""Inverse kinematics on a GPU: the kernel and the tables of native.py, a thread for each world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.backends.cuda_backend import build_module
+from gpusim.backends.cuda_device import load_cupy
+from gpusim.backends.robot_header import OUTPUTS, TABLES
+from gpusim.backends.variants import robotics_variant
+from gpusim.robotics.native import KernelSolver
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.robotics.ik import IK
+
+DEVICE, WARP = 0, 32
+MOST_THREADS = 1 << 16
+"""Of a launch: each has memory of its own, and does several worlds where there are more."""
+
+
+class CudaSolver(KernelSolver):
+    """On GPU 0; tables stay there.
+
+    Raises:
+        ModelError: no CuPy, no GPU. CompileError: the kernels do not compile.
+    """
+
+    def __init__(self, ik: IK) -> None:
+        super().__init__(ik)
+        self._cupy = load_cupy(DEVICE)
+        with self._cupy.cuda.Device(DEVICE):
+            self._kernel = build_module(self._cupy, DEVICE, robotics_variant()).get_function("solve_worlds")
+            self._placed: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
+
+    def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
+        """Copy what changes to the GPU, run it, and copy the outputs back."""
+        cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MOST_THREADS // WARP)
+        threads = blocks * WARP
+        with cupy.cuda.Device(DEVICE):
+            given = self._placed | {name: cupy.asarray(array) for name, array in arrays.items()}
+            given["memory"] = cupy.empty((threads * self._sizes["work"],))
+            for name in (*TABLES, *OUTPUTS):
+                robot[name] = int(given[name].data.ptr)
+            numbers = cupy.asarray(np.frombuffer(robot.tobytes(), np.uint8))
+            self._kernel((blocks,), (WARP,), (numbers, np.int32(threads)))
+            for name in OUTPUTS:
+                if name in arrays and arrays[name].size:
+                    given[name].get(out=arrays[name])

@@ -1,0 +1,122 @@
+"""Emergency stop: commands are held by world, over programs and diagrams, on every backend; part of the state."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
+from gpusim.backends import cuda_backend
+from gpusim.backends.compile import build_native
+from gpusim.control import Diagram
+from tests.unit import fake_cupy
+
+WORLDS = 3
+
+
+@pytest.fixture(
+    params=["numpy", pytest.param("native", marks=pytest.mark.native), pytest.param("cuda", marks=pytest.mark.native)]
+)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each backend; cuda over the stand-in for CuPy."""
+    if request.param == "cuda":
+
+        def build(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Any:
+            return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
+
+        monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+        monkeypatch.setattr(cuda_backend, "compile_cuda", build)
+        monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
+    return str(request.param)
+
+
+def machine(backend: str, diagram: bool = True) -> Simulation:
+    """A cart pushed by a diagram's wish, a second one by a program, and a position servo."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    for name in ("driven", "free", "held"):
+        body = b.add_body(2.0, (1, 1, 1), label=name)
+        rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label=f"rail_{name}")
+        if name == "held":
+            b.add_servo(rail, stiffness=50.0, damping=5.0, label=name)
+        else:
+            b.add_joint_force(rail, limit=10.0, label=name)
+    if diagram:
+        d = Diagram("pusher")
+        d.add("input", "wish", lower=-9.0, upper=9.0, default=2.0)
+        d.connect("wish", d.add("gain", "twice", gain=2.0))
+        d.connect("twice", "command:driven")
+        b.add_diagram(d)
+    return Simulation(b.finalize(), WORLDS, backend=backend, config=SolverConfig(dt=0.01))
+
+
+def commands(sim: Simulation, name: str) -> list[float]:
+    return [float(x) for x in sim.control[name]]
+
+
+def test_all_commands_of_stopped_worlds_are_held(backend: str) -> None:
+    sim = machine(backend)
+    sim.control["free"], sim.control["held"] = 3.0, 0.5
+    sim.step(5)
+    reached = float(sim.read("joint.rail_held.position", numpy=True)[1])
+    assert commands(sim, "driven") == [4.0] * 3 and reached > 0.0
+    sim.emergency_stop(mask=[1])
+    assert sim.stopped.tolist() == [False, True, False]
+    assert commands(sim, "driven") == [4.0, 0.0, 4.0]
+    before = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
+    for _ in range(3):
+        sim.control["wish"], sim.control["free"] = 1.0, 5.0
+        sim.step()
+    assert commands(sim, "driven") == [2.0, 0.0, 2.0] and commands(sim, "free") == [5.0, 0.0, 5.0]
+    assert commands(sim, "wish") == [1.0, 2.0, 1.0]  # the input's default
+    assert commands(sim, "held")[1] == pytest.approx(reached, abs=1e-12)
+    after = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
+    assert after[0] > before[0] and after[1] == pytest.approx(before[1], abs=2.5e-2) and after[2] == after[0]
+    sim.release_stop()
+    sim.step(2)
+    assert not sim.stopped.any()
+    assert commands(sim, "driven") == [2.0, 4.0, 2.0]  # of the input as it was held
+    assert commands(sim, "free") == [5.0, 0.0, 5.0]  # nobody has given it since
+
+
+def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:
+    sim = machine(backend, diagram=False)
+    sim.control["free"] = 1.0
+    sim.step()
+    sim.emergency_stop()
+    stopped = sim.state.copy()
+    sim.reset([0, 1])
+    assert sim.stopped.tolist() == [False, False, True]
+    sim.control["free"] = 1.0
+    sim.step()
+    assert commands(sim, "free") == [1.0, 1.0, 0.0]
+    sim.state.restore(stopped, np.array([0]))
+    sim.changed()
+    sim.step(2)
+    assert sim.stopped.tolist() == [True, False, True] and commands(sim, "free") == [0.0, 1.0, 0.0]
+
+
+def test_stopping_again_measures_nothing_anew(backend: str) -> None:
+    sim = machine(backend, diagram=False)
+    sim.emergency_stop([0])
+    sim.write("joint.rail_held.position", 0.25)
+    sim.emergency_stop()
+    assert commands(sim, "held") == pytest.approx([0.0, 0.25, 0.25], abs=1e-12)
+    with pytest.raises(ModelError, match="Simulation.emergency_stop"):
+        sim.emergency_stop([7])
+
+
+@pytest.mark.native
+def test_native_has_the_bits_of_numpy() -> None:
+    ends = []
+    for backend in ("numpy", "native"):
+        sim = machine(backend)
+        sim.step(4)
+        sim.emergency_stop([0, 2])
+        sim.step(4)
+        sim.release_stop([2])
+        sim.step(4)
+        ends.append(np.array(sim.control.array))
+    assert np.array_equal(*ends)
