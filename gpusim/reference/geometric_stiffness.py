@@ -23,7 +23,7 @@ from gpusim import rotations
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.02
+FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
 def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:

@@ -17,7 +17,7 @@ from gpusim.actuators.circuit import MOST_CONSUMERS, MOST_NODES
 from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.backends.tables import slots_taken
-from gpusim.model.fields import WORK_FIELDS
+from gpusim.model.fields import WORK_FIELDS, state_fields
 from gpusim.reference.work import Work
 from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
@@ -90,8 +90,9 @@ class Reference:
         self.row_mask = used
 
     def state(self) -> dict[str, Made]:
-        """Every array of the state."""
-        made: dict[str, Made] = {k: (v, None) for k, v in self.sim.state.arrays.items()}
+        """Every array of the state that stages see; what diagrams and an emergency stop keep is read between steps."""
+        seen = {f.name for f in state_fields([group.type for group in self.sim.state.groups])}
+        made: dict[str, Made] = {k: (v, None) for k, v in self.sim.state.arrays.items() if k in seen}
         made["impulse"] = (_flat(made["impulse"][0], (self.t.num_constraints, self.t.block)), None)
         for group in self.sim.state.groups:
             if group.type.variables:
