@@ -102,7 +102,8 @@ class InverseDynamics(Block):
     """Efforts of a chain's joints (N m, N) that give an ``acceleration`` at positions ``q`` and a ``velocity``.
 
     Inputs that stay open are 0, so that ``q`` alone gives what holds the chain against gravity. ``load``: mass that the
-    tip holds besides, kg, at a point. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
+    tip holds besides, kg, at a point. ``wrench`` (6,): force and moment about the tip that bear on it from outside, as
+    the ground on a foot, in the base's axes. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
     :func:`gpusim.control.heavy_chain`; with ``gravity=None`` there is an input ``gravity`` (3,), for a base that tilts,
     and less the base's acceleration for one that is shaken. How fast the base turns is not in it, nor are springs,
     damping and friction of joints.
@@ -111,11 +112,11 @@ class InverseDynamics(Block):
     joints: Sequence[dict[str, Any]]
     tip: Sequence[float] = (0, 0, 0, 0, 0, 0, 1)
     gravity: Sequence[float] | None = (0, 0, -9.81)
-    optional = {"velocity": 0.0, "acceleration": 0.0, "load": 0.0}  # noqa: RUF012 (as in Block)
+    optional = {"velocity": 0.0, "acceleration": 0.0, "load": 0.0, "wrench": 0.0}  # noqa: RUF012 (as in Block)
 
     def __post_init__(self) -> None:
         own = ("gravity",) if self.gravity is None else ()
-        self.inputs = ("q", "velocity", "acceleration", "load", *own)
+        self.inputs = ("q", "velocity", "acceleration", "load", "wrench", *own)
 
     def check(self, element: str) -> None:
         """A chain whose bodies have masses."""
@@ -141,6 +142,9 @@ class InverseDynamics(Block):
         for port, size in (("load", 1), ("gravity", 3)):
             if port in given and given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
+        if given["wrench"].shape and given["wrench"].size != 6:
+            size = given["wrench"].size
+            raise ModelError(f"wrench is a force and a moment, six numbers, and the wire has {size}; choose six")
         if not units.fits(given["load"].unit, units.parse("kg")):
             raise ModelError(f"load is a mass, and the wire is in {units.shown(given['load'].unit)}; give it in kg")
         return {"out": Kind((count,))}
@@ -158,7 +162,14 @@ class InverseDynamics(Block):
             xx, yy, zz, xy, xz, yz = (float(x) for x in joint["inertia"])
             com = [float(x) for x in joint["com"]]
             frames[-1].bear(float(joint["mass"]), com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        frames[-1].bear(known["load"][0], [float(x) for x in self.tip[:3]])
+        tip = [float(x) for x in self.tip[:3]]
+        frames[-1].bear(known["load"][0], tip)
+        if len(known["wrench"]) == 6:
+            force, moment = known["wrench"][:3], known["wrench"][3:]
+            for frame in frames[1:]:
+                force, moment = (vectors.apply(t, frame.back, x) for x in (force, moment))
+            moment = vectors.plus(t, moment, vectors.cross(t, tip, force))
+            frames[-1].add(vectors.scaled(t, -1.0, force), vectors.scaled(t, -1.0, moment))
         out: list[Number] = []
         for k in reversed(range(count)):
             frame, joint = frames[k + 1], self.joints[k]

@@ -77,7 +77,9 @@ def random_arm(
     return b
 
 
-def block_of(links: dict[str, Any], backend: str, motion: Motion, load: float | None = None) -> np.ndarray:
+def block_of(
+    links: dict[str, Any], backend: str, motion: Motion, load: float | None = None, wrench: np.ndarray | None = None
+) -> np.ndarray:
     """What the block gives for motions of as many worlds, (worlds, n)."""
     d = Diagram("d")
     d.add("inverse_dynamics", "dynamics", **links)
@@ -88,6 +90,8 @@ def block_of(links: dict[str, Any], backend: str, motion: Motion, load: float | 
         assert values.shape[1] == count
     if load is not None:
         d.connect(load, "dynamics.load")
+    if wrench is not None:
+        d.connect(d.add("constant", "wrench", value=wrench.tolist()), "dynamics.wrench")
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1), label="any")
     b.add_diagram(d)
@@ -105,7 +109,7 @@ def motions(count: int, worlds: int = 6, seed: int = 5) -> Motion:
     return q, v, a
 
 
-def by_tree(b: ModelBuilder, motion: Motion) -> np.ndarray:
+def by_tree(b: ModelBuilder, motion: Motion, wrench: np.ndarray | None = None) -> np.ndarray:
     """The same of the tree; the joints' order is the chain's."""
     tree = Tree(b.finalize())
     labels = [joint["label"] for joint in chain(b, "base", "tip")["joints"]]
@@ -116,7 +120,7 @@ def by_tree(b: ModelBuilder, motion: Motion) -> np.ndarray:
     q[:, places] = motion[0]
     v, a = np.zeros((worlds, tree.freedoms)), np.zeros((worlds, tree.freedoms))
     v[:, columns], a[:, columns] = motion[1:]
-    return tree.inverse_dynamics(q, v, a)[:, columns]
+    return tree.inverse_dynamics(q, v, a, None if wrench is None else {"tip": wrench})[:, columns]
 
 
 def close(found: np.ndarray, expected: np.ndarray, share: float = 1e-12) -> None:
@@ -150,12 +154,24 @@ def test_it_is_so_with_a_load_at_the_tip() -> None:
     close(found, block_of(heavier, "numpy", motion))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_bears_on_the_tip_from_outside_is_in_it(seed: int) -> None:
+    """Force and moment in the base's axes, which are at a slant in the world."""
+    b, motion = random_arm(seed), motions(5, seed=seed)
+    wrench = np.random.default_rng(seed).uniform(-20.0, 20.0, 6)
+    turn = next(body for body in b.bodies if body.label == "base").xform.matrix()
+    found = block_of(heavy_chain(b, "base", "tip"), "numpy", motion, wrench=wrench)
+    close(found, by_tree(b, motion, np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])))
+    assert np.abs(found - by_tree(b, motion)).max() > 1.0
+
+
 @pytest.mark.native
 def test_native_has_the_bits_of_numpy() -> None:
     """Angles come as numbers, so that even those agree."""
     for seed, load in ((2, None), (3, LOAD)):
         links, motion = heavy_chain(random_arm(seed), "base", "tip"), motions(5, seed=seed)
-        numpy, native = (block_of(links, backend, motion, load) for backend in ("numpy", "native"))
+        wrench = None if load is None else np.arange(1.0, 7.0)
+        numpy, native = (block_of(links, backend, motion, load, wrench) for backend in ("numpy", "native"))
         assert np.abs(numpy).min() > 0.0
         np.testing.assert_array_equal(numpy, native)
 
@@ -312,7 +328,8 @@ def test_what_is_wrong_is_told() -> None:
         Diagram("d").add("inverse_dynamics", "x", **(links | {"gravity": [1.0]}))
     for port, size, told in (("q", 4, "q has 4 numbers, and there are 5 joints"),
                              ("velocity", 2, "velocity has 2 numbers, and there are 5 joints"),
-                             ("load", 2, "load has 1 numbers, and the wire has 2")):  # fmt: skip
+                             ("load", 2, "load has 1 numbers, and the wire has 2"),
+                             ("wrench", 3, "wrench is a force and a moment, six numbers, and the wire has 3")):  # fmt: skip
         d = Diagram("d")
         d.add("inverse_dynamics", "x", **links)
         if port != "q":
