@@ -329,7 +329,7 @@ def test_what_is_wrong_is_told() -> None:
     for port, size, told in (("q", 4, "q has 4 numbers, and there are 5 joints"),
                              ("velocity", 2, "velocity has 2 numbers, and there are 5 joints"),
                              ("load", 2, "load has 1 numbers, and the wire has 2"),
-                             ("wrench", 3, "wrench is a force and a moment, six numbers, and the wire has 3")):  # fmt: skip
+                             ("wrench", 3, "wrench is a force and a moment, six numbers")):  # fmt: skip
         d = Diagram("d")
         d.add("inverse_dynamics", "x", **links)
         if port != "q":
