@@ -9,19 +9,23 @@ GPUSIM_FN double start_error(const World& w, int row) {
     return element >= 0 ? w.element_value()[element] : (coupling >= 0 ? w.coupling_value()[coupling] : 0.0);
 }
 // The number with the index of a constraint in its last bits, the lowest index greatest; NaN and 0 as they are.
-GPUSIM_FN double tagged(double value, int index) { return value > 0.0 ? with_last_bits(value, TAG_MASK, TAG_MASK - index) : value; }
+GPUSIM_FN double tagged(double value, int index) {
+    return choose(value > 0.0, with_last_bits(value, TAG_MASK, TAG_MASK - index), value);
+}
 // Gap and turn of joint c that the substep before has left; poses that were just given are nobody's work.
 GPUSIM_PHASE void left_joint(const World& w, int c) {
-    if (!(*w.step_last() > 0.0)) return;
+    const truth counts = *w.step_last() > 0.0;
+    if (!any(counts)) return;
     double square = 0.0, turn = 0.0;
     for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row) {
         const double error = magnitude(start_error(w, row));
         if (w.row_rigid()[row] == ROW_GAP) square += error * error;
-        else if (!(error <= turn)) turn = error;
+        else turn = choose(error <= turn, turn, error);
     }
-    raise_to(w.joint_drift_peak(), tagged(square_root(square), c));
-    raise_to(w.joint_tilt_peak(), tagged(turn, c));
+    raise_where(counts, w.joint_drift_peak(), tagged(square_root(square), c));
+    raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
+#if !GPUSIM_WIDE
 // After a sweep: the greatest change of an impulse that moves a body, as a share of the greatest load.
 GPUSIM_FN void leave_contacts(const World& w) {
     const bool counts = *w.largest_load() > real(0) && *w.contact_change() > real(w.contact_change_least());
@@ -39,3 +43,4 @@ GPUSIM_FN void watch_accuracy(const World& w) {
     *w.inexact() = found;
     count_one(w.a->inexact);
 }
+#endif

@@ -4,15 +4,16 @@
 #include "rows.cuh"
 
 // One inertia about all axes: the rate of a ball or a cube does not turn.
-GPUSIM_FN bool is_round(const real* m) {
-    return m[0] == m[4] && m[0] == m[8] && m[1] == real(0) && m[2] == real(0) && m[3] == real(0) && m[5] == real(0) &&
-           m[6] == real(0) && m[7] == real(0);
+GPUSIM_FN truth is_round(const real* m) {
+    return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
+           (m[6] == real(0)) & (m[7] == real(0));
 }
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
 GPUSIM_SHARED void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    if (is_round(inertia)) return copy3(twist + 6 * b + 3, out);
+    const truth round = is_round(inertia);
+    if (all(round)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3], slope[9], cross[9];
     turn_back3(rotation, twist + 6 * b + 3, rate);
     turn3(inertia, rate, momentum);
@@ -35,15 +36,17 @@ GPUSIM_SHARED void midpoint_rate(const World& w, int b, const real* twist, real*
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
     turn3(rotation, rate, out);
+    for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
 // Midpoint rate and turn operators E over T of body b.
 GPUSIM_PHASE void bend_body(const World& w, int b) {
-    real *middle = w.midpoint() + 3 * b, *whole = w.turn() + 18 * b, *beyond = whole + 9;
+    real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
-    if (omega[0] == real(0) && omega[1] == real(0) && omega[2] == real(0)) {
-        for (int k = 0; k < 18; ++k) whole[k] = real(0);
+    const truth still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
+    if (all(still)) {
+        for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
         return;
     }
@@ -59,9 +62,10 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     skew3(late, beyond);
     for (int k = 0; k < 9; ++k) {
         const real bend = sine * turn[k] + cosine * square[k];
-        whole[k] = turn[k] + bend;
-        beyond[k] = bend + beyond[k];
+        turned[k] = choose(still, real(0), turn[k] + bend);
+        beyond[k] = choose(still, real(0), bend + beyond[k]);
     }
+    for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 
 // What the step changes in the separation of a dot's point, to first order and beyond it.
@@ -86,7 +90,7 @@ GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* cha
 }
 
 // A vector of a body after the step, world frame.
-GPUSIM_FN void turned_after(const World& w, int body, const double* vector, double* out) {
+template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
     double turn[3], spin[4], matrix[9], both[9];
     for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
     quaternion_from_rotation_vector(turn, spin);
@@ -148,21 +152,28 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     subtract3(beyond, of_a, beyond);
     // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
     for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
-    const real both = norm3(longer) + length, safe = both > real(0) ? both : real(1);
+    const real both = norm3(longer) + length, safe = choose(both > real(0), both, real(1));
     const real square = dot3(change, change), along = dot3(unit, change);
     const real stretch = (real(2) * dot3(sep, change) + square) / safe;
     return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
 }
 
 // Joints that are swept with the direct solver keep the bias of the kicked velocities, as those of the colored one do.
-GPUSIM_FN bool keeps_bias(const World& w, int row) { return is_left_to_sweeps(w, row) && *w.since_factor() > 0; }
+GPUSIM_FN bool keeps_bias(const World& w, int row) {
+#if GPUSIM_SWEPT
+    return is_left_to_sweeps(w, row) && *w.since_factor() > 0;
+#else
+    return (void)w, (void)row, false;
+#endif
+}
 // Bias of element e and of its row.
 GPUSIM_FN void store_bias(const World& w, int e, real bias) {
     // The expansion is used up at large turns; a bounded bias keeps the step stable there.
     const real phi = larger(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
-    if (phi > real(FULL_BIAS_BELOW)) {
+    const truth far = phi > real(FULL_BIAS_BELOW);
+    if (any(far)) {
         const real ratio = real(FULL_BIAS_BELOW) / phi;
-        bias *= ratio * ratio;
+        bias = choose(far, bias * (ratio * ratio), bias);
     }
     w.element_bias()[e] = bias;
     const int row = w.element_row()[e];

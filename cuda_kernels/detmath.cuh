@@ -164,24 +164,24 @@ GPUSIM_FN Angle reduce_short(double x) {
     return {(x - n * 1.57079631090164184570) - n * 1.58932547735281966916e-08, 0.0, (int)n};
 }
 
-// sin and cos on [-pi/4, pi/4] (fdlibm k_sin.c; msun k_cos.c)
-GPUSIM_FN double sin_kernel(double x, double lo) {
-    const double z = x * x;
-    const double r = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
+// sin and cos on [-pi/4, pi/4] (fdlibm k_sin.c; msun k_cos.c); T: double, or many of them (wide.cuh)
+template <class T> GPUSIM_FN T sin_kernel(T x, T lo) {
+    const T z = x * x;
+    const T r = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
                    + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)));
-    const double v = z * x;
+    const T v = z * x;
     return x - ((z * (0.5 * lo - v * r) - lo) - v * -1.66666666666666324348e-01);
 }
 
-GPUSIM_FN double cos_kernel(double x, double lo) {
-    const double z = x * x;
-    const double w = z * z;
-    const double r = z * (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03
+template <class T> GPUSIM_FN T cos_kernel(T x, T lo) {
+    const T z = x * x;
+    const T w = z * z;
+    const T r = z * (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03
                    + z * 2.48015872894767294178e-05))
                    + w * w * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09
                    + z * -1.13596475577881948265e-11));
-    const double half = 0.5 * z;
-    const double lead = 1.0 - half;
+    const T half = 0.5 * z;
+    const T lead = 1.0 - half;
     return lead + (((1.0 - lead) - half) + (z * r - x * lo));
 }
 
@@ -290,13 +290,13 @@ GPUSIM_FN double log_short(double x) {
 // ---- atan2 ---------------------------------------------------------------------------------------------------------
 
 // atan(t) for |t| < 7/16 (fdlibm s_atan.c, msun s_atanf.c)
-GPUSIM_FN double atan_kernel(double t) {
-    const double z = t * t;
-    const double w = z * z;
-    const double odd = z * (3.33333333333329318027e-01 + w * (1.42857142725034663711e-01
+template <class T> GPUSIM_FN T atan_kernel(T t) {
+    const T z = t * t;
+    const T w = z * z;
+    const T odd = z * (3.33333333333329318027e-01 + w * (1.42857142725034663711e-01
                      + w * (9.09088713343650656196e-02 + w * (6.66107313738753120669e-02
                      + w * (4.97687799461593236017e-02 + w * 1.62858201153657823623e-02)))));
-    const double even = w * (-1.99999999998764832476e-01 + w * (-1.11111104054623557880e-01
+    const T even = w * (-1.99999999998764832476e-01 + w * (-1.11111104054623557880e-01
                       + w * (-7.69187620504482999495e-02 + w * (-5.83357013379057348645e-02
                       + w * -3.65315727442169155270e-02))));
     return t - t * (odd + even);

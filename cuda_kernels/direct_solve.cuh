@@ -17,6 +17,7 @@ GPUSIM_PHASE void start_row(const World& w, int row) {
     w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
     w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
 }
+#if !GPUSIM_WIDE
 // Compliance and target of axis row k in its mode: sticking rows are rigid, the others compliant.
 GPUSIM_FN void fill_axis(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
@@ -54,6 +55,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
     *w.factor_damping() = 0.0;
 }
+#endif
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
@@ -77,10 +79,11 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         const real residual = w.target()[row] - velocity - w.bias()[row] - compliance;
         w.rhs()[row] = residual;
         if (!w.row_used()[row]) continue;
-        if (gamma == real(0)) raise_to(w.worst(), residual);
-        raise_to(w.worst_change(), residual * (own / (own + gamma)));
+        raise_where(gamma == real(0), w.worst(), residual);
+        raise_where(true, w.worst_change(), residual * (own / (own + gamma)));
     }
 }
+#if !GPUSIM_WIDE
 // Passes end where the bias is that of the velocities and no row has anything to correct. What the guard does next: keep
 // what the first pass gave, measure the first refresh, and take it back where the second one shows that they diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
@@ -106,6 +109,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
     }
     *w.worst() = *w.worst_change() = real(0);
 }
+#endif
 // Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
 GPUSIM_FN int first_row(const World& w, int part) {
@@ -118,23 +122,25 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
 }
 // r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
-    if (*w.guard_action() != GUARD_WEIGH) return;
+    if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
-        const double residual = w.rhs()[row], response = w.diagonal()[row] + w.gamma()[row];
-        if (response > 0.0) sum += residual * residual / response;
+        const double residual = double(w.rhs()[row]), response = double(w.diagonal()[row] + w.gamma()[row]);
+        sum = choose(response > 0.0, sum + residual * residual / response, sum);
     }
     w.plain_energy()[part] = sum;
 }
 // r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
-    if (*w.guard_action() != GUARD_KEEP && *w.guard_action() != GUARD_WEIGH) return;
+    const whole action = *w.guard_action();
+    if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         sum += double(w.rhs()[row]) * double(w.delta()[row]);
     }
     w.energy()[part] = sum;
 }
+#if !GPUSIM_WIDE
 // Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
 // factor that gives way in the weak directions, the more the oftener they do.
 GPUSIM_PHASE void guard(const World& w, int) {
@@ -156,24 +162,34 @@ GPUSIM_PHASE void guard(const World& w, int) {
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_left() = PASSES;
 }
+#endif
 GPUSIM_PHASE void guard_row(const World& w, int row) {
-    const int action = *w.guard_action();
-    const bool released = action == GUARD_RELEASE && !is_left_to_sweeps(w, row);
-    if (action == GUARD_KEEP) w.kept_impulse()[row] = w.solved()[row];
-    if (action == GUARD_RELEASE) w.delta()[row] = released ? -w.kept_impulse()[row] : real(0);
-    if (action >= GUARD_RESTORE) w.solved()[row] = released ? real(0) : w.kept_impulse()[row];
+    const whole action = *w.guard_action();
+    if (!any(action > whole(0))) return;
+    const truth keep = action == whole(GUARD_KEEP), release = action == whole(GUARD_RELEASE);
+    const truth back = action >= whole(GUARD_RESTORE), own = release & truth(!is_left_to_sweeps(w, row));
+    const real kept = choose(keep, w.solved()[row], w.kept_impulse()[row]);
+    w.kept_impulse()[row] = kept;
+    w.delta()[row] = choose(release, choose(own, -kept, real(0)), w.delta()[row]);
+    w.solved()[row] = choose(back, choose(own, real(0), kept), w.solved()[row]);
 }
 GPUSIM_PHASE void guard_bias(const World& w, int row) {
-    if (*w.guard_action() == GUARD_KEEP) w.kept_bias()[row] = w.bias()[row];
-    if (*w.guard_action() == GUARD_RELEASE) w.bias()[row] = w.kept_bias()[row];
+    const whole action = *w.guard_action();
+    if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_RELEASE)))) return;
+    w.kept_bias()[row] = choose(action == whole(GUARD_KEEP), w.bias()[row], w.kept_bias()[row]);
+    w.bias()[row] = choose(action == whole(GUARD_RELEASE), w.kept_bias()[row], w.bias()[row]);
 }
 GPUSIM_PHASE void guard_body(const World& w, int b) {
-    const int action = *w.guard_action();
+    const whole action = *w.guard_action();
+    if (!any(action > whole(0))) return;
+    const truth keep = action == whole(GUARD_KEEP), release = action == whole(GUARD_RELEASE);
+    const truth back = action >= whole(GUARD_RESTORE);
     real moved[6] = {};
-    if (action == GUARD_RELEASE) impulse_response(w, b, w.delta(), moved);
+    if (any(release)) impulse_response(w, b, w.delta(), moved);
     for (int i = 6 * b; i < 6 * b + 6; ++i) {
-        if (action == GUARD_KEEP) w.kept_twist()[i] = w.twist()[i];
-        if (action >= GUARD_RESTORE) w.twist()[i] = w.kept_twist()[i] + moved[i - 6 * b];
+        const real kept = choose(keep, w.twist()[i], w.kept_twist()[i]);
+        w.kept_twist()[i] = kept;
+        w.twist()[i] = choose(back, kept + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
     }
 }
 // Add the solved correction to the impulses and velocities.
@@ -183,6 +199,7 @@ GPUSIM_PHASE void correct_body(const World& w, int b) {
     impulse_response(w, b, w.delta(), moved);
     for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += moved[k];
 }
+#if !GPUSIM_WIDE
 GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.passes_left() -= 1;
     *w.since_factor() += 1;
@@ -228,3 +245,4 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
     *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;
 }
+#endif

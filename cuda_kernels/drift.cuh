@@ -33,9 +33,9 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
             older[k] = (double(v2[k]) - double(v3[k])) * kick;
         }
         const double was = dot3(older, older);
-        const bool sprung = was > 0.0 && CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer);
+        const truth sprung = (was > 0.0) & (CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer));
         for (int k = 0; k < 3; ++k) {
-            v3[k] = sprung ? v1[k] : v2[k];
+            v3[k] = choose(sprung, v1[k], v2[k]);
             v2[k] = v1[k];
         }
     }
@@ -46,8 +46,16 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     keep_velocity(w, b);
     store_velocity(w, b);
     // Bodies at rest need no passes.
-    if (w.semi_implicit() || (twist[3] == real(0) && twist[4] == real(0) && twist[5] == real(0))) copy3(twist + 3, rate);
-    else midpoint_rate(w, b, w.twist(), rate);
+    const truth still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
+    copy3(twist + 3, rate);
+    if (!w.semi_implicit() && !all(still)) {
+        // The direct solver ends with the bias of the velocities that it has found, and knows their midpoint rates.
+        const bool known = w.direct() && w.constraints();
+        real middle[3];
+        if (known) copy3(w.midpoint() + 3 * b, middle);
+        else midpoint_rate(w, b, w.twist(), middle);
+        for (int k = 0; k < 3; ++k) rate[k] = choose(still, rate[k], middle[k]);
+    }
     double shift[3], turn[3];
     for (int k = 0; k < 3; ++k) {
         shift[k] = double(twist[k]) * w.h;
@@ -61,6 +69,7 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
+#if !GPUSIM_WIDE
 // What the child exerts on the parent of a joint with a sensor, at the parent's joint point, along the parent's joint
 // frame (gpusim/reference/sense.py).
 GPUSIM_PHASE void sense_joint(const World& w, int i) {
@@ -95,3 +104,4 @@ GPUSIM_PHASE void store_times(const World& w, int) {
     watch_accuracy(w);
 }
 GPUSIM_PHASE void store_control(const World& w, int column) { w.command_before()[column] = w.control(column); }
+#endif

@@ -91,11 +91,13 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
         double vector[3], length;
         out.value = spin_rotation(w, e, vector, &length);
         // The total rotation changes along its own axis, which moves; any axis serves where it is zero.
-        if (w.spin_component()[e] == 3 && length > 1e-9) {
-            double frame[9];
+        if (w.spin_component()[e] == 3) {
+            const truth turned = length > 1e-9;
+            double frame[9], along[3];
             matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
-            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / length;
-            turn3(frame, vector, axis);
+            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(turned, length, double(1.0));
+            turn3(frame, vector, along);
+            for (int k = 0; k < 3; ++k) axis[k] = choose(turned, along[k], axis[k]);
         }
     }
     turn3(w.rotation() + 9 * w.spin_owner()[e], axis, u);
@@ -127,9 +129,9 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     line_vectors(w, e, v);
     const double length = norm3(v.sep);
     // Points that coincide have no line; any direction serves for a moment.
+    const truth apart = length > 1e-12;
     double unit[3] = {0.0, 0.0, 1.0}, side[3];
-    if (length > 1e-12)
-        for (int k = 0; k < 3; ++k) unit[k] = v.sep[k] / length;
+    for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
     out.value = length - w.line_length()[e];
     cross3(unit, v.arm_a, out.a + 3);
     cross3(unit, v.arm_b, side);

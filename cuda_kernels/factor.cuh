@@ -108,7 +108,7 @@ GPUSIM_FN void invert_six(const real* from, real* out) {
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     real shown = own * (real(1.0 + REGULARIZATION) + real(*w.factor_damping())) + w.gamma()[row];
-    if (!(shown > real(0))) shown = real(1);
+    shown = choose(shown > real(0), shown, real(1));
     const real scale = w.axes() ? square_root(own / shown) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;

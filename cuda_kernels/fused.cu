@@ -4,6 +4,9 @@
 // slab of each world.
 #include "writes.cuh"
 #include "step.cuh"
+#if GPUSIM_WORLD_LANES > 1
+#include "worlds.cuh"
+#endif
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -79,6 +82,19 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
     for (int id = 0; id < a->n_worlds; ++id)
         run(make_world(a, h, id, slab(a, steps > 0 ? thread_number() : id), 0, 1), steps);
 }
+#if GPUSIM_WORLD_LANES > 1
+GPUSIM_KERNEL long long group_bytes(const Arguments* a) { return group_size(a, make_world(a, 0.0, 0, nullptr, 0, 1)); }
+// The same steps, WORLD_LANES worlds at a time; each thread has the memory of a group.
+GPUSIM_KERNEL void run_groups(const Arguments* a, double h, int steps, int threads) {
+    const long long bytes = group_bytes(a);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
+    for (int first = 0; first < a->n_worlds; first += WORLD_LANES) {
+        Group g;
+        make_group(g, a, h, first, a->slab + thread_number() * bytes);
+        run_group(g, steps);
+    }
+}
+#endif
 #endif
 #endif
 

@@ -14,22 +14,23 @@ GPUSIM_SHARED void make_positive(real* m) {
         for (int p = 0; p < 2; ++p)
             for (int q = p + 1; q < 3; ++q) {
                 const real off = m[3 * p + q];
-                if (off == real(0)) continue;
+                const truth turns = !(off == real(0));
+                if (!any(turns)) continue;
                 const real theta = (m[4 * q] - m[4 * p]) / (real(2) * off);
                 const real root = square_root(theta * theta + real(1));
-                const real t = theta >= real(0) ? real(1) / (theta + root) : real(-1) / (root - theta);
+                const real t = choose(theta >= real(0), real(1) / (theta + root), real(-1) / (root - theta));
                 const real c = real(1) / square_root(t * t + real(1)), s = t * c;
                 for (int k = 0; k < 3; ++k) {
                     const real a = m[3 * k + p], b = m[3 * k + q];
-                    m[3 * k + p] = c * a - s * b;
-                    m[3 * k + q] = s * a + c * b;
+                    m[3 * k + p] = choose(turns, c * a - s * b, a);
+                    m[3 * k + q] = choose(turns, s * a + c * b, b);
                 }
                 for (int k = 0; k < 3; ++k) {
                     const real a = m[3 * p + k], b = m[3 * q + k], e = v[3 * k + p], f = v[3 * k + q];
-                    m[3 * p + k] = c * a - s * b;
-                    m[3 * q + k] = s * a + c * b;
-                    v[3 * k + p] = c * e - s * f;
-                    v[3 * k + q] = s * e + c * f;
+                    m[3 * p + k] = choose(turns, c * a - s * b, a);
+                    m[3 * q + k] = choose(turns, s * a + c * b, b);
+                    v[3 * k + p] = choose(turns, c * e - s * f, e);
+                    v[3 * k + q] = choose(turns, s * e + c * f, f);
                 }
             }
     const real value[3] = {larger(m[0], real(0)), larger(m[4], real(0)), larger(m[8], real(0))};
@@ -43,10 +44,11 @@ GPUSIM_SHARED void make_positive(real* m) {
 
 // K of body b, world axes, and its growth: of the last kick where that is more than what is held, which fades otherwise.
 // False where the body needs none.
-GPUSIM_SHARED bool find_stiffness(const World& w, int b, real* total, real& growth) {
+GPUSIM_SHARED truth find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
-    if (!w.dynamic()[b] || !(kick > real(0))) return false;
+    const truth kicked = kick > real(0);
+    if (!w.dynamic()[b] || !any(kicked)) return false;
     const int block = w.block();
     real loaded = real(0);
     for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
@@ -60,34 +62,39 @@ GPUSIM_SHARED bool find_stiffness(const World& w, int b, real* total, real& grow
         copy3(w.side_arm() + 3 * side, own);
         turn3(w.rotation() + 9 * b, own, arm);
         const real pull = dot3(arm, force);
-        if (!(pull > real(0))) continue;
-        loaded += real(1);
+        const truth pulls = pull > real(0);
+        if (!any(pulls)) continue;
+        loaded = choose(pulls, loaded + real(1), loaded);
         for (int r = 0; r < 3; ++r)
-            for (int c = 0; c < 3; ++c)
-                total[3 * r + c] += (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
+            for (int c = 0; c < 3; ++c) {
+                const real own = (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
+                total[3 * r + c] = choose(pulls, total[3 * r + c] + own, total[3 * r + c]);
+            }
     }
-    if (!(loaded > real(1.5)))
-        for (int k = 0; k < 9; ++k) total[k] = real(0);
+    const truth taut = loaded > real(1.5);
+    for (int k = 0; k < 9; ++k) total[k] = choose(taut, total[k], real(0));
     real held[9], turn[9], turned[9], last[9];
     for (int k = 0; k < 9; ++k) held[k] = real(w.tension_stiffness()[9 * b + k]);
-    if (held[0] + held[4] + held[8] > total[0] + total[4] + total[8]) {
+    const truth fades = held[0] + held[4] + held[8] > total[0] + total[4] + total[8];
+    if (any(fades)) {
         for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
         product33(turn, held, turned);
         product33_transposed(turned, turn, last);
-        for (int k = 0; k < 9; ++k) total[k] = last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]);
+        for (int k = 0; k < 9; ++k) total[k] = choose(fades, last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]), total[k]);
     }
     // Trace of I^-1 K: between the greatest square of a frequency and three times that.
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
     growth = real(0.5) * real(0.25 * w.h * w.h) * trace;
-    return growth > real(STIFFNESS_THRESHOLD);
+    return kicked & (growth > real(STIFFNESS_THRESHOLD));
 }
 
 // The inverse inertia that impulses see, for body b.
 GPUSIM_PHASE void stiffen_body(const World& w, int b) {
-    real total[9], turn[9], turned[9], inertia[9], growth = real(0);
-    if (!find_stiffness(w, b, total, growth)) return;
+    real total[9], turn[9], turned[9], inertia[9], inverse[9], growth = real(0);
+    const truth stiff = find_stiffness(w, b, total, growth);
+    if (!any(stiff)) return;
     const real quarter = real(0.25 * w.h * w.h);
     const real share = smaller((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
     make_positive(total);
@@ -95,17 +102,20 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     product33(turn, w.inertia() + 9 * b, turned);
     product33_transposed(turned, turn, inertia);
     for (int k = 0; k < 9; ++k) inertia[k] += real(STIFFNESS_FACTOR) * quarter * (share * total[k]);
-    inverse33(inertia, w.inertia_inverse_effective() + 9 * b);
+    inverse33(inertia, inverse);
+    real* out = w.inertia_inverse_effective() + 9 * b;
+    for (int k = 0; k < 9; ++k) out[k] = choose(stiff, inverse[k], out[k]);
 }
 
 // K for the next step, body axes; before the last impulses give way to new ones.
 GPUSIM_PHASE void keep_stiffness(const World& w, int b) {
     real total[9], back[9], turned[9], own[9] = {}, growth = real(0);
-    if (find_stiffness(w, b, total, growth)) {
+    const truth stiff = find_stiffness(w, b, total, growth);
+    if (any(stiff)) {
         for (int r = 0; r < 3; ++r)
             for (int c = 0; c < 3; ++c) back[3 * r + c] = real(w.rotation()[9 * b + 3 * c + r]);
         product33(back, total, turned);
         product33_transposed(turned, back, own);
     }
-    for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(own[k]);
+    for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(choose(stiff, own[k], real(0)));
 }

@@ -48,8 +48,6 @@ template <class N> struct Every {
 template <> struct Every<real> {
     static MEMBER real of(real x) { return x; }
 };
-template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
-GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN real lane_of(real x, int) { return x; }
 GPUSIM_FN real greatest_lane(real x) { return x; }
 GPUSIM_FN void whole_numbers(real x, int* out) { *out = int(x); }

@@ -19,6 +19,7 @@ GPUSIM_FN const ActuatorTerm& read_term(const World& w, int k) {
     return reinterpret_cast<const ActuatorTerm*>(w.actuator_term())[k];
 }
 
+#if !GPUSIM_WIDE
 // A law over several axes at once, P - D u: of the coupled kinds. Row r of D begins at slope + r * width.
 struct CoupledLaw {
     int count, width;
@@ -30,6 +31,7 @@ GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
     return {w.coupled_start()[i + 1] - first, n, w.coupled_axis() + first, w.coupled_impulse() + i * n,
             w.coupled_slope() + i * n * n};
 }
+#endif
 
 // The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
@@ -63,7 +65,7 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
 // Least velocity that keeps or brings the axis at its limit; gap > 0 where it is passed.
 GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
-    return gap > real(0) ? smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)) : gap / h;
+    return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
 // Dry friction and velocity bounds of axis k.
 GPUSIM_PHASE void bound_law(const World& w, int k) {
@@ -79,6 +81,7 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
     w.velocity_upper()[k] = -limit_velocity(w, w.axis_position()[k] - real(upper));
 }
 
+#if !GPUSIM_WIDE
 // P and D of axis k without friction, each clamped term on its linear piece in a mode.
 GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* slope) {
     real clamped_impulse = real(0), clamped_slope = real(0);
@@ -150,3 +153,4 @@ GPUSIM_SHARED real solve_row(const World& w, int k, real free_velocity, real res
     *mode = contact + clamps;
     return clamped(velocity, lower, upper);
 }
+#endif

@@ -8,11 +8,11 @@ GPUSIM_SHARED void ordered_direction(bool middle, double* u, const double* other
     if (middle) {
         double across[3];
         cross3(u, other, across);
-        const double length = norm3(across), by = length > 1e-12 ? length : 1.0;
+        const double length = norm3(across), by = choose(length > 1e-12, length, double(1.0));
         for (int k = 0; k < 3; ++k) u[k] = across[k] / by;
         return;
     }
-    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = square > TURNS_LOCKED ? square : TURNS_LOCKED;
+    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > TURNS_LOCKED, square, double(TURNS_LOCKED));
     for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
 }
 // Angle within half a turn from vectors in the world frame: from a to b about the axis, or that of b above the plane

@@ -38,6 +38,10 @@
 // What a substep is worked out in, and what velocities, momenta and impulses are kept in.
 typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
+// Whether something holds, and a whole number, where many worlds may differ in it: code that is compiled for groups of
+// worlds too (wide.cuh) chooses between values by them and does not branch.
+typedef bool truth;
+typedef int whole;
 
 // Items of a phase are independent, so their order is free. Tests turn it around to show it.
 #if defined(GPUSIM_REVERSED)
@@ -62,6 +66,9 @@ template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
+template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
+GPUSIM_FN bool any(bool mask) { return mask; }
+GPUSIM_FN bool all(bool mask) { return mask; }
 
 // Greatest of non-negative numbers, exact and so independent of the order; NaN counts as the greatest. Bits of
 // non-negative floating-point numbers are ordered as integers are.
@@ -114,3 +121,9 @@ GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_R
 // What the counter had; which number an item gets depends on threads, so what it writes there must be sorted after.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 #endif
+template <class T> GPUSIM_FN void raise_where(bool mask, T* target, T value) {
+    if (mask) raise_to(target, value);
+}
+GPUSIM_FN void flag_where(bool mask, int* target) {
+    if (mask) set_flag(target);
+}

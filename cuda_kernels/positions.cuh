@@ -8,7 +8,8 @@
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
 // None where the velocity solve found the factor used up.
 GPUSIM_PHASE void error_row(const World& w, int row) {
-    w.rhs()[row] = *w.stalled() || is_left_to_sweeps(w, row) ? real(0) : -real(row_error(w, row));
+    const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
+    w.rhs()[row] = choose(none, real(0), -real(row_error(w, row)));
 }
 GPUSIM_SHARED void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
@@ -25,9 +26,11 @@ GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ?
 GPUSIM_PHASE void split_row(const World& w, int row) {
     w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);
 }
+#if !GPUSIM_WIDE
 GPUSIM_PHASE void split_body(const World& w, int b) {
     real moved[6], *out = w.displacement() + 6 * b;
     impulse_response(w, b, w.delta(), moved);
     for (int k = 0; k < 6; ++k) out[k] = *w.pushing() ? out[k] + moved[k] : moved[k];
 }
+#endif
 GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

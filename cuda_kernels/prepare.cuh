@@ -67,7 +67,7 @@ GPUSIM_PHASE void couple(const World& w, int c) {
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
         value = term == first ? factor * w.element_value()[e] : value + factor * w.element_value()[e];
     }
-    if (is_nan(w.coupling_offset()[c])) w.coupling_offset()[c] = value;
+    w.coupling_offset()[c] = choose(is_nan(w.coupling_offset()[c]), value, w.coupling_offset()[c]);
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
 
@@ -88,7 +88,12 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);
-    const bool running = h_prev(w) > real(0);
-    w.rate()[k] = running ? real(w.axis_velocity()[k]) : row_velocity(w, w.axis_row()[k], w.twist_before());
-    w.rate_old()[k] = running ? real(w.axis_velocity_before()[k]) : w.rate()[k];
+    const truth running = h_prev(w) > real(0);
+    real rate = real(w.axis_velocity()[k]), old = real(w.axis_velocity_before()[k]);
+    if (!all(running)) {
+        rate = choose(running, rate, row_velocity(w, w.axis_row()[k], w.twist_before()));
+        old = choose(running, old, rate);
+    }
+    w.rate()[k] = rate;
+    w.rate_old()[k] = old;
 }

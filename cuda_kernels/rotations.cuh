@@ -15,11 +15,12 @@ template <class T> GPUSIM_FN void cross3(const T* a, const T* b, T* out) {
 template <class T> GPUSIM_FN void subtract3(const T* a, const T* b, T* out) {
     out[0] = a[0] - b[0]; out[1] = a[1] - b[1]; out[2] = a[2] - b[2];
 }
-// out = m v; M may be of another number type (poses are double always).
-template <class T, class M> GPUSIM_FN void turn3(const M* m, const T* v, T* out) {
-    const T x = T(m[0]) * v[0] + T(m[1]) * v[1] + T(m[2]) * v[2];
-    const T y = T(m[3]) * v[0] + T(m[4]) * v[1] + T(m[5]) * v[2];
-    const T z = T(m[6]) * v[0] + T(m[7]) * v[1] + T(m[8]) * v[2];
+// out = m v; m and v may be of other number types (poses are double always).
+template <class T, class M, class V> GPUSIM_FN void turn3(const M* m, const V* v, T* out) {
+    const T a = T(v[0]), b = T(v[1]), c = T(v[2]);
+    const T x = T(m[0]) * a + T(m[1]) * b + T(m[2]) * c;
+    const T y = T(m[3]) * a + T(m[4]) * b + T(m[5]) * c;
+    const T z = T(m[6]) * a + T(m[7]) * b + T(m[8]) * c;
     out[0] = x; out[1] = y; out[2] = z;
 }
 // out = m^T v.
@@ -54,14 +55,14 @@ template <class T> GPUSIM_FN void inverse33(const T* m, T* out) {
     out[6] = c * scale; out[7] = (m[1] * m[6] - m[0] * m[7]) * scale; out[8] = (m[0] * m[4] - m[1] * m[3]) * scale;
 }
 
-GPUSIM_FN void matrix_from_quaternion(const double* q, double* m) {
+template <class Q> GPUSIM_FN void matrix_from_quaternion(const Q* q, double* m) {
     const double x = q[0], y = q[1], z = q[2], w = q[3];
     m[0] = x * x - y * y - z * z + w * w; m[1] = 2.0 * (x * y) - 2.0 * (z * w); m[2] = 2.0 * (x * z) + 2.0 * (y * w);
     m[3] = 2.0 * (x * y) + 2.0 * (z * w); m[4] = y * y - x * x - z * z + w * w; m[5] = 2.0 * (y * z) - 2.0 * (x * w);
     m[6] = 2.0 * (x * z) - 2.0 * (y * w); m[7] = 2.0 * (y * z) + 2.0 * (x * w); m[8] = z * z - x * x - y * y + w * w;
 }
 // Hamilton product a * b: the rotation b followed by a.
-GPUSIM_FN void quaternion_product(const double* a, const double* b, double* out) {
+template <class A, class B> GPUSIM_FN void quaternion_product(const A* a, const B* b, double* out) {
     const double x = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];
     const double y = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];
     const double z = a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3];
@@ -81,9 +82,11 @@ GPUSIM_FN void normalize4(double* q) {
 
 // sin(x)/x as a function of x squared.
 GPUSIM_FN double sinc(double s) {
-    if (!(s > SERIES_BELOW)) return 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)));
+    const truth near = !(s > SERIES_BELOW);
+    const double series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)));
+    if (all(near)) return series;
     const double x = square_root(s);
-    return det::sin(x) / x;
+    return choose(near, series, det::sin(x) / x);
 }
 GPUSIM_SHARED void quaternion_from_rotation_vector(const double* v, double* q) {
     const double half = 0.5 * norm3(v), factor = 0.5 * sinc(half * half);
@@ -92,22 +95,21 @@ GPUSIM_SHARED void quaternion_from_rotation_vector(const double* v, double* q) {
 }
 // Angle at most pi.
 GPUSIM_SHARED void rotation_vector_from_quaternion(const double* q, double* out) {
-    const double sign = q[3] < 0.0 ? -1.0 : 1.0;
+    const double sign = choose(q[3] < 0.0, double(-1.0), double(1.0));
     const double v[3] = {sign * q[0], sign * q[1], sign * q[2]};
     const double sine = norm3(v);
-    const double factor = sine < 1e-12 ? 2.0 : 2.0 * det::atan2(sine, sign * q[3]) / sine;
+    const double factor = choose(sine < 1e-12, double(2.0), 2.0 * det::atan2(sine, sign * q[3]) / sine);
     out[0] = factor * v[0]; out[1] = factor * v[1]; out[2] = factor * v[2];
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
 GPUSIM_SHARED void turn_factors(real s, real* sine, real* cosine) {
-    if (s > real(SERIES_BELOW)) {
-        const real x = square_root(s), half = det::sin(real(0.5) * x);
-        *sine = det::sin(x) / x - real(1);
-        *cosine = real(2) * half * half / (x * x);
-        return;
-    }
+    const truth far = s > real(SERIES_BELOW);
     *sine = s * (real(-1.0 / 6.0) + s * (real(1.0 / 120.0) - s * (real(1.0 / 5040.0) - s * real(1.0 / 362880.0))));
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));
+    if (!any(far)) return;
+    const real x = square_root(s), half = det::sin(real(0.5) * x);
+    *sine = choose(far, det::sin(x) / x - real(1), *sine);
+    *cosine = choose(far, real(2) * half * half / (x * x), *cosine);
 }
 // Add a displacement (m) and a rotation vector (rad, world frame) to a pose.
 GPUSIM_SHARED void move_pose(double* position, double* orientation, const double* shift, const double* turn) {

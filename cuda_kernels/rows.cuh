@@ -4,11 +4,13 @@
 #include "elements.cuh"
 #include "six.cuh"
 
+#if !GPUSIM_WIDE
 // Times of the substep in the simulation's number type; the drift already tells the next substep of its own.
 GPUSIM_PHASE void set_times(const World& w, int) {
     *w.step_last() = *w.step_before();
     *w.pushing() = 0;
 }
+#endif
 GPUSIM_FN real h_prev(const World& w) { return real(*w.step_last()); }
 GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
@@ -17,8 +19,10 @@ GPUSIM_FN real kick_time(const World& w) {
 // Lists are summed in PARTS parts at most, each of so many numbers.
 GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 
+#if !GPUSIM_WIDE
 // Whether there are contacts; builds for models without shapes leave all of it out.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
+#endif
 // Whether sweeps solve constraint c, not the factor.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT
@@ -73,6 +77,7 @@ GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impuls
 #endif
     }
 }
+#if !GPUSIM_WIDE
 // What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
@@ -82,6 +87,7 @@ GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.residual_now() = *w.worst() = *w.contact_left() = real(0);
     *w.unconverged() = 0;
 }
+#endif
 // Position error of a row at the current poses, 0 for axis rows.
 GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];

@@ -78,7 +78,8 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     compiler = _compiler()
     sources = reachable_sources(main, generated)
     # Loops over the rows of a contact, unrolled, are a sixth of the time of a pile, and twice that of the compilation.
-    unrolled = UNROLLED if int(defines.get("GPUSIM_LANES", "1")) > 1 else ()
+    # So are loops over the components of vectors over worlds.
+    unrolled = UNROLLED if any(int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES")) else ()
     macros = [*unrolled, *define_flags(defines)]
     no_openmp = _no_openmp_marker(compiler)
     if _is_fresh(no_openmp):

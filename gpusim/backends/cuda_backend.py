@@ -78,6 +78,9 @@ class CudaBackend(KernelBackend):
         fast: bool = False,
         specialize: bool = False,
     ) -> None:
+        if launch == "grouped":
+            rule = "'grouped' is the native backend's: worlds in a CPU's vectors"
+            raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
         super().__init__(model, state, parameters, config, real, launch)
         self.device = device or 0
         self._cupy = load_cupy(self.device)

@@ -45,7 +45,7 @@ _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
 FEW = 4
 """Colors of manifolds get launches of their own in steps of so many, so that few plans are made."""
-LAUNCHES = ("auto", "fused", "staged")
+LAUNCHES = ("auto", "fused", "grouped", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
 
@@ -73,7 +73,7 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type that a substep is worked out in; the state has its own.
-        launch: "fused", "staged", or "auto" by the size of a world.
+        launch: "fused", "grouped" (native alone), "staged", or "auto" by the size of a world.
     """
 
     name: str

@@ -54,6 +54,8 @@ if hasattr(os, "register_at_fork"):
 
 # Places for pairs from which a world's manifolds are solved side by side.
 LEAST_WIDE = 128
+# Groups of worlds from which a build for them pays off.
+LEAST_GROUPS = 4
 # Seconds and steps of one launch at most.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 # Builds of this process by the digest of what they were made of.
@@ -94,11 +96,12 @@ class NativeBackend(KernelBackend):
         self.threads = threads or thread_count()
         # Phases that the host starts one by one keep threads busy that have no world of their own; they take longer,
         # and a slab for each world.
-        launch = "fused" if launch == "auto" and self.threads <= state.num_worlds else launch
-        super().__init__(model, state, parameters, config, real, launch)
+        alone = launch == "grouped" or (launch == "auto" and self.threads <= state.num_worlds)
+        super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
         main = "staged.cu" if self.staged else "fused.cu"
-        variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, specialize)
-        self._library = load_library(variant)
+        self.world_lanes = self._lanes_of_worlds(launch)
+        known = self.real, self.stored, self.sizes, self.direct, self.kinds, specialize
+        self._library = load_library(model_variant(main, *known, self.world_lanes))
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
@@ -106,6 +109,19 @@ class NativeBackend(KernelBackend):
     def lanes(self) -> int:
         """As many as a vector holds; small worlds do not fill them."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
+
+    def _lanes_of_worlds(self, launch: str) -> int:
+        """Worlds that are stepped at once (group_source.py): where there are many, and a factor solves their joints.
+
+        Raises:
+            ModelError: groups are asked for where they do not serve.
+        """
+        wide = vector_bytes() // 8
+        serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
+        if launch == "grouped" and not serves:
+            raise validate.fail("launch", "'grouped' is for joints that are solved directly", "give launch='auto'")
+        pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
+        return wide if launch == "grouped" or pays else 1
 
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """The array itself serves, and is kept alive."""
@@ -119,6 +135,9 @@ class NativeBackend(KernelBackend):
         """Take the commands from ``control``, (num_worlds, controls)."""
         self.fill_arguments(control)
         self._ensure_slabs(self.num_worlds if self.staged else self._team)
+        if self.world_lanes > 1:
+            self._library.group_bytes.restype = ctypes.c_longlong
+            self._ensure_memory(self._team * self._library.group_bytes(self._address))
 
     @property
     def _team(self) -> int:
@@ -126,8 +145,11 @@ class NativeBackend(KernelBackend):
         return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
 
     def _ensure_slabs(self, count: int) -> None:
-        if self._slab.size < count * self.layout.size:
-            memory = np.zeros(count * self.layout.size + 64, np.uint8)
+        self._ensure_memory(count * self.layout.size)
+
+    def _ensure_memory(self, size: int) -> None:
+        if self._slab.size < size:
+            memory = np.zeros(size + 64, np.uint8)
             self._slab = memory[-memory.ctypes.data % 64 :]  # vectors want whole cache lines
             self.arguments["slab"] = self.place("slab", self._slab)
 
@@ -144,11 +166,12 @@ class NativeBackend(KernelBackend):
 
     def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
         """Steps in pieces of about PIECE seconds, so that Ctrl-C is heard between them; the bits are the same."""
+        advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
         piece = 1
         while n > 0:
             count = min(n, piece)
             start = time.perf_counter()
-            self._library.run_worlds(self._address, h, count, self._team)
+            advance(self._address, h, count, self._team)
             spent = max(time.perf_counter() - start, 1e-6)
             n -= count
             piece = max(1, min(int(count * PIECE / spent), MOST_STEPS))

@@ -36,7 +36,7 @@ def order_header(build: Build) -> str:
     groups = (("contacts", schedule.CONTACTS), ("impulses", schedule.IMPULSES), ("substep", schedule.SUBSTEP))
     for routine in (*known, *(Routine(name, body) for name, body in groups)):
         out += [f"GPUSIM_PHASE void {routine.name}(const World& w) {{"]
-        out += [f"    {line}" for child in routine.body for line in _lines(child, build)]
+        out += [f"    {line}" for child in routine.body for line in lines_of(child, build)]
         out += ["    (void)w;", "}"]
     return "\n".join(out) + "\n"
 
@@ -51,8 +51,8 @@ def _routines(node: Node, build: Build, known: list[Routine]) -> None:
         known.append(node)
 
 
-def _lines(node: Node, build: Build) -> Iterator[str]:
-    """Statements of a node."""
+def lines_of(node: Node, build: Build) -> Iterator[str]:
+    """Statements of a node, over one world ``w``."""
     if isinstance(node, Routine):
         yield f"{node.name}(w);"
     elif isinstance(node, Whole):
@@ -68,7 +68,7 @@ def _lines(node: Node, build: Build) -> Iterator[str]:
 
 def _block(node: Node, build: Build) -> Iterator[str]:
     """A condition or a loop with what is in it."""
-    inner = [line for child in node.body for line in _lines(child, build)]
+    inner = [line for child in node.body for line in lines_of(child, build)]
     if isinstance(node, If):
         known = node.when.build(build)
         if known is False:

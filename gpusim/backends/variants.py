@@ -9,12 +9,14 @@ from functools import cache, lru_cache
 import numpy as np
 
 from gpusim.actuators import PACKAGE_KINDS
+from gpusim.backends.group_source import group_header
 from gpusim.backends.header import actuators_header, arguments_header, codes, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.robot_header import robot_header
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
+from gpusim.backends.wide_source import wide_header
 from gpusim.compile_cache import digest
 from gpusim.model.program import EARLY, Program
 from gpusim.solver.nodes import Build
@@ -52,6 +54,7 @@ def model_variant(
     direct: bool,
     kinds: Kinds,
     specialize: bool = False,
+    world_lanes: int = 1,
 ) -> Variant:
     """The build for a model.
 
@@ -64,13 +67,13 @@ def model_variant(
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, kinds, swept, coupled)
+        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, kinds, swept, coupled, world_lanes)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
-    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled)
+    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes)
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
@@ -102,6 +105,12 @@ def _schedule(build: Build) -> dict[str, str]:
     return headers | ({"entries.cuh": entries_header(build)} if build.staged else {})
 
 
+@lru_cache(maxsize=16)
+def _groups(build: Build, kinds: Kinds, declared: str) -> dict[str, str]:
+    """The headers of groups of worlds."""
+    return {"wide_phases.cuh": wide_header(kinds), "group.cuh": group_header(build, kinds)}
+
+
 def make_variant(
     main: str,
     real: np.dtype,  # type: ignore[type-arg]
@@ -115,17 +124,21 @@ def make_variant(
     kinds: Kinds = PACKAGE_KINDS,
     swept: bool = False,
     coupled: bool = False,
+    world_lanes: int = 1,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
     ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
-    solver leaves some joints to sweeps. ``coupled``: there are laws over several axes.
+    solver leaves some joints to sweeps. ``coupled``: there are laws over several axes. ``world_lanes``: worlds that a
+    CPU steps at once (worlds.cuh).
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
     headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
+    # Named in every build, for it is part of the sources; only those for groups compile it.
+    generated |= _groups(build, kinds, _declared(kinds)) if world_lanes > 1 else {}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
         "GPUSIM_STORED": C_REAL[np.dtype(stored)],
@@ -136,13 +149,15 @@ def make_variant(
         "GPUSIM_MAX_SLOTS": str(slots),
         "GPUSIM_SHAPES": str(shapes),
         "GPUSIM_LANES": str(lanes),
+        **({"GPUSIM_WORLD_LANES": str(world_lanes)} if world_lanes > 1 else {}),
     }
     solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
     touching = ("", " with contacts", " with all contacts")[shapes]
     side = f" {lanes} side by side" if lanes > 1 else ""
     laws = " with coupled laws" if coupled else ""
-    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{side}{' fixed' if fixed else ''}"
+    groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{side}{groups}{' fixed' if fixed else ''}"
     return Variant(name, main, generated, defines)
 
 

@@ -220,7 +220,7 @@ _TABLE = (
     ),
     Phase(
         "drift_body", "bodies",
-        reads="kick_before kick_before_last momentum_kicked rotation twist twist_kicked",
+        reads="kick_before kick_before_last midpoint momentum_kicked rotation twist twist_kicked",
         writes="angular_momentum linear_velocity orientation position velocity_before velocity_before_last",
     ),
     Phase("displace_body", "bodies", reads="displacement", writes="orientation position"),

@@ -1,0 +1,150 @@
+// Groups of WORLD_LANES worlds on a CPU: phases that wide_phases.cuh defines run over all of them at once, the others world
+// by world. Each world has a slab of its own, and the group one with a vector in place of each number. An array is
+// current in the slabs, in the vectors, or in both; it is brought over when a phase of the other kind needs it.
+#pragma once
+#include "step.cuh"
+#include "wide_phases.cuh"
+
+struct GroupPlace {
+    long long offset;  // in a world's slab, bytes
+    int count, size;   // numbers, and bytes of one
+};
+#define GROUP_WORDS 2
+// A set of arrays.
+struct GroupSet {
+    unsigned long long words[GROUP_WORDS];
+    MEMBER GroupSet& operator|=(const GroupSet& o) {
+        for (int k = 0; k < GROUP_WORDS; ++k) words[k] |= o.words[k];
+        return *this;
+    }
+    MEMBER GroupSet without(const GroupSet& o) const {
+        GroupSet out = *this;
+        for (int k = 0; k < GROUP_WORDS; ++k) out.words[k] &= ~o.words[k];
+        return out;
+    }
+    template <class F> MEMBER void each(F call) const {
+        for (int k = 0; k < GROUP_WORDS; ++k)
+            for (unsigned long long left = words[k]; left; left &= left - 1) call(64 * k + __builtin_ctzll(left));
+    }
+};
+
+template <class T> GPUSIM_FN void numbers_to_vectors(char* const* from, T* to, int count) {
+    for (int i = 0; i < count; ++i)
+        for (int l = 0; l < WORLD_LANES; ++l) to[WORLD_LANES * i + l] = reinterpret_cast<const T*>(from[l])[i];
+}
+template <class T> GPUSIM_FN void vectors_to_numbers(const T* from, char* const* to, int count) {
+    for (int i = 0; i < count; ++i)
+        for (int l = 0; l < WORLD_LANES; ++l) reinterpret_cast<T*>(to[l])[i] = from[WORLD_LANES * i + l];
+}
+template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* out, F get) {
+    for (int l = 0; l < WORLD_LANES; ++l) {
+        const T* from = get(l);
+        for (int i = 0; i < count; ++i) reinterpret_cast<T*>(out)[WORLD_LANES * i + l] = from[i];
+    }
+    return out + 8ll * WORLD_LANES * count;
+}
+
+struct Group {
+    World lane[WORLD_LANES];
+    wide::World all;
+    char* spare;       // what worlds that take no part get back, laid out as the group's slab
+    unsigned running;  // bits of the worlds that there are and that have not failed
+    GroupSet in_worlds, in_vectors;
+    GroupPlace place[64 * GROUP_WORDS];
+
+    template <class F> MEMBER unsigned where(unsigned mask, F holds) const {
+        unsigned found = 0;
+        for (unsigned left = mask; left; left &= left - 1u) {
+            const int l = __builtin_ctz(left);
+            if (holds(lane[l])) found |= 1u << l;
+        }
+        return found;
+    }
+    MEMBER char* vectors(const GroupPlace& at) const { return all.base + WORLD_LANES * at.offset; }
+    // Wide phases are about to read these arrays.
+    MEMBER void gather(const GroupSet& need) {
+        need.without(in_vectors).each([this](int k) {
+            char* from[WORLD_LANES];
+            for (int l = 0; l < WORLD_LANES; ++l) from[l] = lane[l].base + place[k].offset;
+            char* to = vectors(place[k]);
+            if (place[k].size == 8) numbers_to_vectors(from, reinterpret_cast<double*>(to), place[k].count);
+            else numbers_to_vectors(from, reinterpret_cast<int*>(to), place[k].count);
+        });
+        in_vectors |= need;
+    }
+    // Phases of single worlds are.
+    MEMBER void spread(const GroupSet& need) {
+        need.without(in_worlds).each([this](int k) {
+            char* to[WORLD_LANES];
+            for (int l = 0; l < WORLD_LANES; ++l) to[l] = lane[l].base + place[k].offset;
+            const char* from = vectors(place[k]);
+            if (place[k].size == 8) vectors_to_numbers(reinterpret_cast<const double*>(from), to, place[k].count);
+            else vectors_to_numbers(reinterpret_cast<const int*>(from), to, place[k].count);
+        });
+        in_worlds |= need;
+    }
+    MEMBER void wrote_wide(const GroupSet& wrote) { in_worlds = in_worlds.without(wrote); }
+    MEMBER void wrote_alone(const GroupSet& wrote) { in_vectors = in_vectors.without(wrote); }
+    MEMBER void keep(const GroupSet& wrote) const {
+        wrote.each([this](int k) {
+            std::memcpy(spare + WORLD_LANES * place[k].offset, vectors(place[k]), (long long)WORLD_LANES * place[k].count * place[k].size);
+        });
+    }
+    MEMBER void give_back(const GroupSet& wrote, unsigned others) const {
+        wrote.each([this, others](int k) {
+            char *to = vectors(place[k]), *from = spare + WORLD_LANES * place[k].offset;
+            if (place[k].size == 8) take_lanes<double>(from, to, place[k].count, others);
+            else take_lanes<float>(from, to, place[k].count, others);
+        });
+    }
+    template <class T> static MEMBER void take_lanes(const char* from, char* to, int count, unsigned lanes) {
+        const wide::Truth mask(lanes);
+        const wide::Wide<T>* kept = reinterpret_cast<const wide::Wide<T>*>(from);
+        wide::Wide<T>* out = reinterpret_cast<wide::Wide<T>*>(to);
+        for (int i = 0; i < count; ++i) out[i] = choose(mask, kept[i], out[i]);
+    }
+};
+#include "group.cuh"
+
+// Bytes of a group: the slabs of its worlds, its own, what it keeps, and parameters.
+GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
+    return (3ll * a->slab_bytes + 8 * parameter_numbers(w)) * WORLD_LANES;
+}
+// Worlds ``first`` and after, as far as there are any.
+GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, char* base) {
+    g.running = 0;
+    for (int l = 0; l < WORLD_LANES; ++l) {
+        const int id = first + l < a->n_worlds ? first + l : a->n_worlds - 1;
+        World& w = g.lane[l];
+        w.a = a, w.h = h, w.id = id, w.tid = 0, w.threads = 1;
+        w.base = base + l * a->slab_bytes;
+        if (first + l < a->n_worlds && !a->health[id]) g.running |= 1u << l;
+    }
+    char* own = base + WORLD_LANES * a->slab_bytes;
+    g.spare = own + WORLD_LANES * a->slab_bytes;
+    char* parameters = g.spare + WORLD_LANES * a->slab_bytes;
+    g.all.a = a, g.all.h = h, g.all.base = own, g.all.parameters = parameters;
+    gather_parameters(g.lane, parameters);
+    find_places(g.lane[0], g.place);
+    for (int k = 0; k < GROUP_WORDS; ++k) g.in_worlds.words[k] = ~0ull, g.in_vectors.words[k] = 0;
+}
+// As run_world, for all worlds of a group.
+GPUSIM_PHASE void run_group(Group& g, int steps) {
+    for (int l = 0; l < WORLD_LANES; ++l)
+        if (g.running >> l & 1u) begin(g.lane[l], 0);
+    for (int step = 0; step < steps && g.running; ++step) {
+        group_contacts(g, g.running);
+        for (int k = 0; k < g.lane[0].substeps(); ++k) group_substep(g, g.running);
+        group_finish(g, g.running);
+        g.spread(WIDE_KEPT);
+        for (unsigned left = g.running; left; left &= left - 1u) {
+            const World& w = g.lane[__builtin_ctz(left)];
+            if (*w.cause() == NO_AXIS) {
+                store_state(w);
+                continue;
+            }
+            report_failure(w);
+            g.running &= ~(1u << __builtin_ctz(left));
+        }
+    }
+}
