@@ -269,6 +269,8 @@ GPUSIM_FN void add_path_twist(const World& w, real* twist) {
         twist[j] += joints;
     }
 }
+// Numbers of the n-th manifold in the contacts' own space (contact_condensed.cuh).
+GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
@@ -278,6 +280,11 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+#if !GPUSIM_SWEPT
+    // In case that the sweeps go on there.
+    real* kept = w.condensed_direction() + w.condensed_numbers() + w.condensed_start()[n];
+    for (int j = 0; *w.condensed_count() > 0 && j < condensed_width_of(w, n); ++j) kept[j] = s.wrench[j];
+#endif
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
 // The joints' pending correction takes the wrench of the n-th manifold in, x -= Z f. Item: rows of the path, or its pivots.

@@ -7,6 +7,7 @@
 #include "kick.cuh"
 #include "direct_solve.cuh"
 #include "colored_solve.cuh"
+#include "contact_condensed.cuh"
 #include "contact_direct.cuh"
 #include "contact_follow.cuh"
 #include "contact_push.cuh"
@@ -59,6 +60,28 @@ GPUSIM_PHASE void push_articulated_contacts(const World& w) {
 GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
+}
+// The same for few manifolds, in their own space.
+GPUSIM_PHASE void start_condensed_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int n = 0; n < articulated_size(w); ++n) {
+        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(1, start_condensed(w, articulated_member(w, n), n));
+    }
+}
+GPUSIM_PHASE void sweep_condensed_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int n = 0; n < articulated_size(w); ++n) {
+        RUN(1, sweep_condensed(w, articulated_member(w, n), n));
+        RUN(condensed_items(w), spread_condensed(w, n, i));
+    }
+}
+GPUSIM_PHASE void leave_condensed_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int n = 0; n < articulated_size(w); ++n) {
+        RUN(1, leave_condensed(w, articulated_member(w, n), n));
+        RUN(update_items(w, n), update_path(w, n, i));
+    }
 }
 #endif
 #include "order.cuh"

@@ -26,7 +26,7 @@ CONTACT_SIZES = (
     "scan_parts", "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
     "lanes", "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents", "ready_pairs",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_length", "path_rows",
-    "path_wrenches",
+    "path_wrenches", "condensed_places", "condensed_numbers",
 )  # fmt: skip
 
 

@@ -15,6 +15,10 @@ from gpusim.model.contact_topology import ContactTopology
 from gpusim.model.model import Model
 from gpusim.model.topology import Topology
 
+MOST_CONDENSED = 64
+"""Numbers of the contacts' own space at most, in which few manifolds are swept (cuda_kernels/contact_condensed.cuh);
+with more of them the sweeps along the paths are as fast."""
+
 
 @dataclass(frozen=True)
 class Paths:
@@ -68,6 +72,8 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
         "path_length": longest_path(find_paths(t), model.contact) if on else 0,
         "path_rows": t.block if places else 0,
         "path_wrenches": int(places > 0),
+        "condensed_places": places + 1 if places and not t.swept.any() else 0,
+        "condensed_numbers": min(MOST_CONDENSED, -(-6 * places // 8) * 8) if not t.swept.any() else 0,
     }
 
 

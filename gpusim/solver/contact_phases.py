@@ -156,6 +156,34 @@ CONTACT_PHASES = (
         "record_place",
         writes="manifold point_floor",
     ),
+    Phase(
+        "condense_list",
+        reads="color_first color_member color_size manifold record_place touching",
+        writes="condensed condensed_count condensed_fits condensed_start",
+    ),
+    Phase("forget_condensed", writes="condensed_fits"),
+    Phase(
+        "condense_pair", "condensed_pairs(w)", room="w.articulated_places() * w.articulated_places()",
+        reads="color_first color_member color_size condensed_start manifold path_count path_pivot path_y path_z "
+        "record_place",
+        writes="condensed_response",
+    ),
+    Phase(
+        "start_condensed_course", "condensed_items(w)", room="condensed_numbers",
+        reads="condensed_count condensed_response",
+        writes="condensed_direction condensed_now condensed_sweep",
+    ),
+    Phase(
+        "enter_condensed", "condensed_items(w)", room="condensed_numbers",
+        reads="condensed_count",
+        writes="condensed condensed_direction condensed_fits",
+    ),
+    Phase("end_condensed", writes="condensed"),
+    Phase(
+        "extend_condensed", "condensed_course(w)", room="2 * w.condensed_numbers()",
+        reads="beta condensed_count",
+        writes="condensed_direction condensed_now condensed_sweep",
+    ),
     Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(

@@ -68,6 +68,18 @@ TO_SWEEP = Condition(
     build=lambda b: b.swept or PAIRS.build(b),
 )  # fmt: skip
 ARTICULATED = Condition("articulated", "articulated_size(w) > 0", ARTICULATED_CONTACTS.host, True, PAIRS.build)
+CONDENSABLE = Condition(
+    "condensable", "", lambda s: ARTICULATED_CONTACTS.host(s) and not s["swept_constraints"],
+    build=lambda b: b.direct and b.shapes and not b.swept,
+)  # fmt: skip
+CONDENSED = Condition(
+    "condensed", "*w.condensed() != 0", CONDENSABLE.host, True, lambda b: CONDENSABLE.build(b) and None
+)  # fmt: skip
+PATHWISE = Condition(
+    "pathwise", "*w.condensed() == 0", lambda s: True, True, lambda b: None if CONDENSABLE.build(b) else True
+)
+CONDENSING = Condition("condensing", "condenses(w)", CONDENSABLE.host, True, CONDENSED.build)
+UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.host, True, CONDENSED.build)
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
@@ -79,7 +91,8 @@ RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
-    ADVANCING, UNBENT, RELAXING, PUSHING,
+    ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE,
+    CONDENSING, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
 
@@ -160,27 +173,43 @@ SOLVE_BACKWARD = Routine("solve_backward", (
 SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
 
 
-def sweep_contacts(name: str, sweeps: str, body: tuple[Node, ...]) -> Routine:
-    """Contacts by conjugate gradients over the sweeps; plain sweeps where joints are swept with them."""
-    return Routine(name, (
-        *run("start_direction_sum"),
-        If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
-        Sweeps(sweeps, (
-            Later((If(ALL_DIRECT, run("sum_squares choose_beta extend_pair extend_body extend_row")),)),
-            *body,
-            *run("end_contact_sweep"),
-        ), going=SWEEPING),
-    ), label="sweep contacts")  # fmt: skip
-
-
 SPLIT_JOINTS = colors("split_overflow split_overflow_body", "split_color")
 SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
-SWEEP_FREE = sweep_contacts("sweep_free", "iterations", (lists("sweep_contact"),))
+# Contacts by conjugate gradients over the sweeps; by plain sweeps where joints are swept with them.
+SWEEP_FREE = Routine("sweep_free", (
+    *run("start_direction_sum"),
+    If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
+    Sweeps("iterations", (
+        Later(run("sum_squares choose_beta extend_pair extend_body extend_row")),
+        lists("sweep_contact"),
+        *run("end_contact_sweep"),
+    ), going=SWEEPING),
+), label="sweep contacts")  # fmt: skip
 # Within the solve of the joint rows: their correction is between the forward and the backward solve.
-SWEEP_WITHIN = sweep_contacts("sweep_within", "contact_sweeps", (
-    If(SWEPT, SWEEP_JOINTS),
-    If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
-))  # fmt: skip
+SWEEP_WITHIN = Routine("sweep_within", (
+    *run("start_direction_sum"),
+    If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
+    Sweeps("contact_sweeps", (
+        Later((If(ALL_DIRECT, (
+            *run("sum_squares choose_beta extend_pair"),
+            If(PATHWISE, run("extend_body extend_row")),
+            If(CONDENSED, run("extend_condensed")),
+        )),)),
+        If(PATHWISE, (
+            If(SWEPT, SWEEP_JOINTS),
+            If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
+        )),
+        If(CONDENSED, (Whole("sweep_condensed_contacts"),)),
+        *run("end_contact_sweep"),
+        # Where one sweep is not enough, few manifolds go on in their own space.
+        If(CONDENSING, (
+            If(UNCONDENSED, run("condense_pair")),
+            Whole("start_condensed_contacts"),
+            *run("start_condensed_course enter_condensed"),
+        )),
+    ), going=SWEEPING),
+    If(CONDENSED, (Whole("leave_condensed_contacts"), *run("end_condensed"))),
+), label="sweep contacts")  # fmt: skip
 PUSH_OUT = Routine("push_out", (
     *run("start_push"),
     If(DIRECT, (If(ARTICULATED, run("start_push_row")),)),
@@ -201,9 +230,10 @@ WARM_START_CONTACTS = Routine("warm_start_contacts", (
     lists("warm_contact"),
     If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
+CONDENSE_ANEW = (If(CONDENSABLE, run("forget_condensed")),)
 DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(PASSES_LEFT, (
-        If(REFACTOR, (FACTORIZE, If(ARTICULATED, run("solve_path respond_path")))),
+        If(REFACTOR, (FACTORIZE, If(ARTICULATED, (*run("solve_path respond_path"), *CONDENSE_ANEW)))),
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
     )),
@@ -234,6 +264,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     *run("start_passes"),
     If(TO_SWEEP, (
         # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
+        If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("merge_path solve_path respond_path keep_factor"))),
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         CURVATURE,
