@@ -1,0 +1,136 @@
+"""Lets the scene biped_walk walk in other ways than its own, and with other masses and soles, and writes a table.
+
+    python ci/bench/biped_walk.py [--only "40 N" ...] [--worlds 20] [--out biped_walk.json]
+
+Native, on one thread, each case with the scene's schedule over its whole way. Of every case: how far the pelvis ends
+from its plan, the greatest slip of a sole that stands, lean, load of drives, gap of joints; and process time. The
+cases of many worlds have masses off by 2 % and friction off by 10 % at random (uniform, fixed seed) in each world, of
+which the control knows nothing. Exit code 1 where a robot falls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim.bench.machine import describe
+from gpusim.scene import load_scene
+from gpusim.scenes import biped_walk
+
+CASES: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "without a push": {"push": 0.0},
+    "board unseen": {"seen": False},
+    "40 N ahead": {"side": 0.0},
+    "40 N back": {"side": 180.0},
+    "40 N to the foot that swings": {"side": 270.0},
+    "60 N aside": {"push": 60.0},
+    "60 N ahead": {"push": 60.0, "side": 0.0},
+    "60 N back": {"push": 60.0, "side": 180.0},
+    "1 ms": {"dt": 1e-3},
+    "5 ms": {"dt": 5e-3},
+    "steps of 0.2 m": {"length": 0.2},
+    "right bend": {"turn": -60.0},
+    "40 N aside, many": {"worlds": True},
+    "40 N ahead, many": {"side": 0.0, "worlds": True},
+    "40 N back, many": {"side": 180.0, "worlds": True},
+    "40 N to the foot that swings, many": {"side": 270.0, "worlds": True},
+}
+STRIDE = 5
+FIGURES = ("off_end_mm", "slip_mm", "lean_deg", "load", "gap_mm")
+
+
+def vary(sim: gpusim.Simulation, worlds: int) -> None:
+    """Masses and friction at random; the first world keeps its own."""
+    rng = np.random.default_rng(1)
+    for body in sim.model.labels("body"):
+        share = 1.0 + 0.02 * rng.uniform(-1.0, 1.0, worlds) * (np.arange(worlds) > 0)
+        mass = sim.read(f"body.{body}.mass", numpy=True)
+        sim.write(f"body.{body}.mass", mass * share)
+    for shape in sim.model.labels("shape"):
+        share = 1.0 + 0.1 * rng.uniform(-1.0, 1.0, worlds) * (np.arange(worlds) > 0)
+        sim.write(f"shape.{shape}.friction", sim.read(f"shape.{shape}.friction", numpy=True) * share)
+
+
+def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
+    """The figures of a case."""
+    given = dict(given)
+    dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
+    scene = load_scene("biped_walk", **given)
+    config = scene.config if dt is None else replace(scene.config, dt=dt)
+    sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config, threads=1)
+    if worlds > 1:
+        vary(sim, worlds)
+    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
+    steps, spent = round(scene.duration / config.dt), 0.0
+    for k in range(steps + 1):
+        if k % STRIDE == 0:
+            for name, values in run.items():
+                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
+        start = time.process_time()
+        scene.schedule(sim, sim.time)
+        sim.step()
+        spent += time.process_time() - start
+    run = {name: np.array(values) for name, values in run.items()}
+    known = ("steps", "length", "turn", "board")
+    plan = biped_walk.walk(**{k: v for k, v in given.items() if k in known}, **_board(given))[0]
+    height = run["body.pelvis.position"][..., 2]
+    return {
+        "worlds": worlds,
+        "fell": int((height.min(axis=0) < 0.5).sum()) + int((~sim.health()).sum()),
+        "off_end_mm": 1e3 * biped_walk.off_end(plan, run),
+        "slip_mm": 1e3 * biped_walk.slip(plan, run),
+        "lean_deg": math.degrees(float(np.abs(run["diagram.robot.lean"][..., 1:]).max())),
+        "load": float(run["diagram.robot.load"].max()),
+        "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
+        "us_a_step": 1e6 * spent / (steps + 1) / worlds,
+        "real_time_factor": scene.duration / spent * worlds,
+    }
+
+
+def _board(given: dict[str, Any]) -> dict[str, float]:
+    return {} if given.get("seen", True) else {"board": 0.0}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown."""
+    lines = [
+        f"# A biped that walks\n\n`python ci/bench/biped_walk.py`, native, one thread, {describe()}.",
+        "Robots that fell of all; greatest values over the whole way, of any world: the pelvis off its plan at last, slip of",
+        "a sole that stands, lean, torque over stall torque, gap of a joint. Process time of a step of one world.\n",
+        "| case | fell | off at last, mm | slip, mm | lean, degrees | load | gap, mm | us a step |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, x in found.items():
+        figures = " | ".join(f"{x[key]:.2g}" for key in FIGURES)
+        lines.append(f"| {name} | {x['fell']} of {x['worlds']} | {figures} | {x['us_a_step']:.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--worlds", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    args = parser.parse_args()
+    found = json.loads(args.out.read_text()) if args.out.exists() else {}
+    for name in args.only:
+        found[name] = walked(CASES[name], args.worlds)
+        print(name, {k: round(v, 4) for k, v in found[name].items()}, flush=True)
+        found = {name: found[name] for name in CASES if name in found}
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
+        args.out.with_suffix(".md").write_text(table(found))
+    return 1 if any(x["fell"] for x in found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
