@@ -50,9 +50,9 @@ AT_ONCE = 1e-6
 """Filter of derivatives, s: they are differences from sample to sample."""
 
 
-def walk_control(b: ModelBuilder, plan: Plan, posture: Posture, rate: float | None = None) -> Diagram:
+def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
     """The diagram of a plan; all of it begins at time 0."""
-    d = Diagram("robot", rate=rate)
+    d = Diagram("robot")
     _add_plan(d, plan)
     frequency = math.sqrt(GRAVITY / plan.height)
     _add_error(d, frequency)

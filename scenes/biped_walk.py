@@ -20,21 +20,25 @@ from gpusim.schedule import Schedule, drive
 from ._biped import LINKS, NAMES, SIDES, Posture, add_biped, standing
 from ._checks import Recording, keeps_whole
 from ._walk_control import walk_control
-from ._walk_plan import LEG, Pace, Plan, Step, footprints, leg_angles, planned, timed
+from ._walk_plan import LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
 NAME = "biped_walk"
 BEND = 0.4
-"""Of the knees, rad: half of it at hips and ankles."""
+"""Of hips and ankles, rad; knees bend by twice as much."""
 OVER = 2
 """Step after the flat ones that lands on the board."""
 AFTER, PUSHED, BENDING = 5, 4, 6
 """Steps after the flat ones before the bend begins, the one that is pushed, and those of the bend."""
+LEAST = 30.0
+"""Of a push that is seen beside the walk's own sway, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
 """How long the push lasts, and how long after a step begins, s."""
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
-SETTLED = 0.06
-"""After a foot lands it counts as standing, s."""
+BEARS, SETTLED = 25.0, 0.02
+"""A sole stands from so long after it bears so much, N and s, until it bears less."""
+BACK = 2.0
+"""How long after a push the robot is back on its plan, s."""
 
 
 def build(
@@ -55,7 +59,7 @@ def build(
         turn: of the bend to the left, degrees.
         board: thickness of the board under the left foot, m; 0 for none.
         seen: whether the plan knows of the board.
-        push: force on the chest for 0.2 s in single support, N; 40 N hold from every side.
+        push: force on the chest for 0.2 s while the right foot bears alone, N; it stays up at 40 N to every side.
         side: whereto it pushes, degrees from ahead to the left.
         friction: of the soles.
     """
@@ -64,9 +68,12 @@ def build(
     require(abs(turn) <= 90.0, NAME, "turn", turn, "must be -90 to 90")
     require(0.0 <= board <= 0.03, NAME, "board", board, "must be 0 to 0.03")
     require(0.0 <= push <= 80.0, NAME, "push", push, "must be 0 to 80")
+    require(abs(side) <= 360.0, NAME, "side", side, "must be -360 to 360")
     require(0.3 <= friction <= 1.5, NAME, "friction", friction, "must be 0.3 to 1.5")
     plan, posture = walk(steps, length, turn, board if seen else 0.0)
-    where = plan.steps[_even(steps) + OVER].end
+    flat = _even(steps)
+    where, pushed = plan.steps[flat + OVER].end, plan.steps[flat + PUSHED].begins + PUSH_AT
+    on_board = (plan.steps[flat + OVER].ends, plan.steps[flat + OVER + 2].begins)
     b = gpusim.ModelBuilder()
     material = gpusim.Material(friction=friction)
     b.add_shape_plane(-1, material=material, label="floor")
@@ -89,8 +96,12 @@ def build(
         duration=float(plan.time[-1]),
         plots=_plots(),
         camera=Camera((0.5 * where.x, -0.9 * where.x, 1.6), (0.55 * where.x, 0.2, 0.5)),
-        schedule=drive(_pushes(plan.steps[_even(steps) + PUSHED], push, math.radians(side))),
-        checks=_checks(plan),
+        schedule=drive(_pushes(pushed, push, math.radians(side))),
+        checks=[
+            *_checks(plan),
+            *([_stands_on(on_board, board)] if board > 0.0 else []),
+            *([_comes_back(pushed)] if push >= LEAST else []),
+        ],
     )
 
 
@@ -119,8 +130,7 @@ def _begun(posture: Posture, plan: Plan) -> Posture:
     return found
 
 
-def _pushes(step: Step, push: float, angle: float) -> dict[str, Any]:
-    begins = step.begins + PUSH_AT
+def _pushes(begins: float, push: float, angle: float) -> dict[str, Any]:
     shares = {"push_x": math.cos(angle), "push_y": math.sin(angle)}
     return {
         label: Schedule([(0.0, 0.0), (begins, push * share), (begins + PUSH_TIME, 0.0)], kind="constant")
@@ -136,7 +146,7 @@ def _plots() -> list[Plot]:
         Plot("Divergent component off its plan", "mm", [f"{wire}divergent"], ["x", "y"], 1e3),
         Plot("Force of the ground", "N", [f"{wire}l_bearing", f"{wire}r_bearing"], ["left", "right"]),
         Plot("Pressure to the edge of the sole that bears more", "mm", [f"{wire}margin"], scale=1e3),
-        Plot("Lean", "degrees", [f"{wire}lean"], ["yaw", "roll", "pitch"], 180.0 / math.pi),
+        Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], ["veer", "roll", "pitch"], 180.0 / math.pi),
         Plot("Torque over stall torque", "-", [f"{wire}load"], NAMES),
         Plot("Places of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
         Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
@@ -145,17 +155,59 @@ def _plots() -> list[Plot]:
 
 def _checks(plan: Plan) -> list[Check]:
     return [
-        Check("it walks the whole way: at the end within 3 cm of its plan", lambda run: off_end(plan, run) < 0.03),
+        Check(
+            "every foot lands within 3 cm and 0.15 s of its plan",
+            lambda run: off_footprints(plan, run) < 0.03 and late(plan, run) < 0.15,
+        ),
+        Check("every foot swings free in the middle of its step", lambda run: _touched(plan, run) < 1.0),
+        Check("at last it stands still within 3 cm and 2 degrees of its plan", lambda run: _stops(plan, run)),
         Check("the pelvis stays within 3 cm of its plan's height", lambda run: off_height(plan, run) < 0.03),
-        Check("no foot that stands slips by 1 mm", lambda run: slip(plan, run) < 1e-3),
+        Check("no sole that bears slips by 1 mm", lambda run: slip(plan, run) < 1e-3),
         Check("it leans by less than 6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(6.0))),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
         keeps_whole(1e-4),
     ]
 
 
+def _stands_on(times: tuple[float, float], board: float) -> Check:
+    """Half way between its landing there and its next step."""
+
+    def passes(run: Recording) -> bool:
+        height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
+        return bool((np.abs(height - board) < 3e-3).all())
+
+    return Check("a foot stands on the board, within 3 mm of its height", passes)
+
+
+def _comes_back(pushed: float) -> Check:
+    """By the divergent component, which is off its plan by 1 cm without a push."""
+
+    def passes(run: Recording) -> bool:
+        time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
+        during = (time >= pushed) & (time < pushed + 0.5 * BACK)
+        return bool((off[during].max(axis=0) > 0.015).all() and (off[time > pushed + BACK] < 0.015).all())
+
+    return Check("the push moves it by over 1.5 cm, and 2 s later it is back", passes)
+
+
 def _lean(run: Recording) -> np.ndarray:
     return run["diagram.robot.lean"][..., 1:]
+
+
+def _touched(plan: Plan, run: Recording) -> float:
+    """Greatest force at a foot in the middle half of its swings, N."""
+    time, most = run["time"], 0.0
+    for step in plan.steps:
+        quarter = 0.25 * (step.ends - step.begins)
+        swings = (time > step.begins + quarter) & (time < step.ends - quarter)
+        most = max(most, float(run[f"diagram.robot.{step.side}_bearing"][swings].max()))
+    return most
+
+
+def _stops(plan: Plan, run: Recording) -> bool:
+    last = run["body.pelvis.position"][run["time"] > run["time"][-1] - 0.5]
+    still = bool(np.ptp(last, axis=0).max() < 2e-3)
+    return still and off_end(plan, run) < 0.03 and off_turn(plan, run) < math.radians(2.0)
 
 
 def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
@@ -169,20 +221,56 @@ def off_end(plan: Plan, run: Recording) -> float:
     return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
 
 
+def off_turn(plan: Plan, run: Recording) -> float:
+    """How far the line between the soles is turned from its plan at last, rad."""
+    x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
+    yaw = plan.pelvis[-1, 3]
+    along = -np.sin(yaw) * x + np.cos(yaw) * y
+    return float(np.abs(np.arctan2(-np.cos(yaw) * x - np.sin(yaw) * y, along)).max())
+
+
 def off_height(plan: Plan, run: Recording) -> float:
     """Greatest way of the pelvis above or below its plan, m."""
     return float(np.abs(run["body.pelvis.position"] - _of_plan(plan, run, plan.pelvis[:, :3]))[..., 2].max())
 
 
-def slip(plan: Plan, run: Recording) -> float:
-    """Greatest way of a sole along the ground from where it was a moment after it landed, m."""
+def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
+    """From when to when a foot is to stand, s."""
+    own = [step for step in plan.steps if step.side == side]
+    return list(zip([0.0, *(step.ends for step in own)], [*(step.begins for step in own), end], strict=True))
+
+
+def off_footprints(plan: Plan, run: Recording) -> float:
+    """Greatest distance of a sole from its footprint in the middle of its stance, along the ground, m."""
     time, most = run["time"], 0.0
     for s, _ in SIDES:
-        own = [step for step in plan.steps if step.side == s]
-        begins = [0.5, *(step.ends + SETTLED for step in own)]
-        ends = [*(step.begins for step in own), time[-1]]
-        for begin, end in zip(begins, ends, strict=True):
-            stood = run[f"site.{s}_sole.position"][(time >= begin) & (time < end)][..., :2]
-            if len(stood):
-                most = max(most, float(np.linalg.norm(stood - stood[0], axis=-1).max()))
+        prints = [step.end for step in plan.steps if step.side == s]
+        for (begin, end), wanted in zip(_stances(plan, s, time[-1])[1:], prints, strict=True):
+            sole = run[f"site.{s}_sole.position"][np.argmin(np.abs(time - 0.5 * (begin + end))), :, :2]
+            most = max(most, float(np.linalg.norm(sole - (wanted.x, wanted.y), axis=-1).max()))
     return most
+
+
+def late(plan: Plan, run: Recording) -> float:
+    """Greatest time from when a foot is to land until it bears, s; infinite for one that does not."""
+    return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
+
+
+def slip(plan: Plan, run: Recording) -> float:
+    """Greatest way of a sole along the ground from where it was when it came to stand, m."""
+    return max((way for _, _, way in _borne(plan, run)), default=math.inf)
+
+
+def _borne(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
+    """Of all stances in all worlds: when each was to begin, when it did (s), and how far the sole slipped (m)."""
+    time, found = run["time"], []
+    for s, _ in SIDES:
+        bears, places = run[f"diagram.robot.{s}_bearing"] > BEARS, run[f"site.{s}_sole.position"][..., :2]
+        for begin, end in _stances(plan, s, time[-1]):
+            for world in range(bears.shape[1]):
+                at = np.flatnonzero((time >= begin) & (time <= end) & bears[:, world])
+                begins = float(time[at[0]]) if at.size else math.inf
+                stood = places[at[time[at] >= begins + SETTLED], world] if at.size else places[:0, world]
+                way = float(np.linalg.norm(stood - stood[0], axis=-1).max()) if len(stood) else 0.0
+                found.append((begin, begins, way))
+    return found
