@@ -39,6 +39,8 @@ LIFT = 0.05
 """Of a foot that swings, m, over the higher one of its footprints."""
 CORRECTIONS = 6
 """Rounds in which the zero-moment point of all masses comes to where it is wanted: within 0.1 mm."""
+DIGITS = 10
+"""Of numbers that a plan gives: what NumPy versions and processors differ by is below."""
 LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 
@@ -147,8 +149,10 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
             found = _center(masses, pelvis, feet)
             pelvis[:, :2] += com - found[:, :2]
         swung = swung + wanted - _zmp_of(masses, pelvis, feet, ground)
-    found = _center(masses, pelvis, feet)
-    return Plan(time, list(steps), wanted, found, pelvis, feet, bears, stands)
+    found = np.round(_center(masses, pelvis, feet), DIGITS)
+    feet = {side: np.round(way, DIGITS) for side, way in feet.items()}
+    pelvis, wanted = np.round(pelvis, DIGITS), np.round(wanted, DIGITS)
+    return Plan(time, list(steps), wanted, found, pelvis, feet, bears, round(stands, DIGITS))
 
 
 def quintic(share: Array) -> Array:

@@ -20,7 +20,7 @@ from gpusim.schedule import Schedule, drive
 from ._biped import LINKS, NAMES, SIDES, Posture, add_biped, standing
 from ._checks import Recording, keeps_whole
 from ._walk_control import walk_control
-from ._walk_plan import LEG, Pace, Plan, footprints, leg_angles, planned, timed
+from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
 NAME = "biped_walk"
 BEND = 0.4
@@ -127,7 +127,7 @@ def _begun(posture: Posture, plan: Plan) -> Posture:
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
         found |= {f"{s}_{name}": float(x) for name, x in zip(LEG, angles, strict=True)}
-    return found
+    return {name: round(angle, DIGITS) for name, angle in found.items()}
 
 
 def _pushes(begins: float, push: float, angle: float) -> dict[str, Any]:
