@@ -17,7 +17,7 @@ from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._biped import LINKS, NAMES, SIDES, Posture, add_biped, standing
+from ._biped import LINKS, SIDES, Posture, add_biped, standing
 from ._checks import Recording, keeps_whole
 from ._walk_control import walk_control
 from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
@@ -37,6 +37,8 @@ BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
 BEARS, SETTLED = 25.0, 0.02
 """A sole stands from so long after it bears so much, N and s, until it bears less."""
+ITERATIONS = 16
+"""Sweeps over contacts: the soles' forces are within 0.06 N of what 300 sweeps give; of 8, within 0.5 N."""
 BACK = 2.0
 """How long after a push the robot is back on its plan, s."""
 
@@ -92,7 +94,7 @@ def build(
         name=NAME,
         description="A biped walks, over a board, through a push and along a bend; its control is a block diagram",
         builder=b,
-        config=gpusim.SolverConfig(dt=2e-3),
+        config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
         duration=float(plan.time[-1]),
         plots=_plots(),
         camera=Camera((0.5 * where.x, -0.9 * where.x, 1.6), (0.55 * where.x, 0.2, 0.5)),
@@ -142,12 +144,12 @@ def _plots() -> list[Plot]:
     wire = "diagram.robot."
     return [
         Plot("Pelvis", "m", ["body.pelvis.position"]),
-        Plot("Pelvis off its plan", "mm", [f"{wire}miss"], ["x", "y"], 1e3),
-        Plot("Divergent component off its plan", "mm", [f"{wire}divergent"], ["x", "y"], 1e3),
+        Plot("Pelvis off its plan", "mm", [f"{wire}miss"], scale=1e3),
+        Plot("Divergent component off its plan", "mm", [f"{wire}divergent"], scale=1e3),
         Plot("Force of the ground", "N", [f"{wire}l_bearing", f"{wire}r_bearing"], ["left", "right"]),
         Plot("Pressure to the edge of the sole that bears more", "mm", [f"{wire}margin"], scale=1e3),
-        Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], ["veer", "roll", "pitch"], 180.0 / math.pi),
-        Plot("Torque over stall torque", "-", [f"{wire}load"], NAMES),
+        Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], scale=180.0 / math.pi),
+        Plot("Torque over stall torque", "-", [f"{wire}load"]),
         Plot("Places of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
         Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
     ]
@@ -163,7 +165,7 @@ def _checks(plan: Plan) -> list[Check]:
         Check("at last it stands still within 3 cm and 2 degrees of its plan", lambda run: _stops(plan, run)),
         Check("the pelvis stays within 3 cm of its plan's height", lambda run: off_height(plan, run) < 0.03),
         Check("no sole that bears slips by 1 mm", lambda run: slip(plan, run) < 1e-3),
-        Check("it leans by less than 6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(6.0))),
+        Check("it leans by less than 2.6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(2.6))),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
         keeps_whole(1e-4),
     ]
