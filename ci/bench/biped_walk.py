@@ -34,10 +34,12 @@ CASES: dict[str, dict[str, Any]] = {
     "40 N ahead": {"side": 0.0},
     "40 N back": {"side": 180.0},
     "40 N to the right, over the foot that bears": {"side": 270.0},
+    "40 N ahead, 30 degrees to the left": {"side": 30.0},
     "60 N to the left": {"push": 60.0},
     "60 N ahead": {"push": 60.0, "side": 0.0},
     "60 N back": {"push": 60.0, "side": 180.0},
-    "60 N to the right: too much": {"push": 60.0, "side": 270.0},
+    "60 N to the right": {"push": 60.0, "side": 270.0},
+    "80 N to the left: too much": {"push": 80.0},
     "1 ms": {"dt": 1e-3},
     "5 ms": {"dt": 5e-3},
     "steps of 0.2 m": {"length": 0.2},
@@ -138,6 +140,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     args = parser.parse_args()
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
+    found = {name: found[name] for name in CASES if name in found}
     for name in args.only:
         found[name] = walked(CASES[name], args.worlds)
         print(name, {k: round(v, 4) for k, v in found[name].items()}, flush=True)
