@@ -20,6 +20,7 @@ while read -r scene options; do
     "$PYTHON" -m gpusim.cli.main render "$scene" $options --out "$OUT/$scene.png" --quality high >/dev/null
 done <<'SCENES'
 biped_valve --time 4.9 --camera 1.9,-1.5,1.35,0.1,0,0.75
+biped_walk --time 19.75 --camera 5.2,-2.0,1.25,3.35,0,0.66
 boom_crane --time 2 --camera fit
 bricard --time 0.3 --camera fit
 card_house --camera 0.25,-0.5,0.22,0,0,0.13

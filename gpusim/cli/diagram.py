@@ -93,7 +93,8 @@ def _show(found: list[Diagram], target: str) -> None:
         table.add_column(name)
     for one in found:
         flat = one.flat()
-        signals = dict.fromkeys(b.signal for b in flat.blocks.values() if b.kind == "signal")  # type: ignore[attr-defined]
+        read = [b.signal for b in flat.blocks.values() if b.kind == "signal"]  # type: ignore[attr-defined]
+        signals = dict.fromkeys(name for names in read for name in ([names] if isinstance(names, str) else names))
         table.add_row(
             Text(one.label),
             "every step" if one.rate is None else f"{one.rate:g}",

@@ -55,6 +55,17 @@ def test_a_file_is_drawn_by_both_layouts(cli: Cli, tmp_path: Path) -> None:
         assert {"left_height", "error", "law", "push"} <= set(texts)
 
 
+def test_a_list_names_signals_of_blocks_that_read_several(cli: Cli, tmp_path: Path) -> None:
+    d = Diagram("both")
+    d.add("signal", "at", signal=["joint.rail.position", "joint.rail.velocity"])
+    d.connect("at", d.add("component", "first", index=0))
+    d.connect("first", "command:push")
+    d.save(tmp_path / "both.yaml")
+    result = cli("diagram", tmp_path / "both.yaml")
+    assert result.exit_code == 0, result.output
+    assert "position" in result.output and "velocity" in result.output
+
+
 def test_a_scene_with_several_needs_a_label(cli: Cli, scene: None, tmp_path: Path) -> None:
     out = tmp_path / "x.svg"
     assert "has several diagrams (left, right); choose one, as --label left" in said(

@@ -10,9 +10,9 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.scene import convert, list_scenes, load_scene, require, scene_parameters
 
 SCENES = (
-    "boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum excavator four_bar flyball "
-    "hydraulic_lift krt100m pile pyramid quarter_car rattleback robot_arm slider_crank slope spinning_top "
-    "suspension_rig tippe_top"
+    "biped_valve biped_walk boom_crane bricard card_house chain chrono_crane dc_motor_rig double_pendulum excavator "
+    "four_bar flyball hydraulic_lift krt100m pile pyramid quarter_car rattleback robot_arm slider_crank slope "
+    "spinning_top suspension_rig tippe_top"
 ).split()
 
 

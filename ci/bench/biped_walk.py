@@ -1,0 +1,154 @@
+"""Lets the scene biped_walk walk in other ways than its own, and with other masses and soles, and writes a table.
+
+    python ci/bench/biped_walk.py [--only ["40 N back" ...]] [--worlds 20] [--out biped_walk.json]
+
+Native, on one thread, each case with the scene's schedule over its whole way. Of every case: how far the pelvis ends
+from its plan, how late a foot lands, the greatest slip of a sole that bears, lean, load of drives, gap of joints; and
+process time. In the cases of seeds each world has one: every body's mass is off by up to 2 %, and friction by up to
+10 % (uniform), of which the control knows nothing. Exit code 1 where a robot falls that should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim.bench.machine import describe
+from gpusim.scene import load_scene
+from gpusim.scenes import biped_walk
+
+CASES: dict[str, dict[str, Any]] = {
+    "as it comes: 40 N to the left": {},
+    "flat and straight: no board, push, bend": {"board": 0.0, "push": 0.0, "turn": 0.0},
+    "no push": {"push": 0.0},
+    "board that the plan does not know of": {"seen": False},
+    "40 N ahead": {"side": 0.0},
+    "40 N back": {"side": 180.0},
+    "40 N to the right, over the foot that bears": {"side": 270.0},
+    "40 N ahead, 30 degrees to the left": {"side": 30.0},
+    "60 N to the left": {"push": 60.0},
+    "60 N ahead": {"push": 60.0, "side": 0.0},
+    "60 N back": {"push": 60.0, "side": 180.0},
+    "60 N to the right": {"push": 60.0, "side": 270.0},
+    "80 N to the left: too much": {"push": 80.0},
+    "1 ms": {"dt": 1e-3},
+    "5 ms": {"dt": 5e-3},
+    "steps of 0.2 m": {"length": 0.2},
+    "right bend": {"turn": -60.0},
+    "seeds": {"worlds": True},
+    "seeds, 40 N ahead": {"side": 0.0, "worlds": True},
+    "seeds, 40 N back": {"side": 180.0, "worlds": True},
+    "seeds, 40 N to the right": {"side": 270.0, "worlds": True},
+    "seeds, board that the plan does not know of": {"seen": False, "worlds": True},
+}
+SAMPLES = 0.01
+"""Time between samples, s."""
+MACHINE = "2-core shared AMD EPYC VM"
+FIGURES = ("off_end_mm", "late_ms", "slip_mm", "lean_deg", "load", "gap_mm")
+FALLEN = 0.5
+"""Height of a pelvis that is down, m."""
+
+
+def vary(sim: gpusim.Simulation, worlds: int) -> None:
+    """Masses, and friction of all shapes alike; world k has what seed k gives, however many there are."""
+    bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
+    draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
+    for k, body in enumerate(bodies):
+        mass = sim.read(f"body.{body}.mass", numpy=True)
+        sim.write(f"body.{body}.mass", mass * (1.0 + 0.02 * draws[:, k]))
+    for shape in shapes:
+        friction = sim.read(f"shape.{shape}.friction", numpy=True)
+        sim.write(f"shape.{shape}.friction", friction * (1.0 + 0.1 * draws[:, -1]))
+
+
+def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
+    """The figures of a case."""
+    given = dict(given)
+    dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
+    scene = load_scene("biped_walk", **given)
+    config = scene.config if dt is None else replace(scene.config, dt=dt)
+    sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config, threads=1)
+    if worlds > 1:
+        vary(sim, worlds)
+    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
+    steps, stride = round(scene.duration / config.dt), round(SAMPLES / config.dt)
+    spent = load = 0.0
+    for k in range(steps + 1):
+        if k % stride == 0:
+            for name, values in run.items():
+                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
+        start = time.process_time()
+        scene.schedule(sim, sim.time)
+        sim.step()
+        spent += time.process_time() - start
+        load = max(load, float(sim.read("diagram.robot.load", numpy=True).max()))
+    run = {name: np.array(values) for name, values in run.items()}
+    known = ("steps", "length", "turn", "board")
+    plan = biped_walk.walk(**{k: v for k, v in given.items() if k in known}, **_board(given))[0]
+    height = run["body.pelvis.position"][..., 2]
+    return {
+        "worlds": worlds,
+        "fell": int(((height.min(axis=0) < FALLEN) | ~np.asarray(sim.health())).sum()),
+        "off_end_mm": 1e3 * biped_walk.off_end(plan, run),
+        "late_ms": 1e3 * biped_walk.late(plan, run),
+        "slip_mm": 1e3 * biped_walk.slip(plan, run),
+        "lean_deg": math.degrees(float(np.abs(run["diagram.robot.lean"][..., 1:]).max())),
+        "load": load,
+        "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
+        "us_a_step": 1e6 * spent / (steps + 1) / worlds,
+        "real_time_factor": scene.duration / spent * worlds,
+    }
+
+
+def _board(given: dict[str, Any]) -> dict[str, float]:
+    return {} if given.get("seen", True) else {"board": 0.0}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown."""
+    machine = describe()
+    lines = [
+        "# A biped that walks\n",
+        f"`python ci/bench/biped_walk.py`, native, float64, one thread; {MACHINE}, {machine['compiler']},",
+        f"{machine['date'][:10]}. Robots that fell of all; greatest values over the whole way, of any world, sampled",
+        "each 10 ms (load: each step): the pelvis off its plan at last, how late a foot came to bear, slip of a sole",
+        "that bears, lean, torque over stall torque, gap of a joint. Process time of a step of one world, with all",
+        "control, and simulated time over process time.\n",
+        "| case | fell | off, mm | late, ms | slip, mm | lean, degrees | load | gap, mm | us a step | times real |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, x in found.items():
+        figures = " | ".join(f"{x[key]:.2g}" if x[key] < 10.0 else f"{x[key]:.0f}" for key in FIGURES)
+        times = f"{x['us_a_step']:.0f} | {x['real_time_factor']:.0f}"
+        lines.append(f"| {name} | {x['fell']} of {x['worlds']} | {figures} | {times} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES), help="none: the table alone")
+    parser.add_argument("--worlds", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    args = parser.parse_args()
+    found = json.loads(args.out.read_text()) if args.out.exists() else {}
+    found = {name: found[name] for name in CASES if name in found}
+    for name in args.only:
+        found[name] = walked(CASES[name], args.worlds)
+        print(name, {k: round(v, 4) for k, v in found[name].items()}, flush=True)
+        found = {name: found[name] for name in CASES if name in found}
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
+    args.out.with_suffix(".md").write_text(table(found))
+    return 1 if any(x["fell"] for name, x in found.items() if "too much" not in name) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""Control of the walking biped: the plan's tables, balance by the feet, inverse kinematics, and efforts of the ground.
+
+The error of the divergent component of motion (A. Hof, 2008; T. Takenaka and others, 2009)
+
+    e = (x - x_plan) + (v - v_plan)/w
+
+moves the point at which the soles are to press the ground by ``GAIN`` e, which brings the center of mass back. What
+either foot bears of it, and the weight of the legs, are the efforts of their joints; PD laws take what is left.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpusim import ModelBuilder
+from gpusim.control import Diagram, chain, heavy_chain
+from gpusim.typing import Array
+
+from ._biped import FOOT, LINKS, NAMES, PELVIS_MASS, SIDES, Posture, add_joint_control, drive_constants
+from ._walk_plan import GRAVITY, GRID, LEG, LIFT, Plan
+
+GAIN = 3.0
+"""Of the pressed point by the error of the divergent component."""
+KNOT = 0.05
+"""Of the plan's curves, s."""
+MASS = PELVIS_MASS + sum(link.mass for link in LINKS)
+ROOM = (FOOT[0] - 0.02, FOOT[1] - 0.01)
+"""Of the pressed point from the middle of a sole, m."""
+UPRIGHT, CALM = 1200.0, 60.0
+"""Of the pelvis by the hips of a leg that bears it: N m/rad, N m s/rad."""
+SMOOTH = 0.01
+"""Filter of the pelvis' velocity, s."""
+CATCH = 0.5
+"""How much farther a foot lands by the error of the divergent component."""
+SHIFTS = 0.1
+"""How quickly a foot's place changes by that, m/s."""
+LAST = 0.15
+"""Before a foot lands its place no longer changes, s."""
+CLEAR = 0.6 * LIFT
+"""Height of a foot's plan from which on it forgets how high it stood, m."""
+TOUCH, YIELDS = 25.0, 0.5
+"""Force at which a foot that swings has met the ground, N; how quickly its place changes by that, m/s."""
+LEVER, DAMPING = 0.3, 3e-3
+"""Of inverse kinematics: how much a turn counts against a way, m/rad; least-squares damping."""
+FAR = 0.12
+"""Greatest way of the pressed point from the plan's, m."""
+AT_ONCE = 1e-6
+"""Filter of derivatives, s: they are differences from sample to sample."""
+
+
+def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
+    """The diagram of a plan; all of it begins at time 0."""
+    d = Diagram("robot")
+    _add_plan(d, plan)
+    frequency = math.sqrt(GRAVITY / plan.height)
+    _add_error(d, frequency)
+    _add_lean(d)
+    _add_pressed(d, frequency)
+    _add_places(d)
+    _add_wrench(d)
+    _add_soles(d)
+    for side, _ in SIDES:
+        _add_landing(d, side)
+        _add_meeting(d, side)
+        _add_leg(d, b, posture, side)
+    _add_joints(d, posture)
+    return d
+
+
+def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
+    """An expression; its inputs come from blocks of their names, or of those that ``inputs`` gives."""
+    d.add("expression", name, text=text, unit=unit)
+    for port in d.ports(name)[0]:
+        d.connect(inputs.get(port, port), f"{name}.{port}")
+
+
+def _pack(d: Diagram, name: str, *sources: str | float) -> None:
+    d.add("pack", name, count=len(sources))
+    for port, source in zip("abcde", sources, strict=False):
+        d.connect(source, f"{name}.{port}")
+
+
+def _product(d: Diagram, name: str, a: str, b: str) -> None:
+    d.add("product", name)
+    d.connect(a, f"{name}.a")
+    d.connect(b, f"{name}.b")
+
+
+def _less(d: Diagram, name: str, a: str, b: str) -> None:
+    d.add("sum", name, signs="+-")
+    d.connect(a, f"{name}.a")
+    d.connect(b, f"{name}.b")
+
+
+def _part(d: Diagram, name: str, source: str, index: int | list[int]) -> None:
+    d.connect(source, d.add("component", name, index=index))
+
+
+def _held(d: Diagram, name: str, source: str, sample: str) -> None:
+    d.add("hold", name)
+    d.connect(source, f"{name}.in")
+    d.connect(sample, f"{name}.sample")
+
+
+def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, vector: bool = False) -> None:
+    """A point, or a vector, in a frame."""
+    d.connect(source, d.add("to_frame", name, vector=vector)["in"])
+    d.connect(position, f"{name}.position")
+    d.connect(orientation, f"{name}.orientation")
+
+
+def _add_plan(d: Diagram, plan: Plan) -> None:
+    """Pelvis, direction and center of mass, and both feet, as splines; what bears, and where, by time."""
+    every = round(KNOT / GRID)
+    last = (len(plan.time) - 1) // every * every
+    knots = slice(0, last + 1, every)
+    curves = {"body": np.column_stack([plan.pelvis, plan.com[:, :2]]), "l_way": plan.feet["l"], "r_way": plan.feet["r"]}
+    for name, values in curves.items():
+        d.add("trajectory", name, times=plan.time[knots].tolist(), points=values[knots].tolist())
+    _part(d, "place", "body.out", [0, 1, 2])
+    _part(d, "yaw", "body.out", 3)
+    _part(d, "com", "body.out", [4, 5])
+    _part(d, "pace", "body.velocity", [0, 1])
+    bends = _bends(plan.zmp)
+    for k, axis in enumerate("xy"):
+        values = plan.zmp[bends, k].tolist()
+        d.add("sequence", f"zmp_{axis}", times=plan.time[bends].tolist(), values=values, interpolate=True, unit="m")
+    _pack(d, "zmp", "zmp_x", "zmp_y")
+    for side, _ in SIDES:
+        bears = plan.bears[side]
+        at = [0, *(np.flatnonzero(np.diff(bears)) + 1).tolist()]
+        d.add("sequence", f"{side}_bears", times=plan.time[at].tolist(), values=bears[at].tolist())
+        swings = [(s.begins, s.ends - LAST) for s in plan.steps if s.side == side]
+        times = [0.0, *(t for swing in swings for t in swing)]
+        d.add("sequence", f"{side}_free", times=times, values=[0.0, *[1.0, 0.0] * len(swings)])
+
+
+def _bends(lines: Array) -> list[int]:
+    """Samples at which straight lines bend, and both ends."""
+    turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
+    return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
+
+
+def _add_error(d: Diagram, frequency: float) -> None:
+    """How far pelvis and plan are apart, and of the divergent component."""
+    for name in ("position", "orientation", "linear_velocity"):
+        d.add("signal", name, signal=f"body.pelvis.{name}")
+    _less(d, "apart_by", "position", "place")
+    _part(d, "miss", "apart_by", [0, 1])
+    _part(d, "high_by", "apart_by", 2)
+    _part(d, "speed", "linear_velocity", [0, 1])
+    _less(d, "haste", "speed", "pace")
+    d.connect("haste", d.add("filter", "drift", time=SMOOTH))
+    _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
+    # By how much a foot has to go elsewhere, seen from the pelvis, to land at its place, or farther.
+    _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
+    _pack(d, "astray", "astray_flat", "high_by")
+
+
+def _add_lean(d: Diagram) -> None:
+    """The lean in the robot's own directions: what is left of the quaternion after the turn about z; what rights it."""
+    d.add("signal", "turning", signal="site.imu.angular_rate")
+    for k, axis in enumerate("xyzw"):
+        _part(d, f"q{axis}", "orientation", k)
+    twice = "2 * (1 if qw >= 0 else -1)"
+    _formula(d, "roll", f"{twice} * (cos(0.5 * yaw) * qx + sin(0.5 * yaw) * qy)", "rad")
+    _formula(d, "pitch", f"{twice} * (cos(0.5 * yaw) * qy - sin(0.5 * yaw) * qx)", "rad")
+    _formula(d, "veer", f"{twice} * (cos(0.5 * yaw) * qz - sin(0.5 * yaw) * qw)", "rad")
+    _pack(d, "lean", "veer", "roll", "pitch")
+    _part(d, "turns", "turning", [2, 0, 1])
+    _formula(d, "righting", f"{UPRIGHT!r} * lean + {CALM!r} * turns", "N m")
+
+
+def _add_pressed(d: Diagram, frequency: float) -> None:
+    """The point that the soles are to press, and the force of the ground that goes from there to the center of mass."""
+    _formula(d, "pressed", f"zmp + max(-{FAR!r}, min({FAR!r}, {GAIN!r} * divergent))", "m")
+    _formula(d, "push", f"{MASS * frequency**2!r} * (com + miss - pressed)", "N")
+    _pack(d, "force", "push", MASS * GRAVITY)
+    _pack(d, "spot", "pressed", 0.0)
+
+
+def _add_places(d: Diagram) -> None:
+    """Point, force and soles seen from a pelvis that is upright and faces as planned; the soles' planned places."""
+    d.add("constant", "flat", value=[0.0, 0.0])
+    _formula(d, "yaw_sin", "sin(0.5 * yaw)")
+    _formula(d, "yaw_cos", "cos(0.5 * yaw)")
+    _pack(d, "facing", "flat", "yaw_sin", "yaw_cos")
+    _seen(d, "near", "spot", "position", "facing")
+    _seen(d, "borne", "force", "position", "facing", vector=True)
+    _part(d, "near_spot", "near", [0, 1])
+    for side, _ in SIDES:
+        _part(d, f"{side}_place", f"{side}_way.out", [0, 1, 2])
+        _part(d, f"{side}_high", f"{side}_way.out", 2)
+        _part(d, f"{side}_yaw", f"{side}_way.out", 3)
+        _part(d, f"{side}_sinks", f"{side}_way.velocity", 2)
+        _seen(d, f"{side}_is", f"signal:site.{side}_sole.position", "position", "facing")
+        _part(d, f"{side}_spot", f"{side}_is", [0, 1])
+
+
+def _add_wrench(d: Diagram) -> None:
+    """What the ground bears, about the middle of the soles that bear it, and the soles' shares of it.
+
+    Where both stand, the point's place along the line between them is the left one's share; what it is off that line
+    makes the moment, as far as the soles reach.
+    """
+    _less(d, "apart", "l_spot", "r_spot")
+    _less(d, "over", "near_spot", "r_spot")
+    for name, a in (("along", "over"), ("square", "apart")):
+        d.add("dot", name)
+        d.connect(a, f"{name}.a")
+        d.connect("apart", f"{name}.b")
+    both = "max(0, min(1, along / square))"
+    _formula(d, "l_share", f"l * (1 - r + r * {both})", l="l_bears", r="r_bears")
+    _formula(d, "r_share", f"r * (1 - l + l * (1 - {both}))", l="l_bears", r="r_bears")
+    _formula(d, "aside", "near_spot - l_share * l_spot - r_share * r_spot", "m")
+    for k, axis in enumerate("xyz"):
+        _part(d, f"f{axis}", "borne", k)
+    for k, axis in enumerate("xy"):
+        _part(d, f"a{axis}", "aside", k)
+        d.connect(f"a{axis}", d.add("limiter", f"d{axis}", lower=-ROOM[k], upper=ROOM[k]))
+    _formula(d, "mx", "dy * fz", "N m")
+    _formula(d, "my", "-dx * fz", "N m")
+    _formula(d, "mz", "dx * fy - dy * fx", "N m")
+    _pack(d, "wrench", "borne", "mx", "my", "mz")
+
+
+def _add_landing(d: Diagram, side: str) -> None:
+    """Where a foot goes, seen from the pelvis: to the plan's place in the world, or farther, to where the robot falls.
+
+    What that shifts it by fades while it bears alone, which moves nothing but the pelvis.
+    """
+    other = "r" if side == "l" else "l"
+    d.add("delay", f"{side}_last", samples=1)
+    text = "astray if free else (0 if bears and not other else last)"
+    wires = {"free": f"{side}_free", "bears": f"{side}_bears", "other": f"{other}_bears", "last": f"{side}_last"}
+    _formula(d, f"{side}_wish", text, "m", **wires)
+    d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_shift", rise=SHIFTS))
+    d.connect(f"{side}_shift", f"{side}_last")
+    _less(d, f"{side}_aim", f"{side}_place", f"{side}_shift")
+
+
+def _add_meeting(d: Diagram, side: str) -> None:
+    """A foot that meets the ground early stays at the height where it did, until it is lifted again."""
+    wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
+    _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
+    _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
+    _formula(d, f"{side}_lands", "not bears and v < 0", **wires)
+    d.add("latch", f"{side}_met")
+    d.connect(f"{side}_early", f"{side}_met.set")
+    d.connect(f"{side}_gone", f"{side}_met.reset")
+    _formula(d, f"{side}_flies", "not met", met=f"{side}_met")
+    _held(d, f"{side}_where", f"{side}_high", f"{side}_flies")
+    _formula(d, f"{side}_over", "(where - high) * met", "m", where=f"{side}_where", met=f"{side}_met", **wires)
+    _held(d, f"{side}_held", f"{side}_over", f"{side}_lands")
+    _product(d, f"{side}_higher", f"{side}_held", f"{side}_met")
+    d.connect(f"{side}_higher", d.add("rate_limiter", f"{side}_stays", rise=YIELDS))
+    _pack(d, f"{side}_raised", "flat", f"{side}_stays")
+    d.add("sum", f"{side}_target")
+    d.connect(f"{side}_aim", f"{side}_target.a")
+    d.connect(f"{side}_raised", f"{side}_target.b")
+
+
+def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
+    """Angles of a leg by the plan, and the efforts that its weight and its share of the ground take."""
+    joints = [f"{side}_{name}" for name in LEG]
+    start = [posture[joint] for joint in joints]
+    _seen(d, f"{side}_near", f"{side}_target", "place", "facing")
+    for function in ("sin", "cos"):
+        _formula(d, f"{side}_{function}", f"{function}(0.5 * (foot - yaw))", foot=f"{side}_yaw")
+    _pack(d, f"{side}_facing", "flat", f"{side}_sin", f"{side}_cos")
+    d.add("constant", f"{side}_posture", value=start)
+    d.add("ik", f"{side}_ik", start=start, lever=LEVER, damping=DAMPING, **chain(b, "pelvis", f"{side}_sole"))
+    for port, source in {"target": "near", "orientation": "facing", "posture": "posture"}.items():
+        d.connect(f"{side}_{source}", f"{side}_ik.{port}")
+    d.add("inverse_dynamics", f"{side}_load", **heavy_chain(b, "pelvis", f"{side}_sole"))
+    d.connect(f"{side}_ik.out", f"{side}_load.q")
+    _product(d, f"{side}_wrench", "wrench", f"{side}_share")
+    d.connect(f"{side}_wrench", f"{side}_load.wrench")
+    # The hips' three joints turn about z, x and y, which a pelvis that leans a little does as well.
+    _product(d, f"{side}_righting", "righting", f"{side}_share")
+    d.add("constant", f"{side}_below", value=[0.0] * 3, unit="N m")
+    _pack(d, f"{side}_hips", f"{side}_righting", f"{side}_below")
+    d.connect(f"{side}_ik.out", d.add("derivative", f"{side}_rate", time=AT_ONCE))
+    constants = dict(zip(NAMES, drive_constants()["kd"], strict=True))
+    d.add("constant", f"{side}_kd", value=[constants[joint] for joint in joints])
+    wires = {port: f"{side}_{port}" for port in ("load", "hips", "kd", "rate")}
+    _formula(d, f"{side}_effort", "load + hips + kd * rate", "N m", **wires)
+
+
+def _add_joints(d: Diagram, posture: Posture) -> None:
+    """All joints in order: the upper body keeps its posture. For people the drives' load."""
+    for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
+        d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
+        d.add("constant", f"{name}_effort", value=[0.0] * len(joints))
+    _pack(d, "wanted", "upper", "l_ik.out", "l_arm", "r_ik.out", "r_arm")
+    _pack(d, "efforts", "upper_effort", "l_effort", "l_arm_effort", "r_effort", "r_arm_effort")
+    add_joint_control(d, "wanted", "efforts")
+    _formula(d, "load", "abs(kp * (wanted - q) - kd * rate + effort) / stall", effort="efforts")
+
+
+def _add_soles(d: Diagram) -> None:
+    """What the soles bear; for people how far inside the one that bears more it presses."""
+    for side, _ in SIDES:
+        d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
+        _part(d, f"{side}_bearing", f"{side}_ground", 2)
+        site = f"signal:site.{side}_sole."
+        pressure = f"signal:sensor.{side}_foot.center_of_pressure"
+        _seen(d, f"{side}_pressed", pressure, f"{site}position", f"{site}orientation")
+        _part(d, f"{side}_x", f"{side}_pressed", 0)
+        _part(d, f"{side}_y", f"{side}_pressed", 1)
+        text = f"min({FOOT[0]!r} - abs(x), {FOOT[1]!r} - abs(y))"
+        _formula(d, f"{side}_margin", text, "m", x=f"{side}_x", y=f"{side}_y")
+    _formula(d, "margin", "l_margin if l_bearing > r_bearing else r_margin", "m")

@@ -1,0 +1,302 @@
+"""Plan of a walk of the biped: footprints, the zero-moment point over them, the center of mass, pelvis and feet.
+
+The center of mass stays at one height over the sole that bears, so it moves as a linear inverted pendulum
+
+    c'' = w^2 (c - p),   w^2 = g/z
+
+(S. Kajita, K. Tani, 1991), with p the zero-moment point, which is chosen. As the whole way is known, c solves that
+equation between two rests exactly, without the horizon of a preview controller: differences of second order on a grid,
+one tridiagonal system. What legs that swing do to p is taken out by what p becomes with all bodies' masses, in rounds.
+
+All arrays are (samples, ...), SI units, in the world.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_banded
+
+from gpusim import Transform
+from gpusim.rotations import matrix_from_quaternion
+from gpusim.typing import Array
+
+from ._biped import LINKS, PELVIS_MASS, SIDES, SOLE, Posture, poses
+
+GRAVITY = 9.81
+SPACE = 0.09
+"""Of a foot from the middle line, m."""
+HIP = (0.0, SPACE, -0.04)
+THIGH = SHIN = 0.32
+GRID = 0.01
+"""Of the plan, s."""
+INWARDS = 0.012
+"""Of the zero-moment point from the middle of the sole that bears alone, m."""
+LIFT = 0.05
+"""Of a foot that swings, m, over the higher one of its footprints."""
+CORRECTIONS = 6
+"""Rounds in which the zero-moment point of all masses comes to where it is wanted: within 0.1 mm."""
+DIGITS = 10
+"""Of numbers that a plan gives: what NumPy versions and processors differ by is below."""
+LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Where a sole stands: its middle, m, and the direction of its toes, rad."""
+
+    x: float
+    y: float
+    z: float
+    yaw: float
+
+    def ahead(self, length: float, aside: float, turn: float) -> Footprint:
+        """One from here, by its own directions."""
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        return replace(self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + turn)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A foot's swing from a footprint to another one, between two times."""
+
+    side: str
+    start: Footprint
+    end: Footprint
+    begins: float
+    ends: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Times of a step, s: on one foot, on both."""
+
+    single: float = 0.6
+    double: float = 0.2
+    first: float = 1.2
+    """When the first step begins."""
+    rest: float = 1.8
+    """After the last step."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to happen, at ``time`` (samples,)."""
+
+    time: Array
+    steps: list[Step]
+    zmp: Array
+    """(samples, 2)."""
+    com: Array
+    """(samples, 3)."""
+    pelvis: Array
+    """Place, and direction (rad), (samples, 4)."""
+    feet: dict[str, Array]
+    """Of "l" and "r": middle of the sole, and direction, (samples, 4)."""
+    bears: dict[str, Array]
+    """Whether a foot stands, (samples,)."""
+    height: float
+    """Of the center of mass over the ground, m."""
+
+
+def beside(middle: Footprint) -> dict[str, Footprint]:
+    """Both feet to the left and to the right of a place on the middle line."""
+    return {side: middle.ahead(0.0, sign * SPACE, 0.0) for side, sign in SIDES}
+
+
+def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
+    """Feet in turns, the left first: each move has the length (m) and turn (rad) of the middle line until the foot."""
+    middle = Footprint(0.0, 0.0, 0.0, 0.0)
+    found = []
+    for k, (length, turn) in enumerate(moves):
+        # Half of the turn before the way and half behind it: the chord of an arc.
+        middle = middle.ahead(0.0, 0.0, 0.5 * turn).ahead(length, 0.0, 0.5 * turn)
+        side = SIDES[k % 2][0]
+        found.append((side, beside(middle)[side]))
+    return found
+
+
+def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
+    """Steps one after another, from both feet side by side at the origin."""
+    at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
+    steps, begins = [], pace.first
+    for side, target in prints:
+        steps.append(Step(side, at[side], target, begins, begins + pace.single))
+        at[side] = target
+        begins += pace.single + pace.double
+    return steps
+
+
+def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, lift: float = LIFT) -> Plan:
+    """The whole walk: ``height`` (m) of the pelvis over the soles in ``posture``, which its arms keep."""
+    time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
+    feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
+    bears = {side: _bears(time, steps, side) for side, _ in SIDES}
+    wanted = _zmp(time, steps, pace)
+    ground = _ground(time, steps, pace)
+    yaw = _smooth(0.5 * (feet["l"][:, 3] + feet["r"][:, 3]), 0.3)
+    masses = _Masses(posture)
+    level = height + ground
+    pelvis = np.column_stack([np.zeros_like(wanted), level, yaw])
+    stands = float(_center(masses, pelvis[:1], {s: f[:1] for s, f in feet.items()})[0, 2])
+    swung = wanted
+    for _ in range(CORRECTIONS):
+        com = _pendulum(swung, stands / GRAVITY)
+        for _ in range(3):
+            found = _center(masses, pelvis, feet)
+            pelvis[:, :2] += com - found[:, :2]
+        swung = swung + wanted - _zmp_of(masses, pelvis, feet, ground)
+    found = np.round(_center(masses, pelvis, feet), DIGITS)
+    feet = {side: np.round(way, DIGITS) for side, way in feet.items()}
+    pelvis, wanted = np.round(pelvis, DIGITS), np.round(wanted, DIGITS)
+    return Plan(time, list(steps), wanted, found, pelvis, feet, bears, round(stands, DIGITS))
+
+
+def quintic(share: Array) -> Array:
+    """From 0 to 1 with rates and accelerations of zero at both ends."""
+    u = np.clip(share, 0.0, 1.0)
+    return np.asarray(u**3 * (10.0 + u * (6.0 * u - 15.0)))
+
+
+def _foot(time: Array, steps: Sequence[Step], side: str, lift: float) -> Array:
+    own = [s for s in steps if s.side == side]
+    first = own[0].start
+    found = np.tile([first.x, first.y, first.z, first.yaw], (len(time), 1))
+    for step in own:
+        share = (time - step.begins) / (step.ends - step.begins)
+        way = np.array([getattr(step.end, n) - getattr(step.start, n) for n in ("x", "y", "z", "yaw")])
+        # Steps of height come early where it goes up, late where it goes down.
+        rises = quintic(2.0 * share) if way[2] > 0.0 else quintic(2.0 * share - 1.0)
+        shares = np.stack([quintic(share), quintic(share), rises, quintic(share)], axis=-1)
+        found += shares * way
+        u = np.clip(share, 0.0, 1.0)
+        found[:, 2] += lift * np.where(u < 0.5, quintic(2.0 * u), quintic(2.0 - 2.0 * u))
+    return found
+
+
+def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
+    swings = [(time > s.begins) & (time < s.ends) for s in steps if s.side == side]
+    return np.where(np.any(swings, axis=0), 0.0, 1.0)
+
+
+def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
+    """On the sole that bears alone, a little inwards; from one to the other while both do."""
+    at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
+    points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
+    for step in steps:
+        other, sign = next((s, v) for s, v in SIDES if s != step.side)
+        stands = at[other].ahead(0.0, -sign * INWARDS, 0.0)
+        points += [(step.begins, np.array([stands.x, stands.y])), (step.ends, np.array([stands.x, stands.y]))]
+        at[step.side] = step.end
+    last = 0.5 * np.array([at["l"].x + at["r"].x, at["l"].y + at["r"].y])
+    points += [(steps[-1].ends + 2.0 * pace.double, last), (time[-1] + 1.0, last)]
+    times = [t for t, _ in points]
+    return np.column_stack([np.interp(time, times, [p[k] for _, p in points]) for k in range(2)])
+
+
+def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
+    """Height that the body follows: the middle of both footprints, which changes with every step."""
+    level = np.zeros_like(time)
+    for step in steps:
+        share = (time - step.begins) / (step.ends + pace.double - step.begins)
+        level += 0.5 * (step.end.z - step.start.z) * quintic(share)
+    return level
+
+
+def _smooth(values: Array, width: float) -> Array:
+    """Mean over a time, s."""
+    half = max(1, round(0.5 * width / GRID))
+    padded = np.concatenate([np.full(half, values[0]), values, np.full(half, values[-1])])
+    kernel = np.full(2 * half + 1, 1.0 / (2 * half + 1))
+    return np.convolve(padded, kernel, "valid")
+
+
+def _pendulum(zmp: Array, ratio: float) -> Array:
+    """c of c - ratio c'' = p with c = p at both ends, (samples, 2)."""
+    pull = ratio / GRID**2
+    bands = np.zeros((3, len(zmp)))
+    bands[0, 2:], bands[2, :-2], bands[1] = -pull, -pull, 1.0 + 2.0 * pull
+    bands[1, [0, -1]] = 1.0
+    return np.asarray(solve_banded((1, 1), bands, zmp))
+
+
+class _Masses:
+    """Of the upper body as one, in the pelvis, and of the legs' links."""
+
+    def __init__(self, posture: Posture) -> None:
+        at = poses(posture, Transform())
+        legs = {f"{s}_{name}" for s, _ in SIDES for name in LEG}
+        upper = [(PELVIS_MASS, np.zeros(3))]
+        upper += [(x.mass, np.asarray(at[x.name].apply(x.com))) for x in LINKS if x.name not in legs]
+        self.upper = sum(m for m, _ in upper)
+        self.upper_com = sum(m * c for m, c in upper) / self.upper
+        self.legs = {x.name: x for x in LINKS if x.name in legs}
+        self.total = self.upper + sum(x.mass for x in self.legs.values())
+
+
+def _yawed(yaw: Array) -> Array:
+    half = 0.5 * yaw
+    zero = np.zeros_like(half)
+    return np.asarray(matrix_from_quaternion(np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)))
+
+
+def _about(axis: Sequence[float], angle: Array) -> Array:
+    s = np.sin(0.5 * angle)
+    return np.asarray(matrix_from_quaternion(np.stack([*(a * s for a in axis), np.cos(0.5 * angle)], axis=-1)))
+
+
+def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
+    """Joints of a leg between an upright pelvis and a level sole, (samples, 6), in the order of ``LEG``.
+
+    Closed form: the ankle in the sole's frame gives the knee by the law of cosines, both ankles by directions, the hips
+    by what turn is left (S. Kajita and others, "Introduction to Humanoid Robotics", 2014, section 2.5).
+    """
+    body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
+    ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)
+    hip = pelvis[:, :3] + np.einsum("nij,j->ni", body, (HIP[0], sign * HIP[1], HIP[2]))
+    r = np.einsum("nji,nj->ni", foot, hip - ankle)
+    far = np.linalg.norm(r, axis=-1)
+    cosine = (THIGH**2 + SHIN**2 - far**2) / (2.0 * THIGH * SHIN)
+    knee = math.pi - np.arccos(np.clip(cosine, -1.0, 1.0))
+    inner = np.arcsin(np.clip(THIGH / far * np.sin(math.pi - knee), -1.0, 1.0))
+    roll = np.arctan2(r[:, 1], r[:, 2])
+    pitch = -np.arctan2(r[:, 0], np.hypot(r[:, 1], r[:, 2])) - inner
+    left = np.swapaxes(body, 1, 2) @ foot @ _about((1, 0, 0), -roll) @ _about((0, 1, 0), -(knee + pitch))
+    hip1 = np.arctan2(-left[:, 0, 1], left[:, 1, 1])
+    hip2 = np.arctan2(left[:, 2, 1], -left[:, 0, 1] * np.sin(hip1) + left[:, 1, 1] * np.cos(hip1))
+    thigh = np.arctan2(-left[:, 2, 0], left[:, 2, 2])
+    return np.column_stack([hip1, hip2, thigh, knee, pitch, roll])
+
+
+def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
+    """Masses and their places, (samples, 3)."""
+    body = _yawed(pelvis[:, 3])
+    found = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
+    for side, sign in SIDES:
+        angles = leg_angles(pelvis, feet[side], sign)
+        turn, place = body, pelvis[:, :3]
+        for k, name in enumerate(LEG):
+            link = masses.legs[f"{side}_{name}"]
+            place = place + turn @ np.asarray(link.anchor)
+            turn = turn @ _about(link.axis, angles[:, k])
+            found.append((link.mass, place + turn @ np.asarray(link.com)))
+    return found
+
+
+def _center(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> Array:
+    return np.asarray(sum(m * x for m, x in _centers(masses, pelvis, feet)) / masses.total)
+
+
+def _zmp_of(masses: _Masses, pelvis: Array, feet: dict[str, Array], ground: Array) -> Array:
+    """Of point masses: sum m ((z'' + g) x - (z - ground) x'') / sum m (z'' + g), (samples, 2)."""
+    top, bottom = np.zeros((len(pelvis), 2)), np.zeros(len(pelvis))
+    for mass, x in _centers(masses, pelvis, feet):
+        rate = np.zeros_like(x)
+        rate[1:-1] = (x[2:] - 2.0 * x[1:-1] + x[:-2]) / GRID**2
+        lifted = rate[:, 2] + GRAVITY
+        top += mass * (lifted[:, None] * x[:, :2] - (x[:, 2] - ground)[:, None] * rate[:, :2])
+        bottom += mass * lifted
+    return np.asarray(top / bottom[:, None])

@@ -1,0 +1,278 @@
+"""A biped walks: twenty steps, over a board, through a push, along a bend, and stops; all control is a block diagram.
+
+The plan (footprints, zero-moment point, center of mass) is made when the scene is built; balance by the soles' pressure
+and by where the feet land is a diagram's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim import Transform
+from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.schedule import Schedule, drive
+
+from ._biped import LINKS, SIDES, Posture, add_biped, standing
+from ._checks import Recording, keeps_whole
+from ._walk_control import walk_control
+from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
+
+NAME = "biped_walk"
+BEND = 0.4
+"""Of hips and ankles, rad; knees bend by twice as much."""
+OVER = 2
+"""Step after the flat ones that lands on the board."""
+AFTER, PUSHED, BENDING = 5, 4, 6
+"""Steps after the flat ones before the bend begins, the one that is pushed, and those of the bend."""
+LEAST = 30.0
+"""Of a push that is seen beside the walk's own sway, N."""
+PUSH_TIME, PUSH_AT = 0.2, 0.2
+"""How long the push lasts, and how long after a step begins, s."""
+BOARD = (0.13, 0.065)
+"""Half of the board's length and width, m."""
+BEARS, SETTLED = 25.0, 0.02
+"""A sole stands from so long after it bears so much, N and s, until it bears less."""
+ITERATIONS = 16
+"""Sweeps over contacts: the soles' forces are within 0.06 N of what 300 sweeps give; of 8, within 0.5 N."""
+BACK = 2.0
+"""How long after a push the robot is back on its plan, s."""
+
+
+def build(
+    steps: int = 20,
+    length: float = 0.15,
+    turn: float = 60.0,
+    board: float = 0.02,
+    seen: bool = True,
+    push: float = 40.0,
+    side: float = 90.0,
+    friction: float = 0.8,
+) -> Scene:
+    """Build the scene; the commands are "push_x" and "push_y", forces on the chest (N).
+
+    Args:
+        steps: on flat ground, before the board and the bend.
+        length: of a step, m.
+        turn: of the bend to the left, degrees.
+        board: thickness of the board under the left foot, m; 0 for none.
+        seen: whether the plan knows of the board.
+        push: force on the chest for 0.2 s while the right foot bears alone, N; it stays up at 40 N to every side.
+        side: whereto it pushes, degrees from ahead to the left.
+        friction: of the soles.
+    """
+    require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
+    require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")
+    require(abs(turn) <= 90.0, NAME, "turn", turn, "must be -90 to 90")
+    require(0.0 <= board <= 0.03, NAME, "board", board, "must be 0 to 0.03")
+    require(0.0 <= push <= 80.0, NAME, "push", push, "must be 0 to 80")
+    require(abs(side) <= 360.0, NAME, "side", side, "must be -360 to 360")
+    require(0.3 <= friction <= 1.5, NAME, "friction", friction, "must be 0.3 to 1.5")
+    plan, posture = walk(steps, length, turn, board if seen else 0.0)
+    flat = _even(steps)
+    where, pushed = plan.steps[flat + OVER].end, plan.steps[flat + PUSHED].begins + PUSH_AT
+    on_board = (plan.steps[flat + OVER].ends, plan.steps[flat + OVER + 2].begins)
+    b = gpusim.ModelBuilder()
+    material = gpusim.Material(friction=friction)
+    b.add_shape_plane(-1, material=material, label="floor")
+    if board > 0.0:
+        half = (min(BOARD[0], 2.0 * length - 0.14), BOARD[1], 0.5 * board)
+        place = Transform((where.x, where.y, 0.5 * board))
+        b.add_shape_box(-1, half, place, material, "board", color="#b5894f")
+    begun = _begun(posture, plan)
+    robot = add_biped(b, begun, Transform(tuple(plan.pelvis[0, :3])), friction)
+    b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
+    chest = next(link for link in LINKS if link.name == "torso").com
+    for axis, label in (((1.0, 0.0, 0.0), "push_x"), ((0.0, 1.0, 0.0), "push_y")):
+        b.add_force(robot.bodies["torso"], axis, chest, label=label)
+    b.add_diagram(walk_control(b, plan, begun))
+    return Scene(
+        name=NAME,
+        description="A biped walks, over a board, through a push and along a bend; its control is a block diagram",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
+        duration=float(plan.time[-1]),
+        plots=_plots(),
+        camera=Camera((0.5 * where.x, -0.9 * where.x, 1.6), (0.55 * where.x, 0.2, 0.5)),
+        schedule=drive(_pushes(pushed, push, math.radians(side))),
+        checks=[
+            *_checks(plan),
+            *([_stands_on(on_board, board)] if board > 0.0 else []),
+            *([_comes_back(pushed)] if push >= LEAST else []),
+        ],
+    )
+
+
+def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float = 0.02) -> tuple[Plan, Posture]:
+    """The plan, and the posture that hips, knees, ankles and arms stand in; arguments as of :func:`build`."""
+    pace, (posture, pelvis) = Pace(), standing(BEND)
+    straight = [(length, 0.0)] * (_even(steps) + AFTER)
+    bend = [(0.7 * length, math.radians(turn) / BENDING)] * BENDING
+    prints = footprints([*straight, *bend, (0.0, 0.0)])
+    side, where = prints[_even(steps) + OVER]
+    prints[_even(steps) + OVER] = (side, replace(where, z=board))
+    return planned(timed(prints, pace), pace, posture, float(pelvis.position[2])), posture
+
+
+def _even(steps: int) -> int:
+    """As many, or one more: the board is for the left foot, which makes the even ones."""
+    return steps + steps % 2
+
+
+def _begun(posture: Posture, plan: Plan) -> Posture:
+    """The posture with the legs as the plan begins."""
+    found = dict(posture)
+    for s, sign in SIDES:
+        angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
+        found |= {f"{s}_{name}": float(x) for name, x in zip(LEG, angles, strict=True)}
+    return {name: round(angle, DIGITS) for name, angle in found.items()}
+
+
+def _pushes(begins: float, push: float, angle: float) -> dict[str, Any]:
+    shares = {"push_x": math.cos(angle), "push_y": math.sin(angle)}
+    return {
+        label: Schedule([(0.0, 0.0), (begins, push * share), (begins + PUSH_TIME, 0.0)], kind="constant")
+        for label, share in shares.items()
+    }
+
+
+def _plots() -> list[Plot]:
+    wire = "diagram.robot."
+    return [
+        Plot("Pelvis", "m", ["body.pelvis.position"]),
+        Plot("Pelvis off its plan", "mm", [f"{wire}miss"], scale=1e3),
+        Plot("Divergent component off its plan", "mm", [f"{wire}divergent"], scale=1e3),
+        Plot("Force of the ground", "N", [f"{wire}l_bearing", f"{wire}r_bearing"], ["left", "right"]),
+        Plot("Pressure to the edge of the sole that bears more", "mm", [f"{wire}margin"], scale=1e3),
+        Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], scale=180.0 / math.pi),
+        Plot("Torque over stall torque", "-", [f"{wire}load"]),
+        Plot("Places of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+    ]
+
+
+def _checks(plan: Plan) -> list[Check]:
+    return [
+        Check(
+            "every foot lands within 3 cm and 0.15 s of its plan",
+            lambda run: off_footprints(plan, run) < 0.03 and late(plan, run) < 0.15,
+        ),
+        Check("every foot swings free in the middle of its step", lambda run: _touched(plan, run) < 1.0),
+        Check("at last it stands still within 3 cm and 2 degrees of its plan", lambda run: _stops(plan, run)),
+        Check("the pelvis stays within 3 cm of its plan's height", lambda run: off_height(plan, run) < 0.03),
+        Check("no sole that bears slips by 1 mm", lambda run: slip(plan, run) < 1e-3),
+        Check("it leans by less than 2.6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(2.6))),
+        Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
+        keeps_whole(1e-4),
+    ]
+
+
+def _stands_on(times: tuple[float, float], board: float) -> Check:
+    """Half way between its landing there and its next step."""
+
+    def passes(run: Recording) -> bool:
+        height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
+        return bool((np.abs(height - board) < 3e-3).all())
+
+    return Check("a foot stands on the board, within 3 mm of its height", passes)
+
+
+def _comes_back(pushed: float) -> Check:
+    """By the divergent component, which is off its plan by 1 cm without a push."""
+
+    def passes(run: Recording) -> bool:
+        time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
+        during = (time >= pushed) & (time < pushed + 0.5 * BACK)
+        return bool((off[during].max(axis=0) > 0.015).all() and (off[time > pushed + BACK] < 0.015).all())
+
+    return Check("the push moves it by over 1.5 cm, and 2 s later it is back", passes)
+
+
+def _lean(run: Recording) -> np.ndarray:
+    return run["diagram.robot.lean"][..., 1:]
+
+
+def _touched(plan: Plan, run: Recording) -> float:
+    """Greatest force at a foot in the middle half of its swings, N."""
+    time, most = run["time"], 0.0
+    for step in plan.steps:
+        quarter = 0.25 * (step.ends - step.begins)
+        swings = (time > step.begins + quarter) & (time < step.ends - quarter)
+        most = max(most, float(run[f"diagram.robot.{step.side}_bearing"][swings].max()))
+    return most
+
+
+def _stops(plan: Plan, run: Recording) -> bool:
+    last = run["body.pelvis.position"][run["time"] > run["time"][-1] - 0.5]
+    still = bool(np.ptp(last, axis=0).max() < 2e-3)
+    return still and off_end(plan, run) < 0.03 and off_turn(plan, run) < math.radians(2.0)
+
+
+def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
+    """The plan's values at the recording's times, (samples, 1, n)."""
+    columns = [np.interp(run["time"], plan.time, column) for column in values.T]
+    return np.stack(columns, axis=-1)[:, None]
+
+
+def off_end(plan: Plan, run: Recording) -> float:
+    """How far the pelvis is from its plan at last, m."""
+    return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
+
+
+def off_turn(plan: Plan, run: Recording) -> float:
+    """How far the line between the soles is turned from its plan at last, rad."""
+    x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
+    yaw = plan.pelvis[-1, 3]
+    along = -np.sin(yaw) * x + np.cos(yaw) * y
+    return float(np.abs(np.arctan2(-np.cos(yaw) * x - np.sin(yaw) * y, along)).max())
+
+
+def off_height(plan: Plan, run: Recording) -> float:
+    """Greatest way of the pelvis above or below its plan, m."""
+    return float(np.abs(run["body.pelvis.position"] - _of_plan(plan, run, plan.pelvis[:, :3]))[..., 2].max())
+
+
+def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
+    """From when to when a foot is to stand, s."""
+    own = [step for step in plan.steps if step.side == side]
+    return list(zip([0.0, *(step.ends for step in own)], [*(step.begins for step in own), end], strict=True))
+
+
+def off_footprints(plan: Plan, run: Recording) -> float:
+    """Greatest distance of a sole from its footprint in the middle of its stance, along the ground, m."""
+    time, most = run["time"], 0.0
+    for s, _ in SIDES:
+        prints = [step.end for step in plan.steps if step.side == s]
+        for (begin, end), wanted in zip(_stances(plan, s, time[-1])[1:], prints, strict=True):
+            sole = run[f"site.{s}_sole.position"][np.argmin(np.abs(time - 0.5 * (begin + end))), :, :2]
+            most = max(most, float(np.linalg.norm(sole - (wanted.x, wanted.y), axis=-1).max()))
+    return most
+
+
+def late(plan: Plan, run: Recording) -> float:
+    """Greatest time from when a foot is to land until it bears, s; infinite for one that does not."""
+    return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
+
+
+def slip(plan: Plan, run: Recording) -> float:
+    """Greatest way of a sole along the ground from where it was when it came to stand, m."""
+    return max((way for _, _, way in _borne(plan, run)), default=math.inf)
+
+
+def _borne(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
+    """Of all stances in all worlds: when each was to begin, when it did (s), and how far the sole slipped (m)."""
+    time, found = run["time"], []
+    for s, _ in SIDES:
+        bears, places = run[f"diagram.robot.{s}_bearing"] > BEARS, run[f"site.{s}_sole.position"][..., :2]
+        for begin, end in _stances(plan, s, time[-1]):
+            for world in range(bears.shape[1]):
+                at = np.flatnonzero((time >= begin) & (time <= end) & bears[:, world])
+                begins = float(time[at[0]]) if at.size else math.inf
+                stood = places[at[time[at] >= begins + SETTLED], world] if at.size else places[:0, world]
+                way = float(np.linalg.norm(stood - stood[0], axis=-1).max()) if len(stood) else 0.0
+                found.append((begin, begins, way))
+    return found
