@@ -18,7 +18,8 @@ from gpusim.backends.cuda_device import load_cupy, threads_of_block
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import GPU_LANES, Variant, model_variant
+from gpusim.backends.ray_header import split_entries
+from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
@@ -427,21 +428,25 @@ class CudaBackend(KernelBackend):
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """An array on the device, and the launch that fills it from the state."""
+        """An array on the device, and the launches that fill it from the state."""
+        plain, rays = split_entries(entries, self.kinds)
         with self._here():
             out = self._cupy.zeros((self.num_worlds, width), np.float64) if array is None else array
-            listed = self._cupy.asarray(entries)
-        count = len(entries)
-        items = max(self.num_worlds * count, 1)
-        blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
+            lists = [("observe_worlds", self._cupy.asarray(plain), len(plain), ())] if len(plain) else []
+            if len(rays):
+                module = self.build(rays_variant(self.kinds))
+                self._kernels["cast_rays"] = module.get_function("cast_rays")
+                lists.append(("cast_rays", self._cupy.asarray(rays), len(rays), (np.int32(1),)))
 
         def launch() -> None:
-            if not count:
+            if not lists:
                 return
             with self._here():
                 self._push()
-                arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width))
-                self._kernel("observe_worlds")((blocks,), (_STAGED_THREADS,), arguments)
+                for kernel, listed, count, last in lists:
+                    blocks = min(-(-self.num_worlds * count // _STAGED_THREADS), self._processors * 16)
+                    arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width), *last)
+                    self._kernel(kernel)((blocks,), (_STAGED_THREADS,), arguments)
 
         return out, launch
 
