@@ -98,12 +98,10 @@ GPUSIM_SHARED double ray_height_field(const Shape& s, const Ray& r, double* norm
         face_normal_of(walls.enter_face, normal);
         return walls.enter;
     }
-    if (!solid && r.direction[2] != 0.0) {
-        // above the highest point there is nothing to hit
-        const double top = (s.size[6] - r.origin[2]) / r.direction[2];
-        if (r.direction[2] < 0.0) from = larger(from, top);
-        else to = smaller(to, top);
-    }
+    // Above the highest point there is nothing to hit, and a ray that rises is out of the ground.
+    const double top = r.direction[2] != 0.0 ? (s.size[6] - r.origin[2]) / r.direction[2] : 0.0;
+    if (!solid && r.direction[2] < 0.0) from = larger(from, top);
+    if (r.direction[2] > 0.0) to = smaller(to, larger(top + 1.0, from));
     const double found = from <= to ? cross_field(s, g, r, solid ? -1.0 : 1.0, from, to, normal) : NO_HIT;
     if (found < NO_HIT || !solid) return found;
     face_normal_of(walls.leave_face, normal);

@@ -432,7 +432,8 @@ class CudaBackend(KernelBackend):
         plain, rays = split_entries(entries, self.kinds)
         with self._here():
             out = self._cupy.zeros((self.num_worlds, width), np.float64) if array is None else array
-            lists = [("observe_worlds", self._cupy.asarray(plain), len(plain), ())] if len(plain) else []
+            lists: list[tuple[str, Any, int, tuple[Any, ...]]] = []
+            lists += [("observe_worlds", self._cupy.asarray(plain), len(plain), ())] if len(plain) else []
             if len(rays):
                 module = self.build(rays_variant(self.kinds))
                 self._kernels["cast_rays"] = module.get_function("cast_rays")

@@ -175,18 +175,17 @@ class NativeBackend(KernelBackend):
         if not len(entries):
             return out, lambda: None
         place = (ctypes.c_double * out.size).from_buffer(out.data)
+        plain, rays = split_entries(entries, self.kinds)
         read, cast = (
             (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
-            if len(listed)
-            else None
-            for listed in split_entries(entries, self.kinds)
+            for listed in (plain, rays)
         )  # these keep the arrays alive
-        if cast is None:
+        if not len(rays):
             return out, partial(self._library.observe_worlds, *read)
         kernel = load_library(rays_variant(self.kinds)).cast_rays
 
         def launch() -> None:
-            if read is not None:
+            if len(plain):
                 self._library.observe_worlds(*read)
             kernel(*cast, 1 if _forked else min(self.threads, self.num_worlds))
 

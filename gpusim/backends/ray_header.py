@@ -1,4 +1,4 @@
-"""The header of cuda_kernels/rays.cu: which file of cuda_kernels/rays/ serves which kind of shape, and what signals tell."""
+"""The header of cuda_kernels/rays.cu: which file in cuda_kernels/rays/ serves which kind of shape; what is told."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def ray_shapes_header() -> str:
     out += ["GPUSIM_FN double ray_in_shape(const Shape& s, const Ray& r, double* normal) {", "    switch (s.kind) {"]
     out += [f"    case SHAPE_{kind.name.upper()}: return ray_{kind.name}(s, r, normal);" for kind in seen]
     out += ["    }", "    return NO_HIT;", "}"]
-    out += ["template <class Told> GPUSIM_FN void tell_cast(const Told& c, int what, double* out) {", "    switch (what) {"]
+    out += ["template <class Told> GPUSIM_FN void tell_cast(const Told& c, int what, double* out) {"]
+    out += ["    switch (what) {"]
     out += [f"    case {number}: {{ {quantity.device} return; }}" for number, quantity in enumerate(RAY)]
     return "\n".join([*out, "    }", "}"]) + "\n"
 

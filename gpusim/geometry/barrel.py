@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry.casting import cylinder_span, first_side, normals, ROUND_SIDE
+from gpusim.geometry.casting import ROUND_SIDE, cylinder_span, first_side, normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate

@@ -57,7 +57,10 @@ def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple
     walls.cut_half(base - line.origin[:, 2], -line.direction[:, 2], _BOTTOM)
     met = ~walls.empty & (walls.leave >= line.start)
     start = np.where(met, np.maximum(walls.enter, line.start), 0.0)
-    s = ground.places(start, np.where(met, walls.leave, 0.0))
+    # Beyond the highest point a ray that rises is out of the ground, and has no end.
+    top = (heights.max() - line.origin[:, 2]) / line.direction[:, 2] + 1.0
+    end = np.where(line.direction[:, 2] > 0.0, np.minimum(walls.leave, np.maximum(top, start)), walls.leave)
+    s = ground.places(start, np.where(met, end, 0.0))
     over = line.origin[:, 2, None] + s * line.direction[:, 2, None] - ground.triangles(s)[0]
     solid = over[:, 0] <= 0.0
     apart = np.where(solid[:, None], -over, over)
@@ -68,9 +71,9 @@ def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple
     root = np.where(k > 0, p + (q - p) * (a / np.where(a > b, a - b, 1.0)), s[:, 0])
     middle = 0.5 * (s[row, np.maximum(k - 1, 0)] + s[row, np.maximum(k, 1)])
     slope = ground.triangles(middle[:, None])[1][:, 0]
-    top = np.column_stack([-slope / np.asarray(spacing), np.ones(count)])
+    upwards = np.column_stack([-slope / np.asarray(spacing), np.ones(count)])
     entered = solid & (walls.enter >= line.start)
     out = np.where(entered, walls.enter, np.where(found, root, np.where(solid, walls.leave, np.inf)))
     face = np.where(entered, walls.enter_face, walls.leave_face)
-    normal = np.where((found & ~entered)[:, None], top, face_normals(face))
+    normal = np.where((found & ~entered)[:, None], upwards, face_normals(face))
     return np.where(met, out, np.inf), normal

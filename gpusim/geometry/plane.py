@@ -13,6 +13,7 @@ from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
 from gpusim.model.shape_kinds import Line, Mesh, Params, Unmovable, register
 from gpusim.transform import Transform
+from gpusim.typing import Array
 
 DRAWN = 100.0
 """Half of the edge of the square that is drawn, m."""

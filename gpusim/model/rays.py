@@ -128,7 +128,7 @@ class Rays:
 
     @classmethod
     def camera(cls, angle: float, width: int, height: int) -> Rays:
-        """A ray through the middle of each pixel of a pinhole camera that looks along x, row by row from the upper left.
+        """A ray through the middle of each pixel of a camera that looks along x, row by row from the upper left.
 
         Distances are along the rays; times the x of their ``directions`` they are depths.
 

@@ -217,7 +217,8 @@ class SensorSpec:
             index += first_joint if self.kind == JOINT_SENSOR else first_body
         if rays is not None and rays.groups is not None:
             rays = replace(rays, groups=tuple(prefix + name for name in rays.groups))
-        return replace(self, element_index=index, site=self.site if self.site < 0 else self.site + first_site, rays=rays)
+        site = self.site if self.site < 0 else self.site + first_site
+        return replace(self, element_index=index, site=site, rays=rays)
 
 
 @dataclass
