@@ -15,10 +15,10 @@ import numpy as np
 from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
+from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.ray_header import split_entries
 from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
@@ -429,27 +429,17 @@ class CudaBackend(KernelBackend):
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """An array on the device, and the launches that fill it from the state."""
-        plain, rays = split_entries(entries, self.kinds)
+        launch = ObserverLaunch(self, entries, width, array)
+        return launch.out, launch
+
+    def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
+        """Launch a kernel of the step's build, or that of rays, with a thread for each of so many items."""
+        if kernel == "cast_rays" and kernel not in self._kernels:
+            self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self._here():
-            out = self._cupy.zeros((self.num_worlds, width), np.float64) if array is None else array
-            lists: list[tuple[str, Any, int, tuple[Any, ...]]] = []
-            lists += [("observe_worlds", self._cupy.asarray(plain), len(plain), ())] if len(plain) else []
-            if len(rays):
-                module = self.build(rays_variant(self.kinds))
-                self._kernels["cast_rays"] = module.get_function("cast_rays")
-                lists.append(("cast_rays", self._cupy.asarray(rays), len(rays), (np.int32(1),)))
-
-        def launch() -> None:
-            if not lists:
-                return
-            with self._here():
-                self._push()
-                for kernel, listed, count, last in lists:
-                    blocks = min(-(-self.num_worlds * count // _STAGED_THREADS), self._processors * 16)
-                    arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width), *last)
-                    self._kernel(kernel)((blocks,), (_STAGED_THREADS,), arguments)
-
-        return out, launch
+            self._push()
+            blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
+            self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
 
     def keep_along(self, name: str) -> None:
         """An array of the state has come that the step does not know: the device has it too."""

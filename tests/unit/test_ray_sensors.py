@@ -202,12 +202,13 @@ def test_patterns() -> None:
     np.testing.assert_allclose(grid.begins[:, :2], [[-1, -0.5], [0, -0.5], [1, -0.5], [-1, 0.5], [0, 0.5], [1, 0.5]])
     np.testing.assert_allclose(grid.directions, [[0, 0, -1]] * 6)
     camera = Rays.camera(math.pi / 2, 2, 2)
-    np.testing.assert_allclose(camera.directions * math.sqrt(1.5), [[1, y, z] for z in (0.5, -0.5) for y in (0.5, -0.5)])
+    corners = [[1, y, z] for z in (0.5, -0.5) for y in (0.5, -0.5)]
+    np.testing.assert_allclose(camera.directions * math.sqrt(1.5), corners)
     np.testing.assert_allclose(np.linalg.norm(camera.directions, axis=1), 1.0)
 
 
 WRONG = {
-    "no site": (lambda b: b.add_ray_sensor(7, label="eye"), "sensor 'eye': site = 7 is unknown: there are 0 sites; give"),
+    "no site": (lambda b: b.add_ray_sensor(7, label="eye"), "sensor 'eye': site = 7 is unknown: there are 0 sites;"),
     "range": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=0.0), "sensor 'sensor0': max_range = 0"),
     "infinite": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=math.inf), "max_range = inf"),
     "zero": (lambda b: b.add_ray_sensor(b.add_site(-1), (0, 0, 0)), "sensor 'sensor0': Rays: directions need a length"),
