@@ -155,6 +155,14 @@ class Now:
         frame = rotations.matrix_from_quaternion(self.sites["frame"][i])
         return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
 
+    def ray_lines(self, i: Array) -> tuple[Array, Array]:
+        """Origins (m) and directions of rays by their numbers, world frame, (num_worlds, n, 3)."""
+        site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
+        return (
+            np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
+            matvec(axes, self.rays["ray_direction"][i]),
+        )
+
     # Coordinates, by their numbers.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:

@@ -64,9 +64,7 @@ class Casts:
 def cast_rays(now: Now, i: Array) -> Casts:
     """Cast rays by their numbers, (n,)."""
     table, worlds = now.rays, now.num_worlds
-    axes = now.site_axes(table["ray_site"][i])
-    origin = now.site_position(table["ray_site"][i]) + matvec(axes, table["ray_origin"][i])
-    direction = matvec(axes, table["ray_direction"][i])
+    origin, direction = now.ray_lines(i)
     reach = np.repeat(table["ray_range"][None, i], worlds, axis=0)
     casts = Casts(origin, direction, reach, np.zeros_like(origin), np.full(reach.shape, -1))
     start, sensor = table["ray_shape_start"], table["ray_sensor"][i]
