@@ -4,6 +4,7 @@
 #pragma once
 #include "collide/support.cuh"
 #include "positions.cuh"
+#include "shape_tables.cuh"
 
 template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count) {
     for (int k = 0; k < count; ++k) to[k] = from[k];
@@ -16,16 +17,7 @@ GPUSIM_FN double step_time(const World& w) { return w.h * w.substeps(); }
 
 // Shape i in the world, as the narrow phase takes it.
 GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
-    const int face = w.shape_face_start()[i], point = w.shape_point_start()[i];
-    const int numbers = w.shape_point_start()[i + 1] - point;
-    s.kind = w.shape_kind()[i];
-    s.num_points = s.kind == SHAPE_HULL ? numbers / 3 : numbers;
-    s.num_faces = w.shape_face_start()[i + 1] - face - 1;
-    s.size = w.shape_size() + 8 * i;
-    s.points = w.shape_points() + point;
-    s.face_first = w.face_first() + face;
-    s.face_vertex = w.face_vertex() + w.shape_vertex_start()[i];
-    s.face_normal = w.face_normal() + 3 * (face - i);
+    describe_shape(w, i, s);
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }

@@ -11,6 +11,7 @@ from gpusim.geometry import Transform
 from gpusim.model.builder import ModelBuilder
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
+from gpusim.model.rays import Rays
 from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts
 from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
@@ -33,6 +34,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Rays",
     "SignalInfo",
     "Simulation",
     "SimulationError",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ci.state_hashes import robot
-from gpusim import ModelBuilder, Transform
+from gpusim import ModelBuilder, Rays, Transform
 from gpusim.scene import load_scene
 from tests.unit.control.plants import plant
 
@@ -45,6 +47,31 @@ def grid() -> ModelBuilder:
     return b
 
 
+def rays() -> ModelBuilder:
+    """A sensor that falls with one of every shape around it, which its rays see."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
+    b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
+    sizes: dict[str, dict[str, Any]] = {
+        "sphere": {"radius": 0.1}, "capsule": {"radius": 0.1, "half_length": 0.1}, "box": {"half_extents": (0.1,) * 3},
+        "cylinder": {"radius": 0.1, "half_length": 0.1}, "cone": {"radius": 0.1, "half_length": 0.1},
+        "ellipsoid": {"semi_axes": (0.1, 0.2, 0.1)}, "wheel": {"radius": 0.1, "edge_radius": 0.03},
+        "superellipsoid": {"semi_axes": (0.1, 0.2, 0.1), "exponents": (0.5, 1.5)},
+        "hull": {"vertices": [(0.1, 0, 0), (-0.1, 0.1, 0), (-0.1, -0.1, 0), (0, 0, 0.2)]},
+        "barrel": {"radius": 0.1, "arc_radius": 0.3, "half_length": 0.1},
+    }  # fmt: skip
+    eye = b.add_body(1.0, (0.1, 0.1, 0.1), angular_velocity=(0.2, 0.3, 0.5), label="eye")
+    for k, (kind, params) in enumerate(sizes.items()):
+        turn = 2.0 * math.pi * k / len(sizes)
+        place = (math.cos(turn), math.sin(turn), 0.0)
+        body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform.from_axis_angle(place, (1.0, 1.0, k), 0.5))
+        getattr(b, f"add_shape_{kind}")(body, **params)
+    site = b.add_site(eye, label="lens")
+    b.add_ray_sensor(site, Rays.lidar(2.0 * math.pi, 60, 0.4, 3), max_range=3.0, label="around")
+    b.add_ray_sensor(site, Rays.grid((2.0, 2.0), (5, 5)), label="below")
+    return b
+
+
 @dataclass(frozen=True)
 class Run:
     """A model, its step in seconds, how many steps are run, and its places for pairs of shapes."""
@@ -63,4 +90,5 @@ MODELS = {
     "pile": Run(pile, 1e-2, 6),
     "diagrams": Run(plant, 5e-3, 12),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
+    "rays": Run(rays, 5e-3, 6),
 }

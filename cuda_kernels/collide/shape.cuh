@@ -33,6 +33,12 @@ GPUSIM_FN double core_radius(const Shape& s) {
     return 0.0;
 }
 
+// Radius of a barrel at a height: in the middle, less what its arc has fallen off.
+GPUSIM_FN double barrel_radius(const double* size, double height) {
+    const double square = height * height;
+    return size[0] - square / (size[2] + square_root(size[2] * size[2] - square));
+}
+
 // Length that tolerances of a pair are taken relative to: about the greatest extent of the shape from its middle.
 GPUSIM_FN double shape_extent(const Shape& s) {
     const double* z = s.size;

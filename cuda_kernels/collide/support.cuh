@@ -17,12 +17,6 @@ GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     out[1] = scale * d[1];
 }
 
-// Radius of a barrel at a height: in the middle, less what its arc has fallen off.
-GPUSIM_FN double barrel_radius(const double* size, double height) {
-    const double square = height * height;
-    return size[0] - square / (size[2] + square_root(size[2] * size[2] - square));
-}
-
 // Where the arc has this normal, or on the rim of the end that it stops at.
 GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) {
     const double length = norm3(d);

@@ -15,10 +15,11 @@ import numpy as np
 from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
 from gpusim.backends.cuda_device import load_cupy, threads_of_block
+from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import GPU_LANES, Variant, model_variant
+from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
@@ -430,23 +431,18 @@ class CudaBackend(KernelBackend):
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """An array on the device, and the launch that fills it from the state."""
+        """An array on the device, and the launches that fill it from the state."""
+        launch = ObserverLaunch(self, entries, width, array)
+        return launch.out, launch
+
+    def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
+        """Launch a kernel of the step's build, or that of rays, with a thread for each of so many items."""
+        if kernel == "cast_rays" and kernel not in self._kernels:
+            self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self._here():
-            out = self._cupy.zeros((self.num_worlds, width), np.float64) if array is None else array
-            listed = self._cupy.asarray(entries)
-        count = len(entries)
-        items = max(self.num_worlds * count, 1)
-        blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
-
-        def launch() -> None:
-            if not count:
-                return
-            with self._here():
-                self._push()
-                arguments = (self._arrays["arguments"], listed, out, np.int32(count), np.int32(width))
-                self._kernel("observe_worlds")((blocks,), (_STAGED_THREADS,), arguments)
-
-        return out, launch
+            self._push()
+            blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
+            self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
 
     def keep_along(self, name: str) -> None:
         """An array of the state has come that the step does not know: the device has it too."""

@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.kernel_sources import define_flags
 from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
-from gpusim.backends.variants import Variant, generated_headers, make_variant
+from gpusim.backends.variants import Variant, generated_headers, make_variant, rays_variant
 from gpusim.errors import ModelError
 from gpusim.model.model import Model
 
@@ -57,8 +57,10 @@ def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
     check_kernels(kinds)
     double = np.dtype(np.float64)
     builds = [make_variant(main, double, double, True, shapes=2, kinds=kinds) for main in ("fused.cu", "staged.cu")]
+    builds.append(rays_variant(kinds))
     commands = json.dumps([_command(folder, build) for build in builds], indent=2) + "\n"
-    return builds[1].generated | builds[0].generated | generated_headers(double, kinds) | {COMMANDS: commands}
+    made = {name: text for build in reversed(builds) for name, text in build.generated.items()}
+    return made | generated_headers(double, kinds) | {COMMANDS: commands}
 
 
 def _command(folder: Path, build: Variant) -> dict[str, object]:

@@ -15,7 +15,8 @@ from gpusim.backends.compile import build_native
 from gpusim.backends.compile_native import vector_bytes
 from gpusim.backends.header import FORWARD, POSE
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.backends.variants import Variant, model_variant, program_variant
+from gpusim.backends.ray_header import split_entries
+from gpusim.backends.variants import Variant, model_variant, program_variant, rays_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
@@ -192,14 +193,26 @@ class NativeBackend(KernelBackend):
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
-        """An array of the kernel's own, and its call with all arguments made."""
-        out, count = np.zeros((self.num_worlds, width)) if array is None else array, len(entries)
-        if not count:
+        """An array of the kernels' own, and their calls with all arguments made."""
+        out = np.zeros((self.num_worlds, width)) if array is None else array
+        if not len(entries):
             return out, lambda: None
-        # These keep the arrays alive.
-        listed = (ctypes.c_int * entries.size).from_buffer(entries.data)
         place = (ctypes.c_double * out.size).from_buffer(out.data)
-        return out, partial(self._library.observe_worlds, self._address, listed, place, count, width)
+        plain, rays = split_entries(entries, self.kinds)
+        read, cast = (
+            (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
+            for listed in (plain, rays)
+        )  # these keep the arrays alive
+        if not len(rays):
+            return out, partial(self._library.observe_worlds, *read)
+        kernel = load_library(rays_variant(self.kinds)).cast_rays
+
+        def launch() -> None:
+            if len(plain):
+                self._library.observe_worlds(*read)
+            kernel(*cast, 1 if _forked else min(self.threads, self.num_worlds))
+
+        return out, launch
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
         """The call of the diagram's own kernel."""

@@ -11,6 +11,8 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
+from gpusim.model.ray_sensors import COLUMNS as RAY_COLUMNS
+from gpusim.model.ray_sensors import ray_table
 from gpusim.model.sensors import COLUMNS as SENSOR_COLUMNS
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import COLUMNS as SITE_COLUMNS
@@ -60,6 +62,7 @@ TABLE_TYPES: dict[str, str] = {
     "body_center": "double",
     **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **SENSOR_COLUMNS,
+    **RAY_COLUMNS,
     **CONTACT_TABLES,
 }
 """C type of every table, by name."""
@@ -322,10 +325,11 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Coordinates by number, where the bodies' frames are from their centers of mass, and sites."""
+    """Coordinates by number, where the bodies' frames are from their centers of mass, sites and rays."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
     tables |= sensor_table(model, model.topology.constraint_labels)
+    tables |= ray_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
     return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

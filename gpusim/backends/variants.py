@@ -13,6 +13,7 @@ from gpusim.backends.group_source import group_header
 from gpusim.backends.header import actuators_header, arguments_header, codes, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
+from gpusim.backends.ray_header import ray_shapes_header
 from gpusim.backends.robot_header import robot_header
 from gpusim.backends.schedule_source import entries_header, order_header
 from gpusim.backends.slab import slab_layout
@@ -182,6 +183,19 @@ def robotics_variant() -> Variant:
     return Variant("robotics", "robotics.cu", {"robot.cuh": robot_header()}, defines)
 
 
+def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
+    """The kernel that casts rays of sensors; one build serves every model with these kinds of actuators.
+
+    It reads poses, which are float64 in every model, and no other numbers of the state.
+    """
+    double = np.dtype(np.float64)
+    headers = _headers(double, kinds, _declared(kinds))
+    generated = {name: headers[name] for name in ("world.cuh", "kept.cuh")}
+    generated |= {"sizes.cuh": sizes_header(None), "ray_shapes.cuh": ray_shapes_header()}
+    defines = {"GPUSIM_REAL": C_REAL[double], "GPUSIM_STORED": C_REAL[double], "GPUSIM_DIRECT": "0"}
+    return Variant("rays", "rays.cu", generated, defines)
+
+
 # Two builds with contacts hold every kernel in both number types; one has none.
 EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
 
@@ -207,6 +221,7 @@ def kernel_variants() -> Iterator[Variant]:
     # Models with hydraulic circuits.
     yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
     yield robotics_variant()
+    yield rays_variant()
     # What fast=True adds.
     for main in ("fused.cu", "staged.cu"):
         yield replace(make_variant(main, single, single, True), everywhere=False)

@@ -102,7 +102,7 @@ OverlayOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[,NAME]",
-        help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile.",
+        help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile, rays.",
     ),
 ]
 VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]

@@ -92,6 +92,47 @@ def add_imu(
     return d
 
 
+def add_range_finder(
+    b: ModelBuilder,
+    sensor: str,
+    label: str,
+    rate: float | None = None,
+    noise: float = 0.0,
+    bias: float = 0.0,
+    latency: float = 0.0,
+    seed: int = 0,
+) -> SensorDiagram:
+    """Add what a real range finder or lidar makes of the rays of a sensor.
+
+    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range, which stands for nothing hit. Between
+    samples it holds.
+
+    Args:
+        b: the builder.
+        sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
+        label: of the range finder.
+        rate: samples a second; each step of the simulation where left out.
+        noise: standard deviation of each distance, m.
+        bias: of each, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: s; rounded to whole samples.
+        seed: of the noise; a world's does not depend on others.
+
+    Raises:
+        ModelError: no such sensor of rays, a label that is taken, negative noise or latency.
+    """
+    element = f"range finder '{label}'"
+    found = next((s.rays for s in b.sensors if s.label == sensor), None)
+    if found is None:
+        known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
+        raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
+    _checked(element, noise=noise, bias=bias, latency=latency)
+    d = SensorDiagram(label, rate)
+    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, latency, seed)
+    d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
+    b.add_diagram(d)
+    return d
+
+
 def add_encoder(
     b: ModelBuilder,
     joint: str,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import ROUND_SIDE, cylinder_span, first_side, normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -35,6 +37,31 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
     return radius, bow * np.sin(angle), half * bow * _WEIGHTS * np.cos(angle)
 
 
+@dataclass(frozen=True)
+class _Side:
+    """Distance from the axis less the barrel's radius at that height: convex along a line, between the ends."""
+
+    radius: float
+    half: float
+    bow: float
+
+    def radius_at(self, height: Array | float) -> Array:
+        """What the arc has not fallen off."""
+        square = np.square(height)
+        return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """And its gradient."""
+        out, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
+        level, fall = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None], height / np.sqrt(self.bow**2 - height**2)
+        return out - self.radius_at(height), np.column_stack([level, fall])
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """On an end."""
+        x, y = points[:, :2].T
+        return np.asarray((face != ROUND_SIDE) & (x * x + y * y <= self.radius_at(self.half) ** 2))
+
+
 @register
 class Barrel(Round):
     """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z, flat ends at -half_length and +half_length."""
@@ -43,6 +70,7 @@ class Barrel(Round):
     number: ClassVar[int] = 11
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length", "arc_radius")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+    ray_file: ClassVar[str] = "barrel.cuh"
 
     def volume(self, params: Params) -> float:
         """Sum of disks pi r^2 dz."""
@@ -70,6 +98,12 @@ class Barrel(Round):
         bow, half = float(params["arc_radius"]), _opening(params)
         r, z = arc(bow, -half, half, max(4, segments // 4) + 1)
         return revolve(r - (bow - float(params["radius"])), z, segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A walk to the side, within the cylinder around it."""
+        side = _Side(*self.size_values(params))
+        s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
+        return s, normals(face, side.value(line.at(s))[1])
 
 
 def end_radius(params: Params) -> float:

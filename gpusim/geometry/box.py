@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span, face_normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, ShapeType, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, ShapeType, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -29,6 +30,7 @@ class Box(ShapeType):
     size_names: ClassVar[tuple[str, ...]] = ("half_x", "half_y", "half_z")
     picture: ClassVar[str] = "faceted"
     stretched_by: ClassVar[tuple[str, ...]] = ("half_extents",)
+    ray_file: ClassVar[str] = "box.cuh"
 
     def size_values(self, params: Params) -> list[float]:
         """The half extents."""
@@ -52,6 +54,14 @@ class Box(ShapeType):
         """Two triangles a side."""
         triangles = np.concatenate([SIDES[:, [0, 1, 2]], SIDES[:, [0, 2, 3]]])
         return CORNERS * params["half_extents"], triangles.astype(np.int32)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Three slabs."""
+        span = Span(line.start.size)
+        for k, half in enumerate(self.size_values(params)):
+            span.cut_slab(line, k, half)
+        s, face = span.first_end(line.start)
+        return s, face_normals(face)
 
 
 @builder_method

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -25,6 +26,7 @@ class Capsule(Round):
     number: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+    ray_file: ClassVar[str] = "capsule.cuh"
 
     def volume(self, params: Params) -> float:
         """A cylinder and two half balls."""
@@ -51,6 +53,22 @@ class Capsule(Round):
         r, half, rings = params["radius"], params["half_length"], segments // 4 + 1
         low, high = arc(r, -0.5 * math.pi, 0.0, rings), arc(r, 0.0, 0.5 * math.pi, rings)
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """From the first entry into the tube and the two balls to the last exit: their union is convex."""
+        radius, half = float(params["radius"]), float(params["half_length"])
+        tube, low, high, span = (Span(line.start.size) for _ in range(4))
+        tube.cut_tube(line, radius)
+        tube.cut_slab(line, 2, half)
+        low.cut_ball(line, -half, radius)
+        high.cut_ball(line, half, radius)
+        parts = tube, low, high
+        span.enter = np.min([np.where(part.empty, np.inf, part.enter) for part in parts], axis=0)
+        span.leave = np.max([np.where(part.empty, -np.inf, part.leave) for part in parts], axis=0)
+        s, _ = span.first_end(line.start)
+        normal = line.at(s)
+        normal[:, 2] -= np.clip(normal[:, 2], -half, half)
+        return s, normal
 
 
 @builder_method

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import cylinder_span, first_side, normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Distance from the axis less the cone's radius at that height: convex along a line."""
+
+    radius: float
+    half: float
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """And its gradient."""
+        out, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
+        level = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None]
+        return out - taper * (self.half - points[:, 2]), np.column_stack([level, np.full(out.size, taper)])
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """On the base."""
+        x, y = points[:, :2].T
+        return np.asarray((face == 5) & (x * x + y * y <= self.radius**2))  # below
 
 
 @register
@@ -25,6 +46,7 @@ class Cone(Round):
     number: ClassVar[int] = 5
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius", "radius", "half_length")
+    ray_file: ClassVar[str] = "cone.cuh"
 
     def volume(self, params: Params) -> float:
         """Base times a third of the height."""
@@ -49,6 +71,12 @@ class Cone(Round):
         """A pyramid."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A walk to the side, within the cylinder around it."""
+        side = _Side(float(params["radius"]), float(params["half_length"]))
+        s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
+        return s, normals(face, side.value(line.at(s))[1])
 
 
 @builder_method

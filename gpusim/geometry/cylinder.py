@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import cylinder_span, normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -25,6 +26,7 @@ class Cylinder(Round):
     number: ClassVar[int] = 4
     size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius", "radius", "half_length")
+    ray_file: ClassVar[str] = "cylinder.cuh"
 
     def volume(self, params: Params) -> float:
         """2 pi r^2 half_length."""
@@ -45,6 +47,12 @@ class Cylinder(Round):
         """A prism."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, r]), np.array([-half, half]), segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A tube and a slab."""
+        span = cylinder_span(line, float(params["radius"]), float(params["half_length"]))
+        s, face = span.first_end(line.start)
+        return s, normals(face, line.at(s) * (1.0, 1.0, 0.0))
 
 
 @builder_method

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -40,6 +41,7 @@ class Ellipsoid(Round):
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
+    ray_file: ClassVar[str] = "ellipsoid.cuh"
 
     def size_values(self, params: Params) -> list[float]:
         """The semi-axes."""
@@ -67,6 +69,14 @@ class Ellipsoid(Round):
         """A stretched sphere."""
         vertices, triangles = revolve(*arc(1.0, -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
         return vertices * params["semi_axes"], triangles
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A ball in a space that is stretched."""
+        axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
+        unit = Line(line.origin / axes, line.direction / axes, line.start)
+        span.cut_ball(unit, 0.0, 1.0)
+        s, _ = span.first_end(line.start)
+        return s, unit.at(s) / axes
 
 
 @builder_method

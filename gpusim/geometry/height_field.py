@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.field_casting import cast_field
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import CREASE, Mesh, Params, Unmovable, register
+from gpusim.model.shape_kinds import CREASE, Line, Mesh, Params, Unmovable, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -33,6 +34,7 @@ class HeightField(Unmovable):
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
     picture: ClassVar[str] = "terrain"
+    ray_file: ClassVar[str] = "height_field.cuh"
 
     def size_values(self, params: Params) -> list[float]:
         """Grid and base."""
@@ -84,6 +86,10 @@ class HeightField(Unmovable):
         across = len(upper) + there
         walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Over each triangle the line's height above the ground is linear."""
+        return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 
 @builder_method

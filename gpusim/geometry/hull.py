@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span
 from gpusim.geometry.mesh_files import read_mesh_file
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Faces, Mesh, Params, ShapeType, register
+from gpusim.model.shape_kinds import Faces, Line, Mesh, Params, ShapeType, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -29,6 +30,7 @@ class Hull(ShapeType):
     number: ClassVar[int] = 8
     size_names: ClassVar[tuple[str, ...]] = ()
     picture: ClassVar[str] = "faceted"
+    ray_file: ClassVar[str] = "hull.cuh"
 
     def points(self, params: Params) -> Array:
         """The vertices."""
@@ -59,6 +61,15 @@ class Hull(ShapeType):
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Each face as a fan."""
         return params["vertices"], params["faces"].triangles()
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """What all faces leave of the line."""
+        vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
+        for f, normal in enumerate(faces.normal):
+            apart = line.origin - vertices[faces.polygon(f)[0]]
+            span.cut_half(apart @ normal, line.direction @ normal, f)
+        s, face = span.first_end(line.start)
+        return s, faces.normal[np.maximum(face, 0)]
 
 
 @builder_method

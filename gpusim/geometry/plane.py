@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span
 from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Unmovable, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Unmovable, register
 from gpusim.transform import Transform
+from gpusim.typing import Array
 
 DRAWN = 100.0
 """Half of the edge of the square that is drawn, m."""
@@ -25,6 +27,7 @@ class Plane(Unmovable):
     number: ClassVar[int] = 0
     size_names: ClassVar[tuple[str, ...]] = ()
     picture: ClassVar[str] = "ground"
+    ray_file: ClassVar[str] = "plane.cuh"
 
     def radius(self, params: Params) -> float:
         """No sphere holds it."""
@@ -34,6 +37,12 @@ class Plane(Unmovable):
         """A large square."""
         corners = DRAWN * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """The line ends, or begins, where it goes below z = 0."""
+        span = Span(line.start.size)
+        span.cut_half(line.origin[:, 2], line.direction[:, 2], 0)
+        return span.first_end(line.start)[0], np.broadcast_to((0.0, 0.0, 1.0), line.origin.shape)
 
 
 @builder_method

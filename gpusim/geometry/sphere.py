@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.geometry.casting import Span
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -26,6 +27,7 @@ class Sphere(Round):
     single: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("radius",)
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+    ray_file: ClassVar[str] = "sphere.cuh"
 
     def volume(self, params: Params) -> float:
         """4/3 pi r^3."""
@@ -42,6 +44,13 @@ class Sphere(Round):
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Circles of latitude."""
         return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Roots of a quadratic."""
+        span = Span(line.start.size)
+        span.cut_ball(line, 0.0, float(params["radius"]))
+        s, _ = span.first_end(line.start)
+        return s, line.at(s)
 
 
 @builder_method

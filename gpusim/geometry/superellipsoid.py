@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import exact_math
+from gpusim.geometry.casting import Span, first_side
 from gpusim.geometry.ellipsoid import check_semi_axes, mean_curvature
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import rings_mesh
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
+
+
+def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
+    """(a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both."""
+    most = np.maximum(a, b)
+    known = most > 0.0
+    share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)
+    power = exact_math.pow(share, p)
+    total = 1.0 + power
+    root = exact_math.pow(total, 1.0 / p)
+    by_most = np.where(known, root / total, 0.0)
+    by_least = power / np.where(share > 0.0, share, 1.0) * by_most
+    return most * root, np.where(a < b, by_least, by_most), np.where(a < b, by_most, by_least)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One norm inside the other, less 1: convex."""
+
+    a: float
+    b: float
+    c: float
+    e1: float
+    e2: float
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """And its gradient."""
+        axes = np.array([self.a, self.b, self.c])
+        part = points / axes
+        x, y, z = np.abs(part).T
+        ring, by_x, by_y = _power_norm(x, y, 2.0 / self.e2)
+        norm, by_ring, by_z = _power_norm(ring, z, 2.0 / self.e1)
+        by = np.column_stack([by_ring * by_x, by_ring * by_y, by_z])
+        return norm - 1.0, np.where(part < 0.0, -by, by) / axes
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """Nowhere."""
+        return np.zeros(face.shape, bool)
 
 
 @register
@@ -33,6 +74,7 @@ class Superellipsoid(Round):
     rich: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
+    ray_file: ClassVar[str] = "superellipsoid.cuh"
 
     def size_values(self, params: Params) -> list[float]:
         """Semi-axes and exponents."""
@@ -70,6 +112,17 @@ class Superellipsoid(Round):
         x, y = a * _power(np.cos(around), e2), b * _power(np.sin(around), e2)
         rings = np.stack([np.outer(level, x), np.outer(level, y), np.outer(c * height, np.ones(segments))], axis=-1)
         return rings_mesh(rings)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A walk to the surface from the box around it."""
+        side, span = _Side(*self.size_values(params)), Span(line.start.size)
+        for k, half in enumerate((side.a, side.b, side.c)):
+            span.cut_slab(line, k, half)
+        s, _ = first_side(side, line, span)
+        normal = np.zeros_like(line.origin)
+        hit = np.isfinite(s)
+        normal[hit] = side.value(line.part(hit).at(s[hit]))[1]
+        return s, normal
 
 
 def beta(x: float, y: float) -> float:

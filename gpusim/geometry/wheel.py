@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import rotations
+from gpusim.geometry.casting import ROUND_SIDE, cylinder_span, first_side, normals
 from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.geometry.tessellation import arc, revolve
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import Mesh, Params, Round, register
+from gpusim.model.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.transform import Transform
 from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Distance from the disk, less the radius of the edge: convex."""
+
+    disk: float
+    edge: float
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """And its gradient."""
+        far = np.hypot(points[:, 0], points[:, 1])
+        share = np.where(far > self.disk, (far - self.disk) / np.where(far > 0.0, far, 1.0), 0.0)
+        way = points * np.column_stack([share, share, np.ones(far.size)])
+        length = rotations.norm(way)
+        return length - self.edge, way / np.where(length > 0.0, length, 1.0)[:, None]
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """On a flat side."""
+        x, y = points[:, :2].T
+        return np.asarray((face != ROUND_SIDE) & (x * x + y * y <= self.disk**2))
 
 
 @register
@@ -26,6 +50,7 @@ class Wheel(Round):
     single: ClassVar[bool] = True
     size_names: ClassVar[tuple[str, ...]] = ("radius", "edge_radius")
     stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+    ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
         """Integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2); 0 for a sharp edge."""
@@ -62,6 +87,13 @@ class Wheel(Round):
             return revolve(np.array([0.0, disk, 0.0]), np.array([-thin, 0.0, thin]), segments)
         r, z = arc(e, -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
         return revolve(r + disk, z, segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """A walk to the edge, within the cylinder around it."""
+        radius, edge = self.size_values(params)
+        side = _Side(radius - edge, edge)
+        s, face = first_side(side, line, cylinder_span(line, radius, edge))
+        return s, normals(face, side.value(line.at(s))[1])
 
 
 @builder_method

@@ -25,7 +25,7 @@ from gpusim.model.model import Model
 from gpusim.model.program import DiagramSpec
 from gpusim.model.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import JOINT_SENSOR, WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.model.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -272,11 +272,8 @@ class ModelBuilder(BuilderMethods, Elements):
             on, frame = moved(site.body, site.xform)
             self._adopt("site", self.sites, dataclasses.replace(site, body=on, xform=frame), label_prefix)
         for sensor in other.sensors:
-            of_joint = sensor.kind == JOINT_SENSOR
-            index = sensor.element_index + first[JOINT if of_joint else BODY]
-            site_now = sensor.site if sensor.site < 0 else sensor.site + first_site
-            moved_sensor = dataclasses.replace(sensor, element_index=index, site=site_now)
-            self._adopt("sensor", self.sensors, moved_sensor, label_prefix)
+            new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
+            self._adopt("sensor", self.sensors, new_sensor, label_prefix)
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which gives commands while the simulation runs.

@@ -202,6 +202,12 @@ class BuilderMethods:
     ) -> int:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
+    def add_ray_sensor(
+        self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
+        groups: Sequence[str] | None = None, own_body: bool = False, label: str | None = None,
+    ) -> int:
+        """Add a sensor of distances along rays from a site: a rangefinder, a line, a lidar, a grid of heights."""
+
     def add_servo(
         self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,

@@ -19,6 +19,7 @@ from gpusim.model.joint_kinds import joint_type
 from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
 from gpusim.model.program import DiagramSpec
+from gpusim.model.ray_sensors import with_shapes
 from gpusim.model.references import ACTUATOR
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
@@ -35,6 +36,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     builder = copy.copy(builder)
     for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams"):
         setattr(builder, name, list(getattr(builder, name)))
+    builder.sensors = [with_shapes(s, builder) for s in builder.sensors]
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
     builder.bodies = complete_bodies(builder)
     builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]

@@ -50,6 +50,27 @@ class Faces:
         return np.array(fans, dtype=np.int32).reshape(-1, 3)
 
 
+@dataclass(frozen=True)
+class Line:
+    """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
+
+    ``origin`` (n, 3) is the point of the line that is nearest to the shape's middle, m, so that nothing cancels for
+    rays from far away; ``direction`` (n, 3) has length 1; ``start`` (n,), m.
+    """
+
+    origin: Array
+    direction: Array
+    start: Array
+
+    def at(self, s: Array) -> Array:
+        """Points, (n, 3)."""
+        return np.asarray(self.origin + s[:, None] * self.direction)
+
+    def part(self, chosen: Array) -> Line:
+        """Some of the rays."""
+        return Line(self.origin[chosen], self.direction[chosen], self.start[chosen])
+
+
 class ShapeType(ABC):
     """Base of a shape kind; registered by its ``name``, known to the kernels by its ``number``.
 
@@ -70,6 +91,8 @@ class ShapeType(ABC):
     """Its routines make the kernels longer, so that only models that have it are built with them."""
     picture: ClassVar[str] = "round"
     """How it is drawn: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    ray_file: ClassVar[str] = ""
+    """Source in cuda_kernels/rays/ whose ``ray_<name>`` is ``cast`` for the kernels; empty: rays do not see it."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
     """Parameters by which a unit shape is stretched along x, y and z; one length alone stretches all others too."""
 
@@ -124,6 +147,15 @@ class ShapeType(ABC):
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
         """What is drawn: meshes, each with the angle above which its edges are sharp, degrees."""
         return [(*self.mesh(params, segments), CREASE)]
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Where rays first cross the surface, from outside or from within; see geometry/casting.py.
+
+        Returns:
+            The first s >= start of each ray, m, (n,), infinite where there is none; outward normals there, of any
+            length, (n, 3).
+        """
+        raise NotImplementedError(f"rays do not see a {self.name}")
 
     def points(self, params: Params) -> Array:
         """Vertices (n, 3) of a hull, heights (rows*columns,) of a height field, nothing for other shapes."""

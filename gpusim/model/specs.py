@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from gpusim.model.material import Material
+from gpusim.model.rays import Rays
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -168,25 +169,56 @@ class SiteSpec:
         return f"site '{self.label}'"
 
 
-JOINT_SENSOR, CONTACT_SENSOR = "joint", "contact"
+JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
+
+
+@dataclass(frozen=True, eq=False)
+class RaySpec:
+    """What a sensor of rays casts and sees.
+
+    Attributes:
+        rays: in the frame of its site.
+        max_range: how far it sees, m.
+        groups: names of the groups of shapes that it sees; None: all shapes.
+        own_body: whether it sees the shapes of its site's body.
+        shapes: what follows from that: indices of shapes, rising; empty until the model is finalized.
+    """
+
+    rays: Rays
+    max_range: float
+    groups: tuple[str, ...] | None
+    own_body: bool
+    shapes: tuple[int, ...] = ()
 
 
 @dataclass
 class SensorSpec:
-    """A sensor of forces: what a joint bears, or what touches a body.
+    """A sensor: what a joint bears, what touches a body, or what rays from a site hit.
 
-    ``element_index`` is that of the joint or body, ``site`` the one that forces on a body are about.
+    ``element_index`` is that of the joint or body, ``site`` the one that forces on a body are about, or that ``rays``
+    begin at (``element_index`` is -1 then).
     """
 
     label: str
     kind: str
     element_index: int
     site: int = -1
+    rays: RaySpec | None = None
 
     @property
     def element(self) -> str:
         """How messages name it."""
         return f"sensor '{self.label}'"
+
+    def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
+        """The same in a builder where joints, bodies and sites have later numbers, and names of groups a prefix."""
+        index, rays = self.element_index, self.rays
+        if self.kind != RAY_SENSOR:
+            index += first_joint if self.kind == JOINT_SENSOR else first_body
+        if rays is not None and rays.groups is not None:
+            rays = replace(rays, groups=tuple(prefix + name for name in rays.groups))
+        site = self.site if self.site < 0 else self.site + first_site
+        return replace(self, element_index=index, site=site, rays=rays)
 
 
 @dataclass

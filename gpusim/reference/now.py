@@ -33,6 +33,7 @@ from gpusim.model.joint_kinds import (
     TRANSLATION,
 )
 from gpusim.model.model import Model
+from gpusim.model.ray_sensors import ray_table
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import site_table
 from gpusim.model.state import State
@@ -104,6 +105,7 @@ class Now:
         self._state, self._control = state, control
         self.sites = site_table(model)
         self.sensors = sensor_table(model, model.topology.constraint_labels)
+        self.rays = ray_table(model)
 
     @property
     def state(self) -> dict[str, Array]:
@@ -140,6 +142,26 @@ class Now:
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
         return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
+
+    # Sites, by their numbers.
+
+    def site_position(self, i: Array) -> Array:
+        """Origins, world frame, m, (num_worlds, n, 3)."""
+        body, arm = self.sites["body"][i], self.sites["arm"][i]
+        return np.asarray(self.state["position"][:, body] + matvec(self.rotation(body), arm))
+
+    def site_axes(self, i: Array) -> Array:
+        """Rotation matrices, site to world, (num_worlds, n, 3, 3)."""
+        frame = rotations.matrix_from_quaternion(self.sites["frame"][i])
+        return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
+
+    def ray_lines(self, i: Array) -> tuple[Array, Array]:
+        """Origins (m) and directions of rays by their numbers, world frame, (num_worlds, n, 3)."""
+        site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
+        return (
+            np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
+            matvec(axes, self.rays["ray_direction"][i]),
+        )
 
     # Coordinates, by their numbers.
 

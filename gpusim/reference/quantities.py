@@ -18,6 +18,7 @@ from gpusim import rotations
 from gpusim.model.actuator_kinds import ActuatorType, Reading
 from gpusim.reference.contact_sense import contact_wrench
 from gpusim.reference.now import Now
+from gpusim.reference.rays import Casts, cast_rays
 from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
@@ -146,11 +147,6 @@ FRAME = (
 """Of the joint frames of a coordinate's joint."""
 
 
-def _site_position(now: Now, i: Array) -> Array:
-    body, arm = now.sites["body"][i], now.sites["arm"][i]
-    return np.asarray(now.state["position"][:, body] + matvec(now.rotation(body), arm))
-
-
 def _site_orientation(now: Now, i: Array) -> Array:
     body, frame = now.sites["body"][i], now.sites["frame"][i]
     return rotations.quaternion_product(now.state["orientation"][:, body], frame[None])
@@ -163,7 +159,7 @@ def _site_velocity(now: Now, i: Array) -> Array:
 
 
 SITE = (
-    Quantity("position", (3,), "m", "origin of the site, world frame", _site_position, "site_position(w, i, out);"),
+    Quantity("position", (3,), "m", "origin of the site, world frame", Now.site_position, "site_position(w, i, out);"),
     Quantity(
         "orientation", (4,), "-", "quaternion xyzw of the site, world frame", _site_orientation,
         "quaternion_product(w.orientation() + 4 * w.site_body()[i], w.site_frame() + 4 * i, out);",
@@ -177,12 +173,6 @@ SITE = (
     ),
 )  # fmt: skip
 """Of a site."""
-
-
-def _site_axes(now: Now, i: Array) -> Array:
-    """Rotation matrices, site to world."""
-    body, frame = now.sites["body"][i], now.sites["frame"][i]
-    return np.asarray(np.matmul(now.rotation(body), rotations.matrix_from_quaternion(frame)))
 
 
 def _site_acceleration(now: Now, i: Array) -> Array:
@@ -201,11 +191,11 @@ def _site_acceleration(now: Now, i: Array) -> Array:
     turning = matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque)))
     arm = matvec(r, now.sites["arm"][i])
     at_site = change[..., :3] + cross(turning, arm) + cross(rate, cross(rate, arm))
-    return matvec(_site_axes(now, i).swapaxes(-1, -2), at_site - now.parameters["gravity"][:, None])
+    return matvec(now.site_axes(i).swapaxes(-1, -2), at_site - now.parameters["gravity"][:, None])
 
 
 def _site_rate(now: Now, i: Array) -> Array:
-    return matvec(_site_axes(now, i).swapaxes(-1, -2), now.twist(now.sites["body"][i])[..., 3:])
+    return matvec(now.site_axes(i).swapaxes(-1, -2), now.twist(now.sites["body"][i])[..., 3:])
 
 
 IMU = (
@@ -249,7 +239,7 @@ def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
         return matvec(r, -com), r[..., 2]
     at = np.where(has, site, 0)
     arm = np.where(has[:, None], now.sites["arm"][at], -com)
-    return matvec(r, arm), np.where(has[:, None], _site_axes(now, at)[..., 2], r[..., 2])
+    return matvec(r, arm), np.where(has[:, None], now.site_axes(at)[..., 2], r[..., 2])
 
 
 def _contact_force(now: Now, i: Array) -> Array:
@@ -288,6 +278,31 @@ CONTACT_WRENCH = (
 """Of a sensor of contacts on a body."""
 
 
+def _cast(tell: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
+    return lambda now, i: tell(cast_rays(now, i))
+
+
+RAY = (
+    Quantity(
+        "", (), "m", "distance along each ray to the first surface; the sensor's range where there is none",
+        _cast(lambda casts: casts.distance), "*out = c.distance;",
+    ),
+    Quantity(
+        "shape", (), "-", "index of the shape that each ray hits, -1 for none",
+        _cast(lambda casts: casts.shape.astype(np.float64)), "*out = double(c.shape);",
+    ),
+    Quantity(
+        "point", (3,), "m", "where each ray ends, world frame", _cast(lambda casts: casts.points()),
+        "for (int k = 0; k < 3; ++k) out[k] = c.origin[k] + c.distance * c.direction[k];",
+    ),
+    Quantity(
+        "normal", (3,), "-", "outward unit normal of the surface that each ray hits, world frame; zeros for none",
+        _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
+    ),
+)  # fmt: skip
+"""Of a ray of a sensor; ``device`` knows the ray as ``c`` (cuda_kernels/rays.cu)."""
+
+
 def reading(kind: str, declared: Reading) -> Quantity:
     """An actuator's reading as quantity; its index is the place in the kind."""
 
@@ -312,5 +327,5 @@ def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Number of every quantity by its identity."""
-    return {id(q): number for number, q in enumerate(device_quantities(kinds))}
+    """Number of every quantity by its identity; those of rays, which have kernels of their own, behind all others."""
+    return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

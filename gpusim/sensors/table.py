@@ -13,6 +13,7 @@ from gpusim.sensors.body_signals import add_body_signals
 from gpusim.sensors.contact_signals import add_contact_signals
 from gpusim.sensors.force_signals import add_force_signals
 from gpusim.sensors.joint_signals import add_joint_signals
+from gpusim.sensors.ray_signals import add_ray_signals
 from gpusim.sensors.signal import SignalTable
 from gpusim.sensors.site_signals import add_site_signals
 from gpusim.typing import Array
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def build_signals(sim: Simulation) -> SignalTable:
-    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*`` and the actuators' signals."""
+    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and the actuators' signals."""
     table = SignalTable(sim.now)
     _add_global_signals(sim, table)
     add_body_signals(sim, table)
@@ -31,6 +32,7 @@ def build_signals(sim: Simulation) -> SignalTable:
     add_contact_signals(sim, table)
     add_site_signals(sim, table)
     add_force_signals(sim, table)
+    add_ray_signals(sim, table)
     if sim.programs is not None:
         sim.programs.add_signals(sim, table)
     return table

@@ -293,3 +293,26 @@ def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(fake_cupy.Stream, "current", 8)
     sim.state.copy()
     assert fake_cupy.Stream.waits == [(7, 0), (8, 7)]
+
+
+@pytest.mark.parametrize("launch", ["fused", "staged"])
+def test_rays_are_cast_on_the_device(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among other signals in one array, without a copy to the host; the same bits."""
+    b = gpusim.ModelBuilder()
+    b.add_shape_plane(-1)
+    body = b.add_body(1.0, (1, 1, 1), xform=gpusim.Transform((0, 0, 2)), angular_velocity=(1, 0, 0), label="body")
+    b.add_ray_sensor(b.add_site(body), gpusim.Rays.grid((1, 1), (3, 2)), label="down")
+    model = b.finalize()
+    sims = [Simulation(model, 2, backend, launch=launch) for backend in ("cuda", "native")]
+    seen = [sim.observe(["sensor.down", "body.body.position", "sensor.down.normal"]) for sim in sims]
+    alone = [sim.observe("sensor.down") for sim in sims]
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_cupy.FakeArray, "get", lambda self: pytest.fail("waits for the device"))
+        for sim, *observed in zip(sims, seen, alone, strict=True):
+            sim.write("body.body.linear_velocity", (1.0, 0.0, 0.0), world=1)
+            sim.step(5)
+            for each in observed:
+                each.read()
+    assert seen[0].array.get().tobytes() == seen[1].array.tobytes()
+    assert alone[0].array.get().tobytes() == alone[1].array.tobytes()
+    assert seen[1].array[0, :6] == pytest.approx(np.full(6, 2.0), rel=0.01) and seen[1].array[0, 11] == 1.0

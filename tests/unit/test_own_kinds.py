@@ -283,7 +283,7 @@ def test_headers_of_a_model(known: Register, tmp_path: Path) -> None:
     files = write_headers(tmp_path, model)
     assert {str(file.relative_to(tmp_path)) for file in files} == {
         COMMANDS, "world.cuh", "kinds.cuh", "sizes.cuh", "order.cuh", "entries.cuh", "kept.cuh", "quantities.cuh",
-        "own/lag.cuh",
+        "ray_shapes.cuh", "own/lag.cuh",
     }  # fmt: skip
     world = (tmp_path / "world.cuh").read_text(encoding="utf-8")
     assert re.search(r"stored\* lag_line\(\).*// \(lag_count, 3\) N: commands on their way", world)

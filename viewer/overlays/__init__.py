@@ -11,6 +11,7 @@ from gpusim.viewer.overlays import (  # noqa: F401  (importing registers them)
     mass,
     pressure,
     profile,
+    rays,
     wireframe,
 )
 from gpusim.viewer.overlays.base import Frame, Overlay, Timings, chosen_overlays, overlays

@@ -55,8 +55,19 @@ def test_the_example_does_what_the_page_says(capsys: pytest.CaptureFixture[str])
     assert sim.read("diagram.lift.pid.kp")[0] == 300.0
 
 
+def example(word: str) -> str:
+    """The example with this word in it."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return next(code for code in blocks if word in code)
+
+
+def test_rays_see_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(example("add_ray_sensor"), PAGE.name, "exec"), {})
+    assert [float(x) for x in capsys.readouterr().out.split()] == pytest.approx([2.8, 10.0, 1.0])
+
+
 def test_the_arm_is_where_its_plan_is(capsys: pytest.CaptureFixture[str]) -> None:
-    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[1]
+    code = example("inverse_dynamics")
     exec(compile(code, PAGE.name, "exec"), {})
     found = float(re.findall(r"[-\d.]+", capsys.readouterr().out)[0])
     assert found == pytest.approx(float(re.findall(r"# ([\d.]+) rad", code)[0]), abs=5e-5)

@@ -355,7 +355,7 @@ def test_pressure_bars_run_from_the_tank_to_the_supply() -> None:
 
 def test_overlays_have_names_keys_and_descriptions_of_their_own() -> None:
     known = overlays()
-    names = {"boxes", "colors", "contacts", "joints", "labels", "mass", "pressure", "profile", "wireframe"}
+    names = {"boxes", "colors", "contacts", "joints", "labels", "mass", "pressure", "profile", "rays", "wireframe"}
     assert {overlay.name for overlay in known} == names
     keys = [overlay.key for overlay in known]
     assert len(set(keys)) == len(keys) and all(len(key) == 1 and key.islower() for key in keys)

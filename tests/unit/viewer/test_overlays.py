@@ -6,12 +6,13 @@ the pictures.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from gpusim import Simulation, UnknownNameError
+from gpusim import ModelBuilder, Rays, Simulation, Transform, UnknownNameError
 from gpusim.scene import load_scene
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.overlays import Frame, Timings, overlays
@@ -49,6 +50,21 @@ def pressed() -> Simulation:
     return sim
 
 
+def scanned() -> Simulation:
+    """A scanner among a ball, a box and a cone, and a grid of rays onto the ground."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    head = b.add_body(1.0, (1, 1, 1), xform=Transform((0, 0, 0.8)), label="head")
+    b.add_shape_capsule(head, radius=0.1, half_length=0.2)
+    b.add_shape_sphere(-1, radius=0.5, xform=Transform((2.0, 0.5, 0.8)))
+    b.add_shape_box(-1, half_extents=(0.3, 0.3, 0.8), xform=Transform((1.5, -1.0, 0.8)))
+    b.add_shape_cone(-1, radius=0.5, half_length=0.8, xform=Transform((0.2, 1.6, 0.8)))
+    site = b.add_site(head)
+    b.add_ray_sensor(site, Rays.fan(math.pi, 61), max_range=3.0, label="scan")
+    b.add_ray_sensor(site, Rays.grid((1.0, 1.0), (6, 6)), label="heights")
+    return Simulation(b.finalize(), backend="numpy")
+
+
 CLOSE = PinholeCamera((1.6, -8.2, 3.2), (-0.9, 0.0, 1.75))
 ASIDE = PinholeCamera((2.6, -3.2, 1.6), (0.9, 0.0, 0.35))
 #: Overlay: scene and camera.
@@ -61,6 +77,7 @@ SHOWN: dict[str, tuple[Callable[[], Simulation], PinholeCamera | str]] = {
     "mass": (pyramid, PinholeCamera((2.6, -8.0, 5.4), (-0.7, 0.0, 1.5))),
     "pressure": (pressed, "fit"),
     "profile": (stepped, CLOSE),
+    "rays": (scanned, PinholeCamera((-2.0, -3.5, 3.5), (0.9, 0.1, 0.6))),
     "wireframe": (lambda: simulation("quarter_car"), "fit"),
 }
 

@@ -1,0 +1,100 @@
+// Rays of sensors: each finds the first of the shapes that its sensor sees (gpusim/reference/rays.py). A build of its own,
+// so that the step's kernels know nothing of rays. Which file serves which kind of shape is generated (ray_shapes.cuh).
+#include "places.cuh"
+#include "shape_tables.cuh"
+#include "ray_shapes.cuh"
+
+#define NEARBY 1.000001  // bounding spheres, with what rounds
+
+// A ray in the world, and what it has hit: a shape, or -1.
+struct Cast {
+    double origin[3], direction[3], distance, normal[3];
+    int shape;
+};
+// Before it has met anything it reaches as far as its sensor does.
+GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
+    const int site = w.ray_site()[ray];
+    double axes[9], offset[3];
+    site_axes(w, site, axes);
+    site_position(w, site, c.origin);
+    turn3(axes, w.ray_origin() + 3 * ray, offset);
+    turn3(axes, w.ray_direction() + 3 * ray, c.direction);
+    for (int k = 0; k < 3; ++k) {
+        c.origin[k] += offset[k];
+        c.normal[k] = 0.0;
+    }
+    c.distance = w.ray_range()[ray];
+    c.shape = -1;
+}
+// The ray in the frame of a shape that it may hit before it has met what it has found so far; false where it cannot.
+GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
+    const int body = w.shape_body()[shape];
+    const double radius = w.shape_radius()[shape];
+    double rotation[9], near[3];
+    body_rotation(w, body, rotation);
+    turn3(rotation, w.shape_center() + 3 * shape, s.center);
+    for (int k = 0; k < 3; ++k) {
+        s.center[k] = w.position()[3 * body + k] + s.center[k];
+        near[k] = c.origin[k] - s.center[k];
+    }
+    r.start = 0.0;
+    if (radius < UNBOUNDED) {
+        r.start = dot3(near, c.direction);
+        for (int k = 0; k < 3; ++k) near[k] -= r.start * c.direction[k];
+        const double room = NEARBY * radius;
+        if (dot3(near, near) > room * room || r.start > room || c.distance < -r.start - room) return false;
+    }
+    product33(rotation, w.shape_turn() + 9 * shape, s.turn);
+    turn_back3(s.turn, near, r.origin);
+    turn_back3(s.turn, c.direction, r.direction);
+    return true;
+}
+GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
+    Shape s;
+    Ray r;
+    double normal[3];
+    if (!enter_frame(w, shape, c, s, r)) return;
+    describe_shape(w, shape, s);
+    const double distance = ray_in_shape(s, r, normal) - r.start;
+    if (!(distance < c.distance)) return;
+    c.distance = larger(distance, 0.0);
+    c.shape = shape;
+    turn3(s.turn, normal, normal);
+    const double length = norm3(normal);
+    // A disk has no side that could face the ray.
+    for (int k = 0; k < 3; ++k) c.normal[k] = length > 0.0 ? normal[k] / length : -c.direction[k];
+}
+GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
+    start_cast(w, ray, c);
+    const int sensor = w.ray_sensor()[ray];
+    GPUSIM_ROLLED for (int n = w.ray_shape_start()[sensor]; n < w.ray_shape_start()[sensor + 1]; ++n)
+        cast_at(w, w.ray_shape()[n], c);
+}
+
+// As observe_entry: (what is told, ray, column, numbers).
+GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
+    Cast c;
+    cast_ray(w, entry[1], c);
+    tell_cast(c, entry[0], out + entry[2]);
+}
+// As observe_worlds, for the entries that are rays; ``threads`` share the worlds on a CPU.
+GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out, int count, int width, int threads) {
+#if GPUSIM_GPU
+    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;
+    for (long long item = first; item < (long long)a->n_worlds * count; item += stride) {
+        const int world = int(item / count);
+        cast_entry(Kept(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
+    }
+#else
+#if defined(_OPENMP)
+#pragma omp parallel for num_threads(threads) if (threads > 1 && a->n_worlds > 1)
+#endif
+    for (int world = 0; world < a->n_worlds; ++world) {
+        Found found;
+        Kept w(a, world);
+        w.found = &found;
+        forget(found);
+        for (int e = 0; e < count; ++e) cast_entry(w, entries + 4 * e, out + (long long)world * width);
+    }
+#endif
+}

@@ -1,0 +1,22 @@
+// (gpusim/geometry/cylinder.py)
+#pragma once
+#include "ray.cuh"
+
+// Ends at -half and half, and a round side that is at most as far out as radius.
+GPUSIM_FN Span cylinder_span(const Ray& r, double radius, double half) {
+    Span span = whole_line();
+    cut_tube(span, r, radius);
+    cut_slab(span, r, 2, half);
+    return span;
+}
+GPUSIM_FN double ray_cylinder(const Shape& s, const Ray& r, double* normal) {
+    int face = ROUND_SIDE;
+    const double at = first_end(cylinder_span(r, s.size[0], s.size[1]), r.start, &face);
+    if (face != ROUND_SIDE) {
+        face_normal_of(face, normal);
+        return at;
+    }
+    point_at(r, at, normal);
+    normal[2] = 0.0;
+    return at;
+}

@@ -1,0 +1,160 @@
+"""Where lines meet shapes: what the shapes' ``cast`` share; in the kernels cuda_kernels/rays/ray.cuh.
+
+A line is cut down to its part in a convex body by the body's faces, exactly; a smooth side for which there is no closed
+form is walked to by Newton's method from outside: on a convex function it never oversteps the first root. Lines that
+miss go through all of it with numbers that are not finite, so callers silence NumPy's warnings.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.model.shape_kinds import Line
+from gpusim.typing import Array
+
+ROUND_SIDE = -1
+"""A face's number: none."""
+MOST_WALKS = 64
+
+
+class Span:
+    """The part of each line in a convex body, and numbers of the faces that it begins and ends on.
+
+    Attributes:
+        enter, leave: (n,), m; empty where enter > leave.
+        enter_face, leave_face: (n,); ROUND_SIDE for none.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self.enter, self.leave = np.full(lines, -np.inf), np.full(lines, np.inf)
+        self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
+
+    def clear(self, where: Array) -> None:
+        """Make parts empty."""
+        self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
+
+    def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
+        """Keep what lies within another part too."""
+        later, earlier = enter > self.enter, leave < self.leave
+        self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
+        self.enter_face = np.where(later, face, self.enter_face)
+        self.leave_face = np.where(earlier, face, self.leave_face)
+
+    def cut_half(self, value: Array, rate: Array, face: int) -> None:
+        """Keep the half of the line where value + rate s <= 0."""
+        s = -value / rate
+        self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
+        self.clear((rate == 0.0) & (value > 0.0))
+
+    def cut_slab(self, line: Line, k: int, half: float) -> None:
+        """Keep what lies between -half and half of coordinate k; the faces are 2 k (above) and 2 k + 1 (below)."""
+        self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
+        self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
+
+    def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
+        """Keep |p + s d| <= radius by p.d, |d|^2 and |p x d|^2, which tells without cancellation how close it comes;
+        all of the line where it is ``whole``."""
+        within = square * (radius * radius) - aside
+        hit, half = within >= 0.0, np.sqrt(within)
+        enter, leave = (-along - half) / square, (half - along) / square
+        enter, leave = np.where(hit, enter, np.inf), np.where(hit, leave, -np.inf)
+        self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
+
+    def cut_tube(self, line: Line, radius: float) -> None:
+        """Keep what lies within a radius of the axis z."""
+        (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
+        square, turn = dx * dx + dy * dy, x * dy - y * dx
+        upright = square == 0.0
+        self.cut_round(x * dx + y * dy, square, turn * turn, radius, upright)
+        self.clear(upright & (x * x + y * y > radius * radius))
+
+    def cut_ball(self, line: Line, height: float, radius: float) -> None:
+        """Keep what lies within a radius of (0, 0, height)."""
+        p = line.origin - np.array([0.0, 0.0, height])
+        side = rotations.cross(p, line.direction)
+        along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
+        self.cut_round(along, square, rotations.dot(side, side), radius)
+
+    @property
+    def empty(self) -> Array:
+        """Which lines miss the body."""
+        return np.asarray(~(self.enter <= self.leave))
+
+    def first_end(self, start: Array) -> tuple[Array, Array]:
+        """The first end that each ray comes to, infinite for none, and the face there."""
+        entering = self.enter >= start
+        s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
+        return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
+
+
+class Side(Protocol):
+    """A convex function of places in the shape's frame, <= 0 in the shape."""
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """Values (n,) at points (n, 3), and gradients (n, 3)."""
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """Whether places on faces of the bounds are on the shape too, (n,)."""
+
+
+def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
+    """The first root from ``start`` outside to ``end``, along the line (sign 1) or against it; sign times infinity for
+    none."""
+    s, found = sign * start, np.full(start.size, np.inf)
+    going = np.isfinite(s)
+    for _ in range(MOST_WALKS):
+        if not going.any():
+            break
+        at = np.flatnonzero(going)
+        value, gradient = side.value(line.part(at).at(sign * s[at]))
+        slope = sign * rotations.dot(gradient, line.direction[at])
+        further = s[at] - value / slope
+        there = value <= 0.0
+        missed = ~there & (~(slope < 0.0) | (further > sign * end[at]))
+        there |= ~missed & ~(further > s[at])
+        found[at[there]] = s[at[there]]
+        going[at[there | missed]] = False
+        s[at] = np.where(there | missed, s[at], further)
+    found[going] = s[going]
+    return np.asarray(sign * found)
+
+
+def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
+    """As ``first_end`` of the body that bounds and a side enclose."""
+    met = ~bounds.empty & (bounds.leave >= line.start)
+    s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
+    enter = np.where(met, bounds.enter, np.inf)
+    flat = met & side.flat(line.at(enter), bounds.enter_face)
+    s = np.where(flat, enter, walk_to(side, line, 1.0, np.where(flat, np.inf, enter), bounds.leave))
+    face = np.where(flat, bounds.enter_face, ROUND_SIDE)
+    within = s < line.start
+    leave = np.where(within, bounds.leave, np.inf)
+    flat = within & side.flat(line.at(leave), bounds.leave_face)
+    out = np.where(flat, leave, walk_to(side, line, -1.0, np.where(flat, np.inf, leave), bounds.enter))
+    out = np.where(out >= line.start, out, np.inf)
+    face = np.where(within, np.where(flat, bounds.leave_face, ROUND_SIDE), face)
+    return np.where(within, out, s), face
+
+
+def face_normals(face: Array) -> Array:
+    """Normals of faces 2 k and 2 k + 1 of a box, (n, 3); anything for ROUND_SIDE."""
+    known = np.maximum(face, 0)
+    out = np.zeros((face.size, 3))
+    out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
+    return out
+
+
+def normals(face: Array, round_normals: Array) -> Array:
+    """Those of faces where there is one, else those of the round side."""
+    return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
+
+
+def cylinder_span(line: Line, radius: float, half: float) -> Span:
+    """Within a radius of the axis z, and between -half and half."""
+    span = Span(line.start.size)
+    span.cut_tube(line, radius)
+    span.cut_slab(line, 2, half)
+    return span

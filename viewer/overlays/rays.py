@@ -1,0 +1,63 @@
+"""Rays of sensors, to what they hit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.model.ray_sensors import ray_sensors
+from gpusim.typing import Array
+from gpusim.viewer.overlays.base import Frame, Overlay, register
+from gpusim.viewer.overlays.canvas import Canvas
+from gpusim.viewer.overlays.panels import Row, add_panel
+
+MOST = 3000
+"""Rays that are drawn of a sensor in all worlds; of more every second, third, ... one."""
+_COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
+"""Of sensors, in turn."""
+_HIT, _MISSED = 0.55, 0.15
+"""Opacity."""
+
+
+@register
+class RaysOverlay(Overlay):
+    """Faint where nothing is hit."""
+
+    name: ClassVar[str] = "rays"
+    key: ClassVar[str] = "y"
+    description: ClassVar[str] = "rays of sensors, to what they hit"
+    needs_simulation: ClassVar[bool] = True
+
+    def draw(self, frame: Frame, canvas: Canvas) -> None:
+        """A table of the sensors with it."""
+        sensors = ray_sensors(frame.model)
+        if frame.sim is None or not sensors:
+            add_panel(canvas, "no simulation, no rays" if frame.sim is None else "no ray sensors, no rays", [])
+            return
+        rows, first = [], 0
+        for number, (sensor, spec) in enumerate(sensors):
+            count, color = len(spec.rays), _COLORS[number % len(_COLORS)]
+            name = f"sensor.{sensor.label}"
+            distance, shape, end = (
+                frame.sim.read(name + what, numpy=True)[list(frame.worlds)] for what in ("", ".shape", ".point")
+            )
+            told = f"{np.sum(shape >= 0)} of {shape.size}, {distance.min():.3g} m"
+            rows.append(Row(sensor.label, told, color))
+            start = frame.sim.now.ray_lines(np.arange(first, first + count))[0][list(frame.worlds)]
+            _draw(frame, canvas, start, end, shape >= 0, color)
+            first += count
+        add_panel(canvas, "rays: hits, shortest", rows)
+
+
+def _draw(
+    frame: Frame, canvas: Canvas, start: Array, end: Array, hit: Array, color: tuple[float, float, float]
+) -> None:
+    """Rays (worlds, n, 3)."""
+    step, offsets = -(-hit.size // MOST), frame.stage.offsets[:, None]
+    start, end, hit = ((start + offsets)[:, ::step], (end + offsets)[:, ::step], hit[:, ::step])
+    for chosen, opacity in ((~hit, _MISSED), (hit, _HIT)):
+        if chosen.any():
+            canvas.lines(start[chosen], end[chosen], (*color, opacity), 1.0)
+    if hit.any():
+        canvas.disks(end[hit], color, 4.0)
