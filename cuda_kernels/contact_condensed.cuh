@@ -6,10 +6,6 @@
 #pragma once
 #include "contact_direct.cuh"
 
-// Numbers of a manifold: a single point without torques is at the middle and needs no turns. What tires have is known later.
-template <class R> GPUSIM_FN int condensed_width(R r) {
-    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
-}
 // Where the numbers of each manifold begin; none where there is no room, or where there are manifolds of other bodies too.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = articulated_size(w);
@@ -17,7 +13,7 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
     bool fits = *w.touching() == size && w.condensed_numbers() > 0;
     for (int n = 0; n < size && fits; ++n) {
         w.condensed_start()[n] = end;
-        end += condensed_width(read_record(w, articulated_member(w, n)));
+        end += path_width(read_record(w, articulated_member(w, n)));
         fits = end <= w.condensed_numbers();
     }
     if (fits) w.condensed_start()[size] = end;

@@ -39,120 +39,151 @@ GPUSIM_PHASE void merge_path(const World& w, int n) {
     }
     w.path_count()[n] = count;
 }
-// Rows S J M^-1 C^T of constraint c: what unit wrenches about the middle do to them.
-// ``motion``: of both sides, six numbers by column.
-GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
-    const int n = w.block(), slots = w.slots();
+// Columns of a manifold's path: a single point without torques is at the middle, and turns do nothing to it. What torques a
+// tire has is known later.
+template <class R> GPUSIM_FN int path_width(R r) {
+    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
+}
 #if WHOLE_BLOCKS
-    Six<real> sum[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < n; ++row) sum[row] = Six<real>::zero();
+// Rows S J M^-1 C^T of constraint c: what unit wrenches about the middle do to them, V: Six of them side by side or Three.
+// ``motion``: of both sides, six numbers by column.
+template <class V> GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
+    const int n = w.block(), slots = w.slots();
+    V sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < n; ++row) sum[row] = V::zero();
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
             const int body = side_body(w, m, side);
             if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
-            Six<real> column[6];
-            for (int k = 0; k < 6; ++k) column[k] = Six<real>::column(motion + 36 * side + k);
+            V column[6];
+            for (int k = 0; k < 6; ++k) column[k] = V::column(motion + 36 * side + k);
             const real* own = jacobian_row(w, c * n, s);
             for (int row = 0; row < n; ++row, own += 6) {
-                Six<real> part = column[0] * own[0];
+                V part = column[0] * own[0];
                 for (int k = 1; k < 6; ++k) part = part + column[k] * own[k];
                 sum[row] = sum[row] + part;
             }
         }
     for (int row = 0; row < n; ++row) (sum[row] * w.scale()[c * n + row]).store(out + 6 * row);
-#else
-    for (int row = 0; row < n; ++row) {
-        real* y = out + 6 * row;
-        for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = real(0);
-        for (int s = 0; s < w.constraint_slots()[c]; ++s)
-            for (int side = 0; side < 2; ++side) {
-                const int body = side_body(w, m, side);
-                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
-                const real* own = jacobian_row(w, c * n + row, s);
-                for (int j = 0; j < PATH_COLUMNS; ++j) y[j] += dot6(own, motion + 6 * (PATH_COLUMNS * side + j));
-            }
-        for (int j = 0; j < PATH_COLUMNS; ++j) y[j] = y[j] * w.scale()[c * n + row];
-    }
-#endif
 }
 // out -= L_e y for the constraint that edge e leads to.
-GPUSIM_FN void path_step(const World& w, int edge, const real* y, real* out) {
-    const int n = w.block();
-#if WHOLE_BLOCKS
-    if (n == 6) {
-        Six<real> rows[6];
-        for (int m = 0; m < 6; ++m) rows[m] = Six<real>::load(y + 6 * m);
-        for (int row = 0; row < 6; ++row) {
-            const real* l = w.lower() + 36 * edge + 6 * row;
-            Six<real> sum = rows[0] * l[0];
-            for (int m = 1; m < 6; ++m) sum = sum + rows[m] * l[m];
-            (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
-        }
-        return;
-    }
-#endif
-    for (int row = 0; row < n; ++row) {
-        const real* l = w.lower() + (edge * n + row) * n;
-#if WHOLE_BLOCKS
-        Six<real> sum = Six<real>::load(y) * l[0];
-        for (int m = 1; m < n; ++m) sum = sum + Six<real>::load(y + 6 * m) * l[m];
-        (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
-#else
-        real sum[PATH_COLUMNS];
-        for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] = l[0] * y[j];
-        for (int m = 1; m < n; ++m)
-            for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] += l[m] * y[6 * m + j];
-        for (int j = 0; j < PATH_COLUMNS; ++j) out[6 * row + j] -= sum[j];
-#endif
+template <class V> GPUSIM_FN void path_step(int n, const real* l, const real* y, real* out) {
+    V rows[GPUSIM_MAX_BLOCK];
+    for (int m = 0; m < n; ++m) rows[m] = V::load(y + 6 * m);
+    for (int row = 0; row < n; ++row, l += n) {
+        V sum = rows[0] * l[0];
+        for (int m = 1; m < n; ++m) sum = sum + rows[m] * l[m];
+        (V::load(out + 6 * row) - sum).store(out + 6 * row);
     }
 }
-GPUSIM_FN void path_divide(const World& w, int c, int first, const real* y, real* z) {
-    const int n = w.block();
-#if WHOLE_BLOCKS
+// Z = D^-1 Y, ``columns`` of them.
+GPUSIM_FN void path_divide(int n, const real* d, int columns, const real* y, real* z) {
     if (n == 6) {
         Six<real> column[6];
-        for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(w.inverse() + 36 * c + m);
-        for (int j = 0; j < 6; ++j) {
+        for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(d + m);
+        for (int j = 0; j < columns; ++j) {
             Six<real> sum = column[0] * y[j];
             for (int m = 1; m < 6; ++m) sum = sum + column[m] * y[6 * m + j];
             sum.store(z + 6 * j);
         }
-        return;
+    } else {
+        for (int row = 0; row < n; ++row, d += n)
+            for (int j = 0; j < columns; ++j) {
+                real sum = d[0] * y[j];
+                for (int m = 1; m < n; ++m) sum += d[m] * y[6 * m + j];
+                z[n * j + row] = sum;
+            }
     }
-#endif
-    for (int row = 0; row < n; ++row) {
-        const real* d = w.inverse() + (c * n + row) * n;
-        real sum[PATH_COLUMNS];
-        for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] = d[0] * y[j];
-        for (int m = 1; m < n; ++m)
-            for (int j = 0; j < PATH_COLUMNS; ++j) sum[j] += d[m] * y[6 * m + j];
-        for (int j = 0; j < PATH_COLUMNS; ++j) z[n * (first + j) + row] = sum[j];
-    }
+    for (int k = n * columns; k < 6 * n; ++k) z[k] = real(0);
 }
-// Item: columns of the articulated manifolds. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
-GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
-GPUSIM_PHASE void solve_path(const World& w, int item) {
-    if (item >= path_items(w)) return;
-    const int n = item / (6 / PATH_COLUMNS), first = item % (6 / PATH_COLUMNS) * PATH_COLUMNS, m = articulated_member(w, n);
-    const int count = w.path_count()[n];
+template <class V> GPUSIM_FN void solve_columns(const World& w, int m, int n, int columns) {
+    const int count = w.path_count()[n], block = w.block(), square = block * block;
     const ReadLane r = read_record(w, m);
-    real motion[12 * PATH_COLUMNS];
-    for (int j = 0; j < PATH_COLUMNS; ++j) {
-        real wrench[6];
-        for (int k = 0; k < 6; ++k) wrench[k] = k == first + j ? real(1) : real(0);
-        for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * (PATH_COLUMNS * side + j));
+    real motion[72];
+    for (int j = 0; j < columns; ++j) {
+        real wrench[6] = {};
+        wrench[j] = real(1);
+        for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 36 * side + 6 * j);
     }
-    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k) + first);
+    for (int k = 0; k < count; ++k) joint_rows<V>(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k));
     for (int k = 0; k < count; ++k) {
         const int at = path_pivot_at(w, n, k);
-        const real* y = path_y_at(w, n, k) + first;
+        const real* y = path_y_at(w, n, k);
         int later = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
             while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
-            path_step(w, edge, y, w.path_y() + path_at(w, n, later) + first);
+            const real* l = w.lower() + edge * square;
+            real* out = w.path_y() + path_at(w, n, later);
+            if (block == 6) path_step<V>(6, l, y, out);
+            else path_step<V>(block, l, y, out);
         }
-        path_divide(w, w.pivot()[at], first, y, w.path_z() + path_at(w, n, k));
+        path_divide(block, w.inverse() + w.pivot()[at] * square, columns, y, w.path_z() + path_at(w, n, k));
     }
+}
+#else
+// One column of those rows.
+GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
+    const int n = w.block(), slots = w.slots();
+    for (int row = 0; row < n; ++row) {
+        real sum = real(0);
+        for (int s = 0; s < w.constraint_slots()[c]; ++s)
+            for (int side = 0; side < 2; ++side) {
+                const int body = side_body(w, m, side);
+                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+                sum += dot6(jacobian_row(w, c * n + row, s), motion + 6 * side);
+            }
+        out[6 * row] = sum * w.scale()[c * n + row];
+    }
+}
+GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
+    const int count = w.path_count()[n], block = w.block();
+    const ReadLane r = read_record(w, m);
+    if (column >= path_width(r)) {
+        for (int k = 0; k < count; ++k)
+            for (int row = 0; row < block; ++row) {
+                w.path_y()[path_at(w, n, k) + 6 * row + column] = real(0);
+                w.path_z()[path_at(w, n, k) + block * column + row] = real(0);
+            }
+        return;
+    }
+    real wrench[6], motion[12];
+    for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
+    for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
+    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k) + column);
+    for (int k = 0; k < count; ++k) {
+        const int at = path_pivot_at(w, n, k);
+        const real *y = path_y_at(w, n, k) + column, *d = w.inverse() + w.pivot()[at] * block * block;
+        int later = k;
+        for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
+            while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
+            const real* l = w.lower() + edge * block * block;
+            real* out = w.path_y() + path_at(w, n, later) + column;
+            for (int row = 0; row < block; ++row, l += block) {
+                real sum = l[0] * y[0];
+                for (int i = 1; i < block; ++i) sum += l[i] * y[6 * i];
+                out[6 * row] -= sum;
+            }
+        }
+        real* z = w.path_z() + path_at(w, n, k) + block * column;
+        for (int row = 0; row < block; ++row, d += block) {
+            real sum = d[0] * y[0];
+            for (int i = 1; i < block; ++i) sum += d[i] * y[6 * i];
+            z[row] = sum;
+        }
+    }
+}
+#endif
+// Item: columns of the articulated manifolds; on a CPU manifolds. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
+GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
+GPUSIM_PHASE void solve_path(const World& w, int item) {
+    if (item >= path_items(w)) return;
+    const int n = item / (6 / PATH_COLUMNS), m = articulated_member(w, n);
+#if WHOLE_BLOCKS
+    if (path_width(read_record(w, m)) == 3) solve_columns<Three<real>>(w, m, n, 3);
+    else solve_columns<Six<real>>(w, m, n, 6);
+#else
+    solve_column(w, m, n, item % 6);
+#endif
 }
 // Response of a point without joints as if no body were lighter than POINT_FLOOR of its system.
 GPUSIM_FN real loaded(real free, real system) {
@@ -225,33 +256,31 @@ GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 
 #if WHOLE_BLOCKS
-GPUSIM_FN void sum_path_six(const World& w, int n) {
-    Six<real> sum[6];
-    for (int row = 0; row < 6; ++row) sum[row] = Six<real>::zero();
+template <class V> GPUSIM_FN void sum_columns(const World& w, int n, int block) {
+    V sum[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < block; ++row) sum[row] = V::zero();
     for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * 6, *y = path_y_at(w, n, k);
-        for (int row = 0; row < 6; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
+        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, *y = path_y_at(w, n, k);
+        for (int row = 0; row < block; ++row) sum[row] = sum[row] + V::load(y + 6 * row) * x[row];
     }
-    for (int row = 0; row < 6; ++row) sum[row].store(w.path_part() + 6 * row);
+    for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
 }
 #endif
 // What the joints' pending correction does to the relative twist of a manifold, Y^T x, row by row: path_part[row][j] is
 // the sum over the path. ``delta`` holds x from the forward solve to the backward one.
 GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
-    const int block = w.block(), count = w.path_count()[n];
+    const int block = w.block();
 #if PATH_COLUMNS == 1
     real sum = real(0);
-    for (int k = 0; k < count; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
+    for (int k = 0; k < w.path_count()[n]; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
     w.path_part()[item] = sum;
 #else
-    if (block == 6) return sum_path_six(w, n);
-    Six<real> sum[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < block; ++row) sum[row] = Six<real>::zero();
-    for (int k = 0; k < count; ++k) {
-        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, *y = path_y_at(w, n, k);
-        for (int row = 0; row < block; ++row) sum[row] = sum[row] + Six<real>::load(y + 6 * row) * x[row];
+    if (path_width(read_record(w, articulated_member(w, n))) == 3) {
+        if (block == 6) return sum_columns<Three<real>>(w, n, 6);
+        return sum_columns<Three<real>>(w, n, block);
     }
-    for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
+    if (block == 6) return sum_columns<Six<real>>(w, n, 6);
+    sum_columns<Six<real>>(w, n, block);
 #endif
 }
 GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() : 1; }
@@ -289,25 +318,25 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 }
 // The joints' pending correction takes the wrench of the n-th manifold in, x -= Z f. Item: rows of the path, or its pivots.
 GPUSIM_PHASE void update_path(const World& w, int n, int item) {
-    const int block = w.block();
+    const int block = w.block(), columns = path_width(read_record(w, articulated_member(w, n)));
     const real* f = w.path_wrench();
 #if PATH_COLUMNS == 1
     const int k = item / block, row = item % block;
     const real* z = path_z_at(w, n, k) + row;
     real sum = z[0] * f[0];
-    for (int j = 1; j < 6; ++j) sum += z[block * j] * f[j];
+    for (int j = 1; j < columns; ++j) sum += z[block * j] * f[j];
     w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
 #else
     const real* z = path_z_at(w, n, item);
     if (block == 6) {
         real* x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * 6;
         Six<real> sum = Six<real>::load(z) * f[0];
-        for (int j = 1; j < 6; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
+        for (int j = 1; j < columns; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
         return (Six<real>::load(x) - sum).store(x);
     }
     real *x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * block, sum[GPUSIM_MAX_BLOCK];
     for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
-    for (int j = 1; j < 6; ++j)
+    for (int j = 1; j < columns; ++j)
         for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
     for (int row = 0; row < block; ++row) x[row] -= sum[row];
 #endif

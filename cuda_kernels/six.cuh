@@ -37,4 +37,19 @@ template <class T> struct Six {
     MEMBER Six operator*(T x) const { return {a * x, b * x}; }
     MEMBER Six operator*(Six o) const { return {a * o.a, b * o.b}; }
 };
+// The first three of six columns of rows side by side, where the others are zero.
+template <class T> struct Three {
+    typedef typename Six<T>::Four Values;
+    Values a;
+    static MEMBER Three load(const T* from) { return {*reinterpret_cast<const Values*>(from)}; }
+    static MEMBER Three column(const T* from) { return {Values{from[0], from[6], from[12], T(0)}}; }
+    static MEMBER Three zero() { return {Values{}}; }
+    MEMBER void store(T* to) const {
+        *reinterpret_cast<Values*>(to) = a;
+        to[4] = to[5] = T(0);
+    }
+    MEMBER Three operator+(Three o) const { return {a + o.a}; }
+    MEMBER Three operator-(Three o) const { return {a - o.a}; }
+    MEMBER Three operator*(T x) const { return {a * x}; }
+};
 #endif

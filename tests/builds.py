@@ -13,7 +13,7 @@ import pytest
 
 from gpusim.backends import compile_native, native_backend
 
-SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED")}
+SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED", "PEELED")}
 
 #: 0.6 of the time of -O1, and steps that take a third longer; without the parts of vectors in registers, twice as long.
 QUICK = ("-Og", "-ftree-sra")
@@ -26,6 +26,7 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = [QUICK if flag == "-O2" else (flag,) for flag in shipped]
     monkeypatch.setattr(compile_native, "FLAGS", tuple(itertools.chain.from_iterable(flags)))
     monkeypatch.setattr(compile_native, "UNROLLED", ())
+    monkeypatch.setattr(compile_native, "PEELED", ())
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
-from gpusim.reference import colored_solve, contact_rows, contact_solve, contact_tire
+from gpusim.reference import colored_solve, contact_laws, contact_rows, contact_solve, contact_tire
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contact_laws import larger
 from gpusim.reference.manifolds import SOLVED, Manifolds
@@ -58,15 +58,22 @@ def _respond(w: Work, m: Manifolds) -> None:
     free = _loaded(w, m)
     m.push_yield[:] = w.real.type(PUSH_YIELD_JOINED) * free
     rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
+    wide = _turns_matter(m)
     for j in range(6):
         wrench = np.zeros((m.world.size, 6), w.real)
-        wrench[:, j] = 1.0
+        wrench[:, j] = 1.0 if j < 3 else wide
         rows[..., j] = _joint_velocity(w, m, contact_rows.side_motions(m, wrench))
     y, z = w.factor.forward(rows)
     m.path_y[:], m.path_z[:] = y[m.world], z[m.world]
     m.response[:] -= np.einsum("ncri,ncrj->nij", m.path_y, m.path_z)
     contact_rows.point_masses(m)
     _add_floors(m, free)
+
+
+def _turns_matter(m: Manifolds) -> Array:
+    """Whether turns about the middle matter, bool (n,): a single point without torques is at the middle."""
+    patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
+    return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _loaded(w: Work, m: Manifolds) -> Array:
