@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import gpusim
 from gpusim import ModelBuilder, Transform
 from gpusim.errors import ModelError
@@ -60,6 +63,27 @@ _TRUNK = (
     ("torso", "pelvis", (0.0, 0.0, 0.08), "z", 12.0, (0.09, 0.15, 0.2)),
     ("head", "torso", (0.0, 0.0, 0.42), "z", 2.0, (0.08, 0.07, 0.1)),
 )
+PELVIS, PELVIS_MASS, PELVIS_HALF = 0.76, 8.0, (0.08, 0.13, 0.07)
+"""Height, mass and half size of the biped's pelvis."""
+STIFFNESS, DAMPING, EFFORT = 2000.0, 50.0, 200.0
+"""Of its servos."""
+SOLE = (0.03, 0.0, -0.06)
+"""Middle of a foot's box in the foot's frame."""
+Vector = tuple[float, float, float]
+
+
+class BipedLink(NamedTuple):
+    """A link of the biped: anchor and center of mass in the parent's and its own frame, m; half size of its box."""
+
+    name: str
+    parent: str
+    anchor: Vector
+    axis: Vector
+    mass: float
+    half: Vector
+    com: Vector
+
+
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -67,28 +91,36 @@ def biped() -> ModelBuilder:
     """A legged robot of 27 bodies and 26 driven hinges, some 50 kg and 1.4 m, that stands on two box feet."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, label="floor")
-    places, bodies = {"pelvis": (0.0, 0.0, 0.76)}, {}
-    bodies["pelvis"] = b.add_body(8.0, _box(8.0, (0.08, 0.13, 0.07)), xform=Transform(places["pelvis"]), label="pelvis")
+    places, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}
+    inertia = box_inertia(PELVIS_MASS, PELVIS_HALF)
+    bodies["pelvis"] = b.add_body(PELVIS_MASS, inertia, xform=Transform(places["pelvis"]), label="pelvis")
+    for link in biped_links():
+        place = tuple(p + q for p, q in zip(places[link.parent], link.anchor, strict=True))
+        places[link.name] = place  # type: ignore[assignment]
+        inertia = box_inertia(link.mass, link.half)
+        bodies[link.name] = b.add_body(link.mass, inertia, com=link.com, xform=Transform(place), label=link.name)  # type: ignore[arg-type]
+        joint = b.add_joint_revolute(
+            bodies[link.parent], bodies[link.name], Transform(link.anchor), Transform(), axis=link.axis, label=link.name
+        )
+        b.add_servo(joint, stiffness=STIFFNESS, damping=DAMPING, effort_limit=EFFORT, label=link.name)
+        if link.name.endswith("foot"):
+            b.add_shape_box(bodies[link.name], link.half, Transform(SOLE), label=link.name)
+    return b
+
+
+def biped_links() -> Iterator[BipedLink]:
+    """Links of the biped but for its pelvis, parents first."""
     limbs = [*_TRUNK, *((f"{side}_{limb[0]}", _parent(side, limb[1]), *limb[2:]) for side in "lr" for limb in _LIMBS)]
     for name, parent, (x, y, z), axis, mass, half in limbs:
         anchor = (x, -y if name.startswith("r_") else y, z)
-        places[name] = tuple(p + q for p, q in zip(places[parent], anchor, strict=True))  # type: ignore[assignment]
-        com = (0.0, 0.0, -half[2] if z < 0.0 else 0.0)
-        bodies[name] = b.add_body(mass, _box(mass, half), com=com, xform=Transform(places[name]), label=name)
-        joint = b.add_joint_revolute(
-            bodies[parent], bodies[name], Transform(anchor), Transform(), axis=_AXES[axis], label=name
-        )
-        b.add_servo(joint, stiffness=2000.0, damping=50.0, effort_limit=200.0, label=name)
-        if name.endswith("foot"):
-            b.add_shape_box(bodies[name], half, Transform((0.03, 0.0, -0.06)), label=name)
-    return b
+        yield BipedLink(name, parent, anchor, _AXES[axis], mass, half, (0.0, 0.0, -half[2] if z < 0.0 else 0.0))
 
 
 def _parent(side: str, name: str) -> str:
     return name if name in ("pelvis", "torso") else f"{side}_{name}"
 
 
-def _box(mass: float, half: tuple[float, float, float]) -> tuple[float, float, float]:
+def box_inertia(mass: float, half: Vector) -> Vector:
     """Principal moments of a box."""
     x, y, z = (k * k for k in half)
     return mass / 3.0 * (y + z), mass / 3.0 * (x + z), mass / 3.0 * (x + y)

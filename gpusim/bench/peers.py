@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from gpusim.bench import piles
+from gpusim.bench.biped_mjcf import biped_mjcf
 from gpusim.bench.machine import available_cores
 from gpusim.bench.peer_case import NOT_INSTALLED, PeerCase, PeerRecord, package_version, time_case
 from gpusim.bench.pile_peers import PILE_PEERS
 from gpusim.bench.runner import Options
-from gpusim.bench.workloads import BOOM, CHAIN, PILES, QUICK_PILES, WORLDS
+from gpusim.bench.workloads import BIPED, BOOM, CHAIN, PILES, QUICK_PILES, WORLDS
 
 DT = 1e-3
 LINKS, LENGTH, MASS = 10, 0.2, 0.1
@@ -120,7 +121,7 @@ def _mujoco(options: Options) -> Iterator[PeerCase]:
     from mujoco import rollout
 
     threads = options.threads or available_cores()
-    for name, text in ((CHAIN, chain_mjcf()), (BOOM, boom_mjcf())):
+    for name, text in _models():
         model = mujoco.MjModel.from_xml_string(text)
         data = mujoco.MjData(model)
 
@@ -135,17 +136,25 @@ def _mujoco(options: Options) -> Iterator[PeerCase]:
             state = np.empty(size)
             mujoco.mj_getState(model, data, state, full)
             with rollout.Rollout(nthread=threads) as roll:
-                many = _rollout(roll, model, mujoco.MjData, np.tile(state, (worlds, 1)), threads)
+                given = np.tile(state, (worlds, 1))
+                many = _rollout(roll, model, mujoco.MjData, given, threads, 0.0 if name == BIPED else 1.0)
                 yield PeerCase(name, worlds, many, f"float64, rollout of {threads} threads", ROLLOUT_STEPS)
 
 
-def _rollout(roll: Any, model: Any, make_data: Any, states: Any, threads: int) -> Callable[[int], None]:
+def _models() -> list[tuple[str, str]]:
+    """Names and MJCF texts."""
+    return [(CHAIN, chain_mjcf()), (BOOM, boom_mjcf()), (BIPED, biped_mjcf(DT))]
+
+
+def _rollout(
+    roll: Any, model: Any, make_data: Any, states: Any, threads: int, most: float
+) -> Callable[[int], None]:
     data = [make_data(model) for _ in range(threads)]
     size = states.shape[1]
     out = np.empty((len(states), ROLLOUT_STEPS, size))
     sensors = np.empty((len(states), ROLLOUT_STEPS, model.nsensordata))
     # as gpusim's commands: other ones in every world
-    controls = np.random.default_rng(0).uniform(-1.0, 1.0, (len(states), 1, model.nu)).repeat(ROLLOUT_STEPS, axis=1)
+    controls = np.random.default_rng(0).uniform(-most, most, (len(states), 1, model.nu)).repeat(ROLLOUT_STEPS, axis=1)
 
     def advance(n: int) -> None:
         for _ in range(max(1, n // ROLLOUT_STEPS)):
@@ -162,7 +171,7 @@ def _mujoco_warp(options: Options) -> Iterator[PeerCase]:
 
     if not warp.is_cuda_available():
         raise RuntimeError("needs a GPU")
-    for name, text in ((CHAIN, chain_mjcf()), (BOOM, boom_mjcf())):
+    for name, text in _models():
         model = mujoco.MjModel.from_xml_string(text)
         for worlds in WORLDS[:2] if options.quick else WORLDS:
             m, d = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=worlds)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CHAIN = "chain of 10 joints"
 BOOM = "boom with cylinder"
 LIFT = "hydraulic lift"
+BIPED = "standing biped"
 WORLDS = (64, 1024, 8192)
 GRID = 100
 # 13 x 13 plates with 325 ball joints: 975 rows.
@@ -88,6 +89,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     LIFT: partial(scene_builder, "hydraulic_lift"),
     BOOM: partial(scene_builder, "boom_crane"),
     CHAIN: partial(scene_builder, "chain", links=10, mass_ratio=0.0),
+    BIPED: biped,
 }
 
 
@@ -150,7 +152,7 @@ def _pile(workload: str, quick: bool) -> Iterator[Case]:
 
 
 WORKLOADS: dict[str, Workload] = {
-    "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom with a cylinder, a chain", _many_worlds),
+    "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom, a chain, a biped", _many_worlds),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
     "signals": Workload("reading, commanding and writing a biped, beside its step", _signals),

@@ -1,0 +1,59 @@
+"""The biped of the benchmarks as MuJoCo reads it: the same bodies, hinges, servos and soles."""
+
+from __future__ import annotations
+
+from gpusim.bench.models import (
+    DAMPING,
+    EFFORT,
+    PELVIS,
+    PELVIS_HALF,
+    PELVIS_MASS,
+    SOLE,
+    STIFFNESS,
+    BipedLink,
+    Vector,
+    biped_links,
+    box_inertia,
+)
+
+
+def biped_mjcf(dt: float) -> str:
+    """An MJCF model with steps of ``dt`` seconds; feet touch the floor alone."""
+    links = list(biped_links())
+    servos = "".join(
+        f'<general joint="{link.name}" gainprm="{STIFFNESS}" biasprm="0 -{STIFFNESS} 0" biastype="affine" '
+        f'forcelimited="true" forcerange="-{EFFORT} {EFFORT}"/>'
+        for link in links
+    )
+    pelvis = (
+        f'<body name="pelvis" pos="0 0 {PELVIS}"><freejoint/>{_inertial(PELVIS_MASS, PELVIS_HALF, (0.0, 0.0, 0.0))}'
+        f"{_children('pelvis', links)}</body>"
+    )
+    return (
+        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="0 0 -9.81"/>'
+        f'<worldbody><geom type="plane" size="9 9 1" contype="1" conaffinity="2"/>{pelvis}</worldbody>'
+        f"<actuator>{servos}</actuator></mujoco>"
+    )
+
+
+def _children(parent: str, links: list[BipedLink]) -> str:
+    return "".join(_link(link, links) for link in links if link.parent == parent)
+
+
+def _link(link: BipedLink, links: list[BipedLink]) -> str:
+    sole = ""
+    if link.name.endswith("foot"):
+        sole = f'<geom type="box" size="{_text(link.half)}" pos="{_text(SOLE)}" contype="2" conaffinity="1" mass="0"/>'
+    return (
+        f'<body name="{link.name}" pos="{_text(link.anchor)}">'
+        f'<joint name="{link.name}" axis="{_text(link.axis)}" damping="{DAMPING}"/>'
+        f"{_inertial(link.mass, link.half, link.com)}{sole}{_children(link.name, links)}</body>"
+    )
+
+
+def _inertial(mass: float, half: Vector, com: Vector) -> str:
+    return f'<inertial mass="{mass}" pos="{_text(com)}" diaginertia="{_text(box_inertia(mass, half))}"/>'
+
+
+def _text(vector: Vector) -> str:
+    return " ".join(repr(float(x)) for x in vector)
