@@ -32,8 +32,8 @@ FLAGS = (
     "-fno-tree-slp-vectorize",
 )
 UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
-# Of GCC: loops over the three or six numbers of a vector, unrolled, are a fifth of a step of a humanoid, and a twentieth
-# of the time of the compilation.
+# Of GCC: loops over the three or six numbers of a vector, unrolled, are a fifth of a step of a humanoid, and a
+# twentieth of the time of the compilation.
 PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
 OPENMP = "-fopenmp"
 FOLDER = "native"

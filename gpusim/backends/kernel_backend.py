@@ -115,6 +115,11 @@ class KernelBackend(ABC):
         self.make_plan()
         self.arguments = np.zeros((), arguments_type(self.kinds))
 
+    @property
+    def launch(self) -> str:
+        """How worlds are stepped: "fused", "grouped" or "staged"."""
+        return "staged" if self.staged else "fused"
+
     def make_plan(self) -> None:
         """The order of staged launches, for the settings as they are."""
         if self.staged:

@@ -111,6 +111,10 @@ class NativeBackend(KernelBackend):
         """As many as a vector holds; small worlds do not fill them."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
+    @property
+    def launch(self) -> str:
+        return "grouped" if self.world_lanes > 1 else super().launch
+
     def _lanes_of_worlds(self, launch: str) -> int:
         """Worlds that are stepped at once (group_source.py): where there are many, and a factor solves their joints.
 

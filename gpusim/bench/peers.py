@@ -146,9 +146,7 @@ def _models() -> list[tuple[str, str]]:
     return [(CHAIN, chain_mjcf()), (BOOM, boom_mjcf()), (BIPED, biped_mjcf(DT))]
 
 
-def _rollout(
-    roll: Any, model: Any, make_data: Any, states: Any, threads: int, most: float
-) -> Callable[[int], None]:
+def _rollout(roll: Any, model: Any, make_data: Any, states: Any, threads: int, most: float) -> Callable[[int], None]:
     data = [make_data(model) for _ in range(threads)]
     size = states.shape[1]
     out = np.empty((len(states), ROLLOUT_STEPS, size))

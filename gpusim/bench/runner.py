@@ -135,7 +135,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
     record.start = time.perf_counter() - begin
     record.backend, record.dtype, record.solver = backend, sim.dtype, sim.config.joint_solver
     if backend != "numpy":
-        record.launch = "staged" if sim.backend.staged else "fused"  # type: ignore[attr-defined]
+        record.launch = sim.backend.launch  # type: ignore[attr-defined]
     record.threads = int(getattr(sim.backend, "threads", 0) or 0)
     if case.settle:
         sim.step(case.settle)
