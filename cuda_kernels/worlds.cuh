@@ -47,7 +47,7 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    char* spare;       // what worlds that take no part get back, laid out as the group's slab
+    long long spare;   // from an array of the group to the place that keeps what worlds that take no part get back
     unsigned running;  // bits of the worlds that there are and that have not failed
     GroupSet in_worlds, in_vectors;
     GroupPlace place[64 * GROUP_WORDS];
@@ -60,13 +60,12 @@ struct Group {
         }
         return found;
     }
-    MEMBER char* vectors(const GroupPlace& at) const { return all.base + WORLD_LANES * at.offset; }
     // Wide phases are about to read these arrays.
     MEMBER void gather(const GroupSet& need) {
         need.without(in_vectors).each([this](int k) {
             char* from[WORLD_LANES];
             for (int l = 0; l < WORLD_LANES; ++l) from[l] = lane[l].base + place[k].offset;
-            char* to = vectors(place[k]);
+            char* to = all.array[k];
             if (place[k].size == 8) numbers_to_vectors(from, reinterpret_cast<double*>(to), place[k].count);
             else numbers_to_vectors(from, reinterpret_cast<int*>(to), place[k].count);
         });
@@ -77,7 +76,7 @@ struct Group {
         need.without(in_worlds).each([this](int k) {
             char* to[WORLD_LANES];
             for (int l = 0; l < WORLD_LANES; ++l) to[l] = lane[l].base + place[k].offset;
-            const char* from = vectors(place[k]);
+            const char* from = all.array[k];
             if (place[k].size == 8) vectors_to_numbers(reinterpret_cast<const double*>(from), to, place[k].count);
             else vectors_to_numbers(reinterpret_cast<const int*>(from), to, place[k].count);
         });
@@ -87,12 +86,12 @@ struct Group {
     MEMBER void wrote_alone(const GroupSet& wrote) { in_vectors = in_vectors.without(wrote); }
     MEMBER void keep(const GroupSet& wrote) const {
         wrote.each([this](int k) {
-            std::memcpy(spare + WORLD_LANES * place[k].offset, vectors(place[k]), (long long)WORLD_LANES * place[k].count * place[k].size);
+            std::memcpy(all.array[k] + spare, all.array[k], (long long)WORLD_LANES * place[k].count * place[k].size);
         });
     }
     MEMBER void give_back(const GroupSet& wrote, unsigned others) const {
         wrote.each([this, others](int k) {
-            char *to = vectors(place[k]), *from = spare + WORLD_LANES * place[k].offset;
+            char *to = all.array[k], *from = to + spare;
             if (place[k].size == 8) take_lanes<double>(from, to, place[k].count, others);
             else take_lanes<float>(from, to, place[k].count, others);
         });
@@ -106,9 +105,17 @@ struct Group {
 };
 #include "group.cuh"
 
-// Bytes of a group: the slabs of its worlds, its own, what it keeps, and parameters.
+// Bytes of the vectors of all arrays; each array begins at a whole vector.
+GPUSIM_FN long long vector_bytes(const GroupPlace* place) {
+    long long numbers = 0;
+    for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;
+    return 8ll * WORLD_LANES * numbers;
+}
+// Bytes of a group: the slabs of its worlds, its vectors, what it keeps of them, and parameters.
 GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
-    return (3ll * a->slab_bytes + 8 * parameter_numbers(w)) * WORLD_LANES;
+    GroupPlace place[64 * GROUP_WORDS];
+    find_places(w, place);
+    return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(place);
 }
 // Worlds ``first`` and after, as far as there are any.
 GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, char* base) {
@@ -120,12 +127,11 @@ GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, cha
         w.base = base + l * a->slab_bytes;
         if (first + l < a->n_worlds && !a->health[id]) g.running |= 1u << l;
     }
-    char* own = base + WORLD_LANES * a->slab_bytes;
-    g.spare = own + WORLD_LANES * a->slab_bytes;
-    char* parameters = g.spare + WORLD_LANES * a->slab_bytes;
-    g.all.a = a, g.all.h = h, g.all.base = own, g.all.parameters = parameters;
-    gather_parameters(g.lane, parameters);
     find_places(g.lane[0], g.place);
+    g.all.a = a, g.all.h = h, g.spare = vector_bytes(g.place);
+    char* at = base + WORLD_LANES * a->slab_bytes;
+    for (int k = 0; k < WIDE_ARRAYS; at += 8ll * WORLD_LANES * g.place[k++].count) g.all.array[k] = at;
+    gather_parameters(g.lane, g.all.parameter, at + g.spare);
     for (int k = 0; k < GROUP_WORDS; ++k) g.in_worlds.words[k] = ~0ull, g.in_vectors.words[k] = 0;
 }
 // As run_world, for all worlds of a group.

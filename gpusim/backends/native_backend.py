@@ -57,6 +57,8 @@ if hasattr(os, "register_at_fork"):
 LEAST_WIDE = 128
 # Groups of worlds from which a build for them pays off.
 LEAST_GROUPS = 4
+# Bytes of the slabs of all groups that run at once, above which worlds go one by one.
+MOST_GROUP_BYTES = 4 << 30
 # Seconds and steps of one launch at most.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 # Builds of this process by the digest of what they were made of.
@@ -126,6 +128,7 @@ class NativeBackend(KernelBackend):
         if launch == "grouped" and not serves:
             raise validate.fail("launch", "'grouped' is for joints that are solved directly", "give launch='auto'")
         pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
+        pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
         return wide if launch == "grouped" or pays else 1
 
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:

@@ -85,13 +85,10 @@ def wide_header(kinds: Kinds) -> str:
 
 
 def _world(kinds: Kinds) -> Iterable[str]:
-    yield from (
-        "struct World {",
-        "    const Arguments* a;",
-        "    char* base;",
-        "    const char* parameters;",
-        "    double h;",
-    )
+    arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
+    yield from ("struct World {", "    const Arguments* a;", "    double h;")
+    yield f"    char* array[{len(arrays)}];"
+    yield f"    char* parameter[{len(wide_parameters())}];"
     yield "    static constexpr int tid = 0, threads = 1;"
     yield "    MEMBER void sync() const {}"
     for name in all_sizes(kinds):
@@ -102,23 +99,17 @@ def _world(kinds: Kinds) -> Iterable[str]:
         yield f"    MEMBER {'int' if name in SETTINGS_INT else 'double'} {name}() const {{ return a->{name}; }}"
     for name, kind in TABLE_TYPES.items():
         yield f"    MEMBER const {kind}* {name}() const {{ return a->{name}; }}"
-    known = set(wide_arrays())
-    for f in slab_fields(kinds):
-        if f.name in known:
-            place = f"base + WORLD_LANES * GPUSIM_OFFSET({f.name})"
-            kind = _NUMBERS[f.kind]
-            yield f"    MEMBER {kind}* {f.name}() const {{ return reinterpret_cast<{kind}*>({place}); }}"
-    # one parameter behind the other
+    for number, name in enumerate(arrays):
+        kind = _NUMBERS[fields[name].kind]
+        yield f"    MEMBER {kind}* {name}() const {{ return reinterpret_cast<{kind}*>(array[{number}]); }}"
     for number, f in enumerate(wide_parameters()):
-        before = " + ".join(f"({size_expression(g, '')})" for g in wide_parameters()[:number]) or "0"
         kind = _NUMBERS[f.kind]
-        place = f"reinterpret_cast<const {kind}*>(parameters + 8ll * WORLD_LANES * ({before}))"
-        yield f"    MEMBER const {kind}* {f.name}() const {{ return {place}; }}"
+        yield f"    MEMBER const {kind}* {f.name}() const {{ return reinterpret_cast<const {kind}*>(parameter[{number}]); }}"
     yield "};"
 
 
 def group_tables(kinds: Kinds) -> Iterable[str]:
-    """Where the arrays of a group are, and its parameters from all worlds, as C++."""
+    """Where the arrays of a group are in the slab of a world, and its parameters from all worlds, as C++."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"
@@ -130,8 +121,9 @@ def group_tables(kinds: Kinds) -> Iterable[str]:
     yield "}"
     total = " + ".join(f"({size_expression(f)})" for f in wide_parameters()) or "0"
     yield f"GPUSIM_FN long long parameter_numbers(const World& w) {{ return {total}; }}"
-    yield "GPUSIM_FN void gather_parameters(const World* lane, char* out) {"
-    for f in wide_parameters():
+    yield "GPUSIM_FN void gather_parameters(const World* lane, char** place, char* out) {"
+    for number, f in enumerate(wide_parameters()):
         count, get = size_expression(f, "lane[0]."), f"[&](int l) {{ return lane[l].{f.name}(); }}"
+        yield f"    place[{number}] = out;"
         yield f"    out = gather_parameter<{C_TYPES[f.kind]}>({count}, out, {get});"
     yield "}"

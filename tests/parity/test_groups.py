@@ -129,8 +129,8 @@ def lanes(worlds: int, model: Model, **options: Any) -> int:
     return int(Simulation(model, worlds, backend="native", **options).backend.world_lanes)  # type: ignore[union-attr]
 
 
-def test_who_gets_groups() -> None:
-    """Many worlds with joints that are factored; who asks for one block a world gets that."""
+def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many worlds with joints that are factored; who asks for one block a world gets that, and so do large worlds."""
     model = machine_model(0)
     wide = compile_native.vector_bytes() // 8
     many = native_backend.LEAST_GROUPS * wide
@@ -142,6 +142,8 @@ def test_who_gets_groups() -> None:
     assert lanes(many, ball.finalize()) == 1
     with pytest.raises(ModelError, match="launch.*solved directly"):
         lanes(many, model, launch="grouped", config=SolverConfig(joint_solver="colored"))
+    monkeypatch.setattr(native_backend, "MOST_GROUP_BYTES", 1000)
+    assert lanes(many, model) == 1
 
 
 def test_forces_and_signals_of_many_worlds() -> None:

@@ -72,14 +72,14 @@ def dense_response(w: Work, manifold: int) -> Array:
 
 
 def test_the_response_is_that_of_a_dense_solve() -> None:
-    """Of every foot of a walker, to 1e-9 of the greatest entry."""
+    """Of every foot of a walker, to 1e-9 of the greatest entry. Single points are at the middle: turns do not matter."""
     sim = Simulation(walker().finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
     sim.step(30)
     w = sim.backend.work
     assert len(w.touch.articulated) == 3
     for k, part in enumerate(w.touch.articulated):
-        expected = dense_response(w, k)
-        np.testing.assert_allclose(part.response[0], expected, atol=1e-9 * np.abs(expected).max())
+        expected, n = dense_response(w, k), 3 if part.points[0] == 1 else 6
+        np.testing.assert_allclose(part.response[0, :n, :n], expected[:n, :n], atol=1e-9 * np.abs(expected).max())
 
 
 def test_impulses_are_those_of_the_velocities() -> None:
