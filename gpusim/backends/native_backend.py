@@ -59,8 +59,10 @@ LEAST_WIDE = 128
 LEAST_GROUPS = 4
 # Bytes of the slabs of all groups that run at once, above which worlds go one by one.
 MOST_GROUP_BYTES = 4 << 30
-# Seconds and steps of one launch at most.
+# Seconds and steps of one launch at most. Worlds that do not fit the caches take FEW_STEPS at a time, or so many as
+# PATIENCE seconds allow, for each launch brings them in and out.
 PIECE, MOST_STEPS = 0.05, 1_000_000
+PATIENCE, FEW_STEPS = 0.5, 10
 # Builds of this process by the digest of what they were made of.
 _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
@@ -107,6 +109,7 @@ class NativeBackend(KernelBackend):
         self._library = load_library(model_variant(main, *known, self.world_lanes))
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
+        self._piece = 1  # steps of the next launch
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
@@ -175,14 +178,14 @@ class NativeBackend(KernelBackend):
     def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
         """Steps in pieces of about PIECE seconds, so that Ctrl-C is heard between them; the bits are the same."""
         advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
-        piece = 1
         while n > 0:
-            count = min(n, piece)
+            count = min(n, self._piece)
             start = time.perf_counter()
             advance(self._address, h, count, self._team)
             spent = max(time.perf_counter() - start, 1e-6)
             n -= count
-            piece = max(1, min(int(count * PIECE / spent), MOST_STEPS))
+            usual, few = (int(count * seconds / spent) for seconds in (PIECE, PATIENCE))
+            self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
 
     def run_stage(self, stage: str, h: float) -> None:
         """One stage of a substep of ``h`` seconds on the slabs ("start" loads the state); staged launch only."""

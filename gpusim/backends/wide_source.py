@@ -103,8 +103,8 @@ def _world(kinds: Kinds) -> Iterable[str]:
         kind = _NUMBERS[fields[name].kind]
         yield f"    MEMBER {kind}* {name}() const {{ return reinterpret_cast<{kind}*>(array[{number}]); }}"
     for number, f in enumerate(wide_parameters()):
-        kind = _NUMBERS[f.kind]
-        yield f"    MEMBER const {kind}* {f.name}() const {{ return reinterpret_cast<const {kind}*>(parameter[{number}]); }}"
+        kind = f"const {_NUMBERS[f.kind]}*"
+        yield f"    MEMBER {kind} {f.name}() const {{ return reinterpret_cast<{kind}>(parameter[{number}]); }}"
     yield "};"
 
 

@@ -72,7 +72,7 @@ def dense_response(w: Work, manifold: int) -> Array:
 
 
 def test_the_response_is_that_of_a_dense_solve() -> None:
-    """Of every foot of a walker, to 1e-9 of the greatest entry. Single points are at the middle: turns do not matter."""
+    """Of every foot of a walker, to 1e-9 of the greatest entry; single points are at the middle and leave turns out."""
     sim = Simulation(walker().finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
     sim.step(30)
     w = sim.backend.work
