@@ -88,7 +88,7 @@ class _Writer:
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """ "wide", "alone", "mixed", or "" for what this build leaves out."""
+        """ "wide", "alone", "mixed", or "" for what this build leaves out; "own" is alone for some worlds of a group."""
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):
@@ -98,8 +98,8 @@ class _Writer:
         kinds = {self._kind(child) for child in node.body} - {""}
         if not kinds:
             return ""
-        if kinds == {"alone"}:
-            return "mixed" if isinstance(node, If) and _by_world(node.when, self.build) else "alone"
+        if kinds <= {"alone", "own"}:
+            return "own" if isinstance(node, If) and _by_world(node.when, self.build) else "alone"
         decided = isinstance(node, While) or (isinstance(node, Sweeps) and node.going is not None)
         decided |= isinstance(node, If) and _by_world(node.when, self.build)
         return "wide" if kinds == {"wide"} and not decided else "mixed"
@@ -107,7 +107,8 @@ class _Writer:
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
         """Neighbors of one kind together."""
         kinds = [(self._kind(node), node) for node in nodes]
-        kinds = [(kind, node) for kind, node in kinds if kind]
+        # What only some worlds do brings nothing over where none of them does it.
+        kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]
         at = 0
         while at < len(kinds):
             end = at + 1
