@@ -88,7 +88,7 @@ class _Writer:
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """ "wide", "alone", "mixed", "own" (alone, for some worlds of a group), or "" for what this build leaves out."""
+        """ "wide", "alone", "mixed", "own" (alone, for some worlds), or "" for what this build leaves out."""
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):
