@@ -1,18 +1,23 @@
 """Compiles every variant of the kernels for every architecture with NVRTC 12, on a machine that needs no GPU.
 
-    python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--jobs 2] [--allow-missing]
+    python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
 The PTX of the last architecture is the one that users get, and may have instructions alone whose result IEEE 754
-settles (``ci/ptx/forms.py``); that of the others is the same but for its name, so they are checked with those variants
-alone that hold every source and every condition of a build. ptxas takes the PTX at its fastest; with ``--full`` as
-users have it, several times as long, for what each kernel takes: registers, static shared memory, stack and spills
-(``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1 where a variant does not compile or has another
-instruction, or where NVRTC 12 is missing without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
+settles (``ci/ptx/forms.py``); that of the others is the same but for its name, so the first is checked with those
+variants alone that hold every source and every condition of a build, and those between with one. What a variant takes
+(registers, stack, spills; accesses of local memory and by generic addresses in its PTX) must be within
+``ci/kernel_limits.json``, which ``--limits`` writes anew: what is there today, rounded up.
+
+ptxas takes the PTX at its fastest; with ``--full`` as users have it, several times as long, for what each kernel takes:
+registers, static shared memory, stack and spills (``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1
+where a variant does not compile, has another instruction or takes more than it may, or where NVRTC 12 is missing
+without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import re
 import sys
@@ -27,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
 
 from ci.ptx.forms import check_forms  # noqa: E402
-from ci.ptx.reader import read_module  # noqa: E402
+from ci.ptx.reader import Module, read_module  # noqa: E402
 from gpusim.backends.compile import CompileError  # noqa: E402
 from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
 from gpusim.backends.kernel_sources import reachable_sources  # noqa: E402
@@ -41,36 +46,51 @@ FAULTS_SHOWN = 5
 # What ptxas spends its time on is registers; the front end's PTX stays as it is. Known to ptxas from 12.8 on.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
 
+LIMITS = Path(__file__).with_name("kernel_limits.json")
+# By what figures are rounded up: ptxas is not deterministic, and sources get longer.
+ROUNDED = {"registers": 8, "stack": 256, "spills": 64, "local": 100, "generic": 100}
+MOST_REGISTERS = 255
+
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_GENERIC = re.compile(r"(?:ld|st)\.(?!global|local|shared|param)")
 _FIGURES = {
     "registers": re.compile(r"Used (\d+) registers"),
     "shared": re.compile(r"(\d+) bytes smem"),
-    "stack": re.compile(r"(\d+) bytes stack frame"),
+    "stack": re.compile(r"(\d+) bytes cumulative stack size"),
     "spills": re.compile(r"(\d+) bytes spill (?:stores|loads)"),
 }
 
 
 @dataclass
 class Kernel:
-    """What one kernel takes: registers a thread; bytes of static shared memory a block; bytes of stack and of spill
-    loads and stores, summed over the kernel and the functions that it calls."""
+    """What one kernel takes: registers a thread; bytes of static shared memory a block; bytes of stack, and of spill
+    loads and stores summed over the kernel and the functions that it calls; instructions of both that access local
+    memory and that have generic addresses, 0 where its PTX was not looked at."""
 
     name: str
     registers: int = 0
     shared: int = 0
     stack: int = 0
     spills: int = 0
+    local: int = 0
+    generic: int = 0
 
 
 @dataclass
 class Result:
-    """One variant compiled for one architecture."""
+    """One variant compiled for one architecture; ``accesses``: of all its functions, by figure."""
 
     variant: str
     arch: str
     seconds: float = 0.0
     kernels: list[Kernel] = field(default_factory=list)
+    accesses: dict[str, int] = field(default_factory=dict)
     error: str = ""
+
+    def figures(self) -> dict[str, int]:
+        """What the variant takes: the most of a kernel, and sums over all that it holds."""
+        most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
+        return most | {"spills": sum(k.spills for k in self.kernels)} | self.accesses
 
 
 @dataclass(frozen=True)
@@ -117,16 +137,33 @@ def compile_job(job: Job) -> Result:
         if not result.kernels:
             raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
         if job.forms:
-            result.error = told_forms(compiled.ptx)
+            module = read_module(compiled.ptx)
+            result.error = told_forms(module)
+            count_accesses(module, result)
     except GpusimError as error:
         result.error = str(error)
     result.seconds = time.perf_counter() - begin
     return result
 
 
-def told_forms(ptx: str) -> str:
-    """The instructions of a PTX text that are not allowed, a line each; empty where there is none."""
-    faults = check_forms(read_module(ptx))
+def count_accesses(module: Module, result: Result) -> None:
+    """Count what accesses local memory and what has generic addresses, in each kernel and in all functions."""
+    counts = {
+        name: {
+            "local": sum(s.name.startswith(("ld.local", "st.local")) for s in function.instructions()),
+            "generic": sum(bool(_GENERIC.match(s.name)) for s in function.instructions()),
+        }
+        for name, function in module.functions.items()
+    }
+    result.accesses = {figure: sum(c[figure] for c in counts.values()) for figure in ("local", "generic")}
+    for kernel in result.kernels:
+        for figure in result.accesses:
+            setattr(kernel, figure, sum(counts[name][figure] for name in module.reached(kernel.name)))
+
+
+def told_forms(module: Module) -> str:
+    """The instructions of a PTX module that are not allowed, a line each; empty where there is none."""
+    faults = check_forms(module)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
         lines.append(f"... and {len(faults) - FAULTS_SHOWN} more")
@@ -138,15 +175,18 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
     Args:
         variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for
-            the last architecture only.
+            the last architecture only, and the first of them alone for those between the first and the last.
         archs: e.g. ``["sm_90"]``.
         jobs: processes, no more than MAX_JOBS; one compiles in this process.
         full: ptxas as users have it.
     """
+    variants = list(variants)
+    everywhere = [v for v in variants if getattr(v, "everywhere", True)]
     todo = [
         Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full)
         for v in variants
-        for arch in (archs if getattr(v, "everywhere", True) else archs[-1:])
+        for arch in archs
+        if arch == archs[-1] or (v in everywhere and (arch == archs[0] or v is everywhere[0]))
     ]
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:
@@ -158,14 +198,14 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 def table(results: Sequence[Result]) -> str:
     """The results as aligned text, one line a kernel; the errors follow."""
-    head = ("variant", "arch", "seconds", "kernel", "registers", "shared B", "stack B", "spills B")
+    head = ("variant", "arch", "seconds", "kernel", "registers", "shared B", "stack B", "spills B", "local", "generic")
     rows: list[tuple[str, ...]] = [head]
     for result in results:
         first = (result.variant, result.arch, f"{result.seconds:.2f}")
         if result.error:
-            rows.append((*first, "FAILED", "", "", "", ""))
+            rows.append((*first, "FAILED", *[""] * 6))
         for kernel in result.kernels:
-            figures = (kernel.registers, kernel.shared, kernel.stack, kernel.spills)
+            figures = (kernel.registers, kernel.shared, kernel.stack, kernel.spills, kernel.local, kernel.generic)
             rows.append((*first, kernel.name, *(str(figure) for figure in figures)))
             first = ("", "", "")
     columns = zip(head, zip(*rows, strict=True), strict=True)
@@ -173,6 +213,39 @@ def table(results: Sequence[Result]) -> str:
     lines = ["  ".join(cells).rstrip() for cells in zip(*aligned, strict=True)]
     errors = [f"\n{result.variant} {result.arch}: {result.error}" for result in results if result.error]
     return "\n".join(lines + errors)
+
+
+def limits_of(result: Result) -> dict[str, int]:
+    """Limits of a variant by what it takes today: rounded up, registers to no more than there are; none stays none."""
+    limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in result.figures().items()}
+    return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
+
+
+def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) -> list[str]:
+    """What takes more than it may, or has no limits, in words."""
+    over = []
+    for result in results:
+        known = limits.get(result.variant)
+        if known is None:
+            over.append(f"{result.variant}: has no limits in {LIMITS.name}; run ci/check_kernels.py --limits")
+            continue
+        more = [f"{name} {value} > {known[name]}" for name, value in result.figures().items() if value > known[name]]
+        if more:
+            over.append(f"{result.variant}: {', '.join(more)}; mend it, or --limits where it has to be so")
+    return over
+
+
+def _told_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
+    """Compare with the file, or write it; what is over a limit."""
+    content = json.loads(LIMITS.read_text(encoding="utf-8"))
+    version = ".".join(map(str, nvrtc))
+    if write:
+        content = {"nvrtc": version, "variants": content["variants"] | {r.variant: limits_of(r) for r in results}}
+        LIMITS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if content["nvrtc"] != version:
+        print(f"limits not looked at: {LIMITS.name} is of NVRTC {content['nvrtc']}, this is {version}")
+        return []
+    return over_limits(results, content["variants"])
 
 
 def _aligned(column: Sequence[str], left: bool) -> list[str]:
@@ -201,7 +274,12 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     print(table(results))
     failed = sum(bool(result.error) for result in results)
     print(f"\n{len(results) - failed} of {len(results)} compiled")
-    return 1 if failed else 0
+    over = []
+    if variants is None and not options.full:
+        looked_at = [result for result in results if result.accesses and not result.error]
+        over = _told_limits(looked_at, nvrtc.version, options.limits)
+        print("\n".join(over) if over else f"{len(looked_at)} variants looked at for {LIMITS.name}")
+    return 1 if failed or over else 0
 
 
 def diagram_variant() -> Any:
@@ -228,6 +306,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arch", action="append", help=f"may be given again (default {' '.join(ARCHS)})")
     parser.add_argument("--variant", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--full", action="store_true", help="ptxas as users have it, for what kernels take")
+    parser.add_argument("--limits", action="store_true", help=f"write {LIMITS.name} anew for the variants chosen")
     parser.add_argument("--jobs", type=int, default=MAX_JOBS, help=f"processes, at most {MAX_JOBS}")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 where NVRTC 12 is not installed")
     return parser

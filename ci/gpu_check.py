@@ -1,67 +1,166 @@
-"""The checks that need a GPU: compile, test, compare bits with the CPU, benchmark. Started by ci/gpu_check.sh.
+"""The checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test. Started by ci/gpu_check.sh.
 
 Every step runs in a process of its own with a time limit, so that one that fails, hangs or kills its process leaves
 the others alone. A step prints what it does and leaves its figures in a JSON file; this file gathers them. It imports
-nothing but the standard library, numpy and gpusim (which needs numba).
+nothing but the standard library, numpy and gpusim (which needs numba). What is compiled first is what the steps after
+it need first; cases whose builds were not done in time are left out, and told.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import importlib.util
 import itertools
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "ci"))
 
-STEPS = {"compile": 0.2, "tests": 0.3, "bits": 0.25, "bench": 0.25}
+STEPS = {"compile": 0.35, "launch": 0.1, "sanitize": 0.1, "bits": 0.2, "bench": 0.15, "tests": 0.1}
 """Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
 WORLDS = 3
+Case = tuple[str, str, str, str]
+"""A model (a scene, or one of MODELS), type of numbers, solver and launch."""
+LAUNCHES: tuple[Case, ...] = (
+    ("walker", "float32", "direct", "fused"),
+    ("robot", "float32", "direct", "fused"),
+    ("boom_crane", "float32", "direct", "fused"),
+    ("walker", "float32", "direct", "staged"),
+    ("robot", "float32", "colored", "staged"),
+    ("pile", "float32", "colored", "staged"),
+    ("boom_crane", "float32", "colored", "staged"),
+    ("robot", "float64", "colored", "fused"),
+)
+"""Joints, contacts and both, fused and staged, by both solvers: what has to work first."""
+LAUNCH_STEPS = 40
+SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
+SANITIZERS = ("synccheck", "racecheck")
+ENOUGH = 0.9  # of its limit, after which a step begins nothing new
 CHECK_EVERY = 50  # steps between two looks at the bits
 COMMAND_EVERY = 10
 
 
 def step_compile(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile every variant for this GPU; seconds, registers and spills. Leaves them in the cache for later steps."""
+    """Compile for this GPU, and for the CPU that it is compared with, what the other steps launch; seconds, registers
+    and spills. The cache keeps it for them."""
     import check_kernels
 
-    from gpusim.backends.nvrtc import load_nvrtc
-    from gpusim.backends.variants import kernel_variants
+    from gpusim.backends import why_not
 
-    if options.backend != "cuda" and not options.arch:
-        return {"skipped": "no GPU whose architecture could be asked for; give --arch"}
-    arch = options.arch or f"sm_{_compute_capability()}"
-    variants = list(kernel_variants())
-    jobs = min(len(variants), len(os.sched_getaffinity(0)))
-    report: dict[str, Any] = {"arch": arch, "nvrtc": load_nvrtc().name, "variants": []}
-    results = []
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        work = [pool.submit(_compile, variant, arch, options.backend == "cuda") for variant in variants]
-        for done in as_completed(work):
-            results.append(done.result())
-            report["variants"].append(_figures(results[-1]))
-            _leave(options, report | {"failed": "not finished"})
+    report: dict[str, Any] = {"arch": "", "nvrtc": "", "variants": []}
+    cases, wanted = _cases(), []
+    if options.backend == "cuda" or options.arch:
+        from gpusim.backends.nvrtc import load_nvrtc
+
+        report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
+        wanted += [(report["arch"], *build) for build in _builds(cases, "cuda")]
+    if not why_not("native"):
+        others = [(*case[:3], "fused") for case in cases] if options.backend == "cuda" else cases
+        native = _builds(list(dict.fromkeys(others)), "native")
+        if options.backend == "cuda":  # all that are compared with it
+            native = [(v, [c for c in cases if (*c[:3], "fused") in own]) for v, own in native]
+        wanted += [("native", *build) for build in native]
+    # what LAUNCHES needs comes first on both sides
+    wanted.sort(key=lambda build: min(_place(case) for case in build[2]))
+    report["builds"] = len(wanted)
+    jobs = min(len(wanted), options.jobs or len(os.sched_getaffinity(0)))
+    results: list[Any] = []
+    left = {number: own for number, (_, _, own) in enumerate(wanted)}
+
+    def told(failed: str) -> dict[str, Any]:
+        unready = sorted({_name(case) for own in left.values() for case in own})
+        return report | {"unready": unready, "failed": failed}
+
+    end = _end(options)
+    # not forked: the driver may have threads
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        done = pool.imap_unordered(_compile, [(n, variant, arch) for n, (arch, variant, _) in enumerate(wanted)])
+        with contextlib.suppress(multiprocessing.TimeoutError):
+            for _ in wanted:
+                number, result = done.next(max(0.0, end - time.monotonic()))
+                results.append(result)
+                report["variants"].append(_figures(result))
+                if not result.error:
+                    del left[number]
+                print(f"{result.variant} {result.arch}: {result.seconds:.1f} s {result.error}", flush=True)
+                _leave(options, told("not finished"))
     print(check_kernels.table(results))
-    failed = [f"{r.variant}: {r.error or 'no kernel'}" for r in results if r.error or not r.kernels]
-    return report | {"failed": "; ".join(failed)}
+    return told("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
+
+
+def _cases() -> list[Case]:
+    """The cases of all steps, those that come first first."""
+    from gpusim.scene import list_scenes
+
+    numbers, solvers = ("float32", "float64"), ("direct", "colored")
+    bits = itertools.product(("fused", "staged"), numbers, solvers, ("walker", *list_scenes()))
+    # one build serves many scenes: those of few models come last
+    rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
+    return list(dict.fromkeys([*LAUNCHES, *rest]))
+
+
+def _place(case: Case) -> int:
+    """Of a case among LAUNCHES, or behind them."""
+    return LAUNCHES.index(case) if case in LAUNCHES else len(LAUNCHES)
+
+
+def _name(case: Case) -> str:
+    return " ".join(case)
+
+
+def _builds(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]:
+    """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
+    found: dict[Any, tuple[Any, list[Case]]] = {}
+    current: list[Case] = []
+
+    def note(variant: Any) -> Any:
+        key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
+        found.setdefault(key, (variant, []))[1].extend(current)
+        return SimpleNamespace(get_function=lambda name: SimpleNamespace())
+
+    def stop(variant: Any) -> None:
+        note(variant)
+        raise InterruptedError  # the library is not here yet
+
+    with contextlib.ExitStack() as stack:
+        if backend == "native":
+            stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
+        else:
+            module = "gpusim.backends.cuda_backend.build_module"
+            stack.enter_context(mock.patch(module, lambda cupy, device, variant, fast: note(variant)))
+            if _missing("cuda"):  # a rehearsal for an architecture
+                from tests.unit import fake_cupy
+
+                stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
+                stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
+        for case in cases:
+            current[:] = [case]
+            with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
+                _simulation(case, backend, WORLDS)
+    return sorted(found.values(), key=lambda build: (min(map(_place, build[1])), -len(build[1])))
 
 
 def _figures(result: Any) -> dict[str, Any]:
     return {
         "variant": result.variant,
+        "arch": result.arch,
         "seconds": round(result.seconds, 2),
         "kernels": len(result.kernels),
         "registers": max((kernel.registers for kernel in result.kernels), default=0),
@@ -70,28 +169,33 @@ def _figures(result: Any) -> dict[str, Any]:
     }
 
 
-def _compile(variant: Any, arch: str, keep: bool) -> Any:
-    """One variant, in a process of its own: for its figures, and with ``keep`` once more into the cache."""
+def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
+    """One variant into the cache, in a process of its own; without figures where it was there."""
     import check_kernels
 
-    from gpusim.backends.compile_cuda import compile_cubin, compile_cuda
-    from gpusim.backends.kernel_sources import reachable_sources
-    from gpusim.backends.nvrtc import load_nvrtc
+    from gpusim.backends.compile_cuda import compile_cuda
+    from gpusim.backends.native_backend import load_library
     from gpusim.errors import GpusimError
 
+    number, variant, arch = job
     result = check_kernels.Result(variant.name, arch)
     begin = time.perf_counter()
+    logs: list[str] = []
     try:
-        sources = reachable_sources(variant.main, variant.generated)
-        extra = ["--ptxas-options=-v"]
-        log = compile_cubin(load_nvrtc(), variant.main, sources, variant.defines, arch, extra=extra).log
-        result.seconds = time.perf_counter() - begin
-        result.kernels = check_kernels.read_resources(log)
-        if keep:
-            compile_cuda(variant.main, variant.generated, variant.defines, arch)
+        if arch == "native":
+            load_library(variant)
+        else:
+            compile_cuda(variant.main, variant.generated, variant.defines, arch, told=logs.append)
+        result.kernels = check_kernels.read_resources("".join(logs))
     except GpusimError as error:
         result.error = str(error)
-    return result
+    result.seconds = time.perf_counter() - begin
+    return number, result
+
+
+def _end(options: argparse.Namespace) -> float:
+    """When a step that begins now begins nothing new."""
+    return time.monotonic() + ENOUGH * options.limit
 
 
 def _compute_capability() -> str:
@@ -100,74 +204,185 @@ def _compute_capability() -> str:
     return str(cupy.cuda.Device(0).compute_capability)
 
 
+def step_launch(options: argparse.Namespace) -> dict[str, Any]:
+    """What has to work first: LAUNCHES, and two simulations of one build that step in turn, bit for bit as native."""
+    cases = LAUNCHES[:SANITIZED] if options.few else LAUNCHES
+    steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
+    rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
+    for case in cases:
+        if _name(case) in unready or time.monotonic() > end:
+            left.append(_name(case))
+            continue
+        rows.append({"case": _name(case), "result": _compare(case, options.backend, steps, every=steps // 2)})
+        print(f"{rows[-1]['case']}: {rows[-1]['result']}", flush=True)
+        failed += [rows[-1]["case"]] if rows[-1]["result"] != "same" else []
+        _leave(options, {"cases": rows, "left_out": left, "failed": "not finished"})
+    two = "two live simulations"
+    if set(left) & set(map(_name, LAUNCHES[:2])):
+        left.append(two)
+    else:
+        rows.append({"case": two, "result": _two_live(options.backend, steps)})
+        print(f"{two}: {rows[-1]['result']}", flush=True)
+        failed += [two] if rows[-1]["result"] != "same" else []
+    # these are what the check is for
+    failed += [f"{name} not compiled in time" for name in left]
+    return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
+
+
+def _two_live(backend: str, steps: int) -> str:
+    """Two models of one build and of other sizes, which step in turn: they share kernels and their attributes."""
+    try:
+        cases = LAUNCHES[:2]
+        pairs = [[_simulation(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
+        for _ in range(2):
+            for sims in pairs:
+                for sim in sims:
+                    sim.step(steps // 2)
+        for case, first, second in zip(cases, *pairs, strict=True):
+            if name := _difference(first, second):
+                return f"{case[0]}: {name} differs"
+    except Exception as error:  # whatever it is, it belongs into the report
+        return f"{type(error).__name__}: {error}"[:300]
+    return "same"
+
+
+def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
+    """NVIDIA's checks of barriers and of shared memory over the first launches."""
+    program = shutil.which("compute-sanitizer")
+    if options.backend != "cuda" or program is None:
+        why = "needs a GPU" if options.backend != "cuda" else "compute-sanitizer is not installed"
+        return {"skipped": why}
+    said, failed = {}, []
+    end = _end(options)
+    for tool in SANITIZERS:
+        own = [sys.executable, __file__, "--step", "launch", "--few", "--backend", "cuda"]
+        own += ["--out", str(options.out / tool), "--limit", str(options.limit)]
+        (options.out / tool).mkdir(exist_ok=True)
+        try:
+            left = max(1.0, end - time.monotonic())
+            command = [program, "--tool", tool, "--error-exitcode", "9", *own]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=left)
+        except subprocess.TimeoutExpired:
+            said[tool] = "not finished in time"
+            continue
+        lines = [line for line in done.stdout.splitlines() if line.startswith("=========")]
+        said[tool] = lines[-1].strip("= ") if lines else f"exit code {done.returncode}"
+        print(tool, done.stdout[-4000:], done.stderr[-2000:])
+        failed += [f"{tool}: {said[tool]}"] if done.returncode else []
+        _leave(options, {"said": said, "failed": "not finished"})
+    shown = {"skipped": "not finished in time"} if all(v == "not finished in time" for v in said.values()) else {}
+    return {"said": said, "failed": "; ".join(failed)} | shown
+
+
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
-    """The tests that need a GPU (rehearsal: those of the same folder that don't)."""
+    """The tests that need a GPU (rehearsal: some of the same folder that don't)."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not slow"
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", marker, "-p", "no:cacheprovider", "tests/parity"]
-    if options.backend == "cuda":
-        command.remove("-x")
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
-    print(done.stdout[-8000:], done.stderr[-2000:])
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
-    summary = lines[-1].strip("= ") if lines else "pytest said nothing"
-    if done.returncode == 5:  # pytest collected nothing
+    # the project's options are for pytest-xdist, which may be missing
+    command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
+    command += ["-p", "no:cacheprovider", "tests/parity" if options.backend == "cuda" else "tests/parity/test_lanes.py"]
+    missing = [name for name in ("pytest", "scipy") if importlib.util.find_spec(name) is None]
+    if "pytest" in missing:
+        return {"skipped": "pytest is not installed"}
+    end, lines = _end(options), []
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    timer = threading.Timer(max(1.0, end - time.monotonic()), process.send_signal, [signal.SIGINT])
+    timer.start()
+    assert process.stdout is not None
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        lines += [line.strip("= \n")] if line.strip() else []
+    code = process.wait()
+    timer.cancel()
+    summary = lines[-1] if lines else "pytest said nothing"
+    if code == 5:  # pytest collected nothing
         return {"summary": summary, "skipped": f"no test is marked {marker!r}"}
-    return {"summary": summary, "failed": "" if done.returncode == 0 else f"pytest exit code {done.returncode}"}
+    if code == 2 and not any(word in summary for word in ("failed", "error")):  # interrupted by the timer
+        return {"summary": f"{summary}; the others not in time", "failed": ""}
+    without = f", without {', '.join(missing)}" if missing else ""
+    lacking = sum("ModuleNotFoundError" in line and line.startswith(("FAILED", "ERROR")) for line in lines)
+    others = sum(line.startswith(("FAILED", "ERROR")) for line in lines) - lacking
+    summary = f"{summary}{without}" + (f"; {lacking} for packages that are not installed" if lacking else "")
+    return {"summary": summary, "failed": f"{others} failed: {summary}" if others or (code and not lacking) else ""}
 
 
 def step_bits(options: argparse.Namespace) -> dict[str, Any]:
     """Every scene on two backends, bit for bit: native against cuda (rehearsal: fused against staged)."""
     from gpusim.backends import why_not
-    from gpusim.scene import list_scenes
 
     missing = why_not("native")
     if missing:
         return {"skipped": f"nothing to compare with: {missing}"}
-    # staged launches of small worlds are slow: fewer steps show as much
-    launches = [("staged", options.steps)] if options.backend == "native" else [("fused", options.steps)]
-    launches += [("staged", options.steps // 5)] if options.backend == "cuda" else []
-    rows, failed = [], []
-    for scene, dtype, solver, (launch, steps) in itertools.product(
-        list_scenes(), ("float32", "float64"), ("direct", "colored"), launches
-    ):
-        name = f"{scene} {dtype} {solver} {launch}"
-        result = _compare(scene, dtype, solver, options.backend, launch, steps)
+    cuda, end = options.backend == "cuda", _end(options)
+    unready = _unready(options)
+    rows, failed, left = [], [], []
+    for case in _cases():
+        name = _name(case)
+        if not cuda and case[3] == "fused":
+            continue  # that is what native is compared with
+        if name in unready or time.monotonic() > end:
+            left.append(name)
+            continue
+        # staged launches of small worlds are slow: fewer steps show as much
+        steps = options.steps // 5 if cuda and case[3] == "staged" else options.steps
+        result = _compare(case, options.backend, steps)
         print(f"{name}: {result}", flush=True)
-        rows.append({"scene": scene, "dtype": dtype, "solver": solver, "launch": launch, "result": result})
-        failed += [name] if result != "same" else []
+        rows.append({"case": name, "result": result})
+        failed += [name] if result != "same" and not result.startswith("skipped") else []
         _leave(options, {"steps": options.steps, "worlds": WORLDS, "cases": rows, "failed": "not finished"})
-    return {"steps": options.steps, "worlds": WORLDS, "cases": rows, "failed": ", ".join(failed)}
+    if left:
+        print(f"left out, not compiled or no time: {', '.join(left)}")
+    report = {"steps": options.steps, "worlds": WORLDS, "cases": rows, "left_out": left}
+    return report | {"failed": ", ".join(failed)}
 
 
-def _compare(scene: str, dtype: str, solver: str, backend: str, launch: str, steps: int) -> str:
-    """ "same", or what differs and when, or the error that ended the run."""
+def _unready(options: argparse.Namespace) -> set[str]:
+    """Cases whose builds were not compiled in time."""
+    file = Path(options.out) / "gpu_check.json"
+    compiled = json.loads(file.read_text()).get("compile", {}) if file.is_file() else {}
+    return set(compiled.get("unready", ()))
+
+
+def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> str:
+    """ "same", or what differs and when, or the error that ended the run; "skipped: ..." for want of a package."""
     try:
-        pair = [
-            _simulation(scene, dtype, solver, "native", "fused"),
-            _simulation(scene, dtype, solver, backend, launch),
-        ]
+        pair = [_simulation((*case[:3], "fused"), "native", WORLDS), _simulation(case, backend, WORLDS)]
         for done in range(0, steps, COMMAND_EVERY):
             for sim, drive in pair:
                 if drive is not None:
                     drive(sim, done * sim.config.dt)
                 sim.step(COMMAND_EVERY)
             last = done + COMMAND_EVERY >= steps
-            if (done % CHECK_EVERY == 0 or last) and (name := _difference(pair[0][0], pair[1][0])):
+            if (done % every == 0 or last) and (name := _difference(pair[0][0], pair[1][0])):
                 return f"{name} differs after {done + COMMAND_EVERY} steps"
+    except ModuleNotFoundError as error:
+        return f"skipped: {error}"
     except Exception as error:  # whatever it is, it belongs into the report, and the next scene runs
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
 
-def _simulation(scene: str, dtype: str, solver: str, backend: str, launch: str) -> tuple[Any, Any]:
-    """A simulation of a scene and what drives its commands."""
+def _models() -> dict[str, Callable[[], Any]]:
+    """Models beside the scenes: joints and contacts in one machine, by its feet alone and with a ball."""
+    from state_hashes import robot
+
+    return {"robot": robot, "walker": lambda: robot(ball=False)}
+
+
+def _simulation(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
+    """A simulation of a case and what drives its commands."""
     import gpusim
     from gpusim.scene import load_scene
 
-    loaded = load_scene(scene)
-    config = dataclasses.replace(loaded.config, joint_solver=solver)
-    model = loaded.builder.finalize()
-    return gpusim.Simulation(model, WORLDS, backend, dtype, config, launch=launch, threads=1), loaded.schedule
+    name, dtype, solver, launch = case
+    own = _models()
+    if name in own:
+        model, config, drive = own[name]().finalize(), gpusim.SolverConfig(dt=2e-3), None
+    else:
+        loaded = load_scene(name)
+        model, config, drive = loaded.builder.finalize(), loaded.config, loaded.schedule
+    config = dataclasses.replace(config, joint_solver=solver)
+    threads = {} if backend == "cuda" else {"threads": 1}
+    return gpusim.Simulation(model, worlds, backend, dtype, config, launch=launch, **threads), drive
 
 
 def _difference(first: Any, second: Any) -> str:
@@ -200,12 +415,23 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
     chosen = Options(backend=options.backend, quick=options.quick)
     # a case a time, and what is there written after each: a limit that strikes must not take all of it
     content = report.as_json(machine.describe(), [])
-    records = []
+    records, left, end = [], [], _end(options)
     for name in _workloads(options):
-        records += run_cases(chosen_cases([name], options.quick), chosen, lambda line: print(" ", line, flush=True))
+        if time.monotonic() > end:
+            left.append(name)
+            continue
+        try:
+            cases = chosen_cases([name], options.quick)
+            records += run_cases(cases, chosen, lambda line: print(" ", line, flush=True))
+        except ModuleNotFoundError as error:
+            left.append(f"{name} ({error})")
         content = report.as_json(content["machine"], records)
         _leave(options, {"bench": content, "table": _bench_table(records), "failed": "not finished"})
-    peers = run_peers(chosen, lambda line: print(" ", line, flush=True), _workloads(options))
+    peers = (
+        []
+        if time.monotonic() > end
+        else run_peers(chosen, lambda line: print(" ", line, flush=True), _workloads(options))
+    )
     report.show(records, peers)
     content = report.as_json(content["machine"], records, peers)
     peer_table = report.markdown_table(report.PEER_HEAD, [report.peer_cells(peer) for peer in peers])
@@ -215,7 +441,9 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
             [report.markdown_table(report.PILE_HEAD, piles), report.PILE_LEGEND, "\n".join(shares), peer_table]
         )
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
-    return {"bench": content, "table": _bench_table(records) + "\n\n" + peer_table, "failed": "; ".join(failed)}
+    late = f"\n\nLeft out for want of time or of packages: {', '.join(left)}." if left else ""
+    table = f"{_bench_table(records)}\n\n{peer_table}{late}"
+    return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
@@ -223,7 +451,9 @@ def _workloads(options: argparse.Namespace) -> list[str]:
     if options.workloads:
         return str(options.workloads).split(",")
     piles = ["pile_1000", "pile_8000", "pile_100000"] if options.backend == "cuda" else []
-    return ["many_worlds", "latency", "joint_grid", "rows", *piles]
+    # on a GPU each scene of "latency" is a build of its own, for which there is no time
+    latency = [] if options.backend == "cuda" else ["latency"]
+    return ["many_worlds", *piles, *latency, "rows", "joint_grid"]
 
 
 def _bench_table(records: Sequence[Any]) -> str:
@@ -235,9 +465,11 @@ def _bench_table(records: Sequence[Any]) -> str:
 
 RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "compile": step_compile,
-    "tests": step_tests,
+    "launch": step_launch,
+    "sanitize": step_sanitize,
     "bits": step_bits,
     "bench": step_bench,
+    "tests": step_tests,
 }
 
 
@@ -246,7 +478,8 @@ def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, 
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
-    command += ["--steps", str(options.steps), *(["--quick"] if options.quick else [])]
+    command += ["--steps", str(options.steps), "--limit", str(limit), *(["--quick"] if options.quick else [])]
+    command += ["--jobs", str(options.jobs)]
     command += ["--arch", options.arch] if options.arch else []
     command += ["--workloads", options.workloads] if options.workloads else []
     print(f"\n== {name} (at most {limit:.0f} s)", flush=True)
@@ -291,7 +524,9 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
             "| --- | ---: | ---: | ---: | ---: |",
         ]
         for v in results["compile"]["variants"]:
-            lines.append(f"| {v['variant']} | {v['seconds']} | {v['kernels']} | {v['registers']} | {v['spills']} |")
+            lines.append(
+                f"| {v['variant']} {v['arch']} | {v['seconds']} | {v['kernels']} | {v['registers']} | {v['spills']} |"
+            )
     bench = results.get("bench", {})
     if "table" in bench:
         facts = bench["bench"]["machine"]
@@ -301,11 +536,20 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
 
 def _what(name: str, result: dict[str, Any]) -> str:
     if name == "compile":
-        return f"{len(result['variants'])} variants for {result['arch']}, {result['nvrtc'].partition(' (')[0]}"
+        built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
+        late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""
+        return f"{built} {result['nvrtc'].partition(' (')[0]}{late}"
+    if name == "launch":
+        return f"{len(result['cases'])} cases"
+    if name == "sanitize":
+        return "; ".join(f"{tool}: {said}" for tool, said in result["said"].items())
     if name == "tests":
         return str(result["summary"])
     if name == "bits":
-        return f"{len(result['cases'])} runs of {result['steps']} steps in {result['worlds']} worlds"
+        skipped = sum(row["result"].startswith("skipped") for row in result["cases"])
+        runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
+        late = f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
+        return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
     return f"{len(result['bench']['results'])} cases, {len(result['bench']['peers'])} peers"
 
 
@@ -370,7 +614,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arch", default="", help="compile for this one, e.g. sm_90 (default: the GPU's)")
     parser.add_argument("--seconds", type=float, default=570.0, help="for all steps together")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "gpu_check_out")))
+    parser.add_argument("--jobs", type=int, default=0, help="processes that compile (default: one a core)")
     parser.add_argument("--step", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--limit", type=float, default=600.0, help=argparse.SUPPRESS)
+    parser.add_argument("--few", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -41,7 +41,7 @@ KERNELS_ALONE = {"card_house", "excavator", "krt100m", "pile", "pyramid", "rattl
 Case = tuple[str, str, str, str, str, str]
 
 
-def robot() -> ModelBuilder:
+def robot(ball: bool = True) -> ModelBuilder:
     """Two legs with servos that stand on box feet, and a ball that rolls against one: joints and contacts."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
@@ -57,8 +57,9 @@ def robot() -> ModelBuilder:
         ankle = b.add_joint_revolute(shin, foot, Transform((0, 0, -0.35)), Transform((-0.03, 0, 0.06)), **options)
         for joint in (knee, ankle):
             b.add_servo(joint, stiffness=300.0, damping=10.0, effort_limit=60.0, target=0.05 * side)
-    ball = b.add_body(xform=Transform((-0.4, 0.15, 0.08)), linear_velocity=(1.5, 0.0, 0.0), label="ball")
-    b.add_shape_sphere(ball, radius=0.08)
+    if ball:
+        body = b.add_body(xform=Transform((-0.4, 0.15, 0.08)), linear_velocity=(1.5, 0.0, 0.0), label="ball")
+        b.add_shape_sphere(body, radius=0.08)
     return b
 
 

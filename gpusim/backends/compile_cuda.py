@@ -7,7 +7,7 @@ changed headers; ``cupy.RawModule(path=...)`` loads the cubin.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
@@ -20,7 +20,14 @@ FOLDER = "cuda"
 _ARCH = re.compile(r"sm_(\d+)[af]?")
 
 
-def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False) -> Path:
+def compile_cuda(
+    main: str,
+    generated: dict[str, str],
+    defines: dict[str, str],
+    arch: str,
+    fast: bool = False,
+    told: Callable[[str], None] | None = None,
+) -> Path:
     """Path of the cubin made of ``main``; compiled unless the cache has it.
 
     Args:
@@ -29,6 +36,7 @@ def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], 
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
         fast: allow fused multiply-adds, at the price of bits that differ from the CPU's.
+        told: is given the compiler's log, with what each kernel takes, unless the cache has the cubin.
 
     Raises:
         CompileError: no NVRTC, one that does not know ``arch``, an error in a source (with its file and line), a
@@ -42,7 +50,11 @@ def compile_cuda(main: str, generated: dict[str, str], defines: dict[str, str], 
     name = f"{Path(main).stem}-{arch}-{digest([*inputs, *texts])}.cubin"
 
     def make(scratch: Path) -> bytes:
-        return compile_cubin(nvrtc, main, sources, defines, arch, fast).cubin or b""
+        extra = () if told is None else ("--ptxas-options=-v",)
+        compiled = compile_cubin(nvrtc, main, sources, defines, arch, fast, extra)
+        if told is not None:
+            told(compiled.log)
+        return compiled.cubin or b""
 
     return cached(f"{FOLDER}/{name}", make)
 

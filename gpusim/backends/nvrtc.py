@@ -127,9 +127,10 @@ class CupyNvrtc:
                 self._nvrtc.compileProgram(program, options)
             except self._nvrtc.NVRTCError as error:
                 return Compiled(None, self._nvrtc.getProgramLog(program) or str(error))
-            # CuPy drops the last byte, as if a cubin were a text that ends in NUL; the file would be cut short
-            cubin, ptx = self._nvrtc.getCUBIN(program) + b"\0", self._nvrtc.getPTX(program)
-            return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(ptx))
+            # CuPy refuses to ask for what a virtual architecture does not have, where the library gives nothing; and it
+            # drops the last byte, as if a cubin were a text that ends in NUL: the file would be cut short
+            cubin = b"" if _is_virtual(options) else self._nvrtc.getCUBIN(program) + b"\0"
+            return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(self._nvrtc.getPTX(program)))
         finally:
             self._nvrtc.destroyProgram(program)
 
@@ -197,6 +198,11 @@ class LibraryNvrtc:
         status = getattr(self._library, function)(*arguments)
         if status:
             raise CompileError(f"{function} failed: {self._words(status)}; reinstall NVRTC")
+
+
+def _is_virtual(options: list[str]) -> bool:
+    """Whether options name an architecture for PTX alone."""
+    return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 
 def _text(data: bytes | str) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gpusim import rotations
 from gpusim.actuators.strut import BumpStop
@@ -202,6 +201,8 @@ class Linkage:
         except Unreachable:
             rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its geometry reaches"
             raise validate.fail(self.element, rule, "give a shorter travel, or longer arms") from None
+        from scipy.optimize import brentq  # heavy to import
+
         return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))
 
     def unsprung(self) -> float:
@@ -292,6 +293,8 @@ class Linkage:
             name, mend = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
             rule = f"under load = {load:g} N it stands on its {name} stop"
             raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
+        from scipy.optimize import brentq  # heavy to import
+
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:

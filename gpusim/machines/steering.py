@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
@@ -146,6 +145,8 @@ class SteeringRack:
             raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller angle, or a longer travel")
         if angle == 0.0:
             return 0.0
+        from scipy.optimize import brentq  # heavy to import
+
         size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), before, travel)
         return math.copysign(float(size), angle)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
@@ -69,4 +68,6 @@ def lateral_tie_rod(
     except (StopIteration, Unreachable):
         rule = f"no steering arm of {arm:g} m meets Ackermann's condition at angle = {angle:g} rad"
         raise validate.fail(ELEMENT, rule, "give a smaller angle, a longer wheelbase, or inner farther in") from None
+    from scipy.optimize import brentq  # heavy to import
+
     return rod(float(brentq(error, 0.0, float(upper))))

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gpusim.model import validate
 from gpusim.typing import Array
@@ -93,6 +92,8 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
         way = "nearer to" if natural > count else "away from"
         mend = f"give shoes = {round(natural)}, or move the idler about {move:.2g} m {way} the sprocket"
         raise validate.fail(element, rule, mend)
+    from scipy.optimize import brentq  # heavy to import
+
     shift = float(brentq(error, -reach, reach, xtol=1e-15, rtol=1e-15))
     pins, strands = _march(used, shift, count)
     if turned:

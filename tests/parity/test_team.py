@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from ci.state_hashes import robot
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends import native_backend
 from gpusim.geometry.placing import ALL_GROUPS
-from gpusim.scene import load_scene
+from gpusim.scene import list_scenes, load_scene
 from tests.builds import optimize_less
 
 pytestmark = pytest.mark.native
@@ -67,11 +70,15 @@ def crawler() -> ModelBuilder:
     return b
 
 
-TOUCHING = {"leg": leg, "crawler": crawler, "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70)}
-SCENES = (
-    "boom_crane", "bricard", "chain", "dc_motor_rig", "double_pendulum", "flyball", "four_bar", "hydraulic_lift",
-    "quarter_car", "slider_crank", pytest.param("slope", marks=pytest.mark.slow), "spinning_top",
-)  # fmt: skip
+def walker() -> ModelBuilder:
+    """Two legs whose sweeps go on in the contacts' own space."""
+    return robot(ball=False)
+
+
+TOUCHING: dict[str, Callable[[], ModelBuilder]] = {
+    "leg": leg, "crawler": crawler, "walker": walker, "robot": robot,
+    "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70),
+}  # fmt: skip
 #: One build for both: each thread of a block goes through its items from the last to the first.
 UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
 #: Defines of the build and number of threads.
@@ -115,22 +122,30 @@ def end(sim: Simulation) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in sim.state.variables().items()}
 
 
-def run(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, **config: object) -> dict[str, bytes]:
-    """State after some steps of a build with the team's defines."""
+def run(
+    model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, reaches: str = "", **config: object
+) -> dict[str, bytes]:
+    """State after some steps of a build with the team's defines; a flag of the world that must be set then."""
     sim = start(model, team, monkeypatch, **config)
+    driven = sim.programs.drivers if sim.programs is not None else {}
     for command in sim.control:
-        sim.control[command] = 0.6
+        if command not in driven:
+            sim.control[command] = 0.6
     for part in (steps // 2, steps - steps // 2):
         # What a kernel reads it must have written: in shared memory anything may lie there before.
         sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
         sim.step(part)
+    if reaches:
+        backend: Any = sim.backend
+        assert backend.layout.view(backend._slab, reaches, 1)[0], f"{reaches} is 0: no part behind it has run"
     monkeypatch.undo()
     return end(sim)
 
 
+@pytest.mark.filterwarnings("ignore:world .* apart:UserWarning")
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", list_scenes())
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stage of both solvers and schemes."""
     model = load_scene(scene).builder.finalize()
@@ -162,17 +177,34 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["direct", "colored"])
-@pytest.mark.parametrize("name", sorted(TOUCHING))
-def test_contacts(name: str, solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broad and narrow phase, colors and their overflow, sweeps, joints' answers, impacts."""
-    model = TOUCHING[name]().finalize()
-    options = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
-    steps = 6 if name == "crawler" else 25
-    ends = [run(model, team, monkeypatch, steps, **options) for team in TEAMS]
+@pytest.mark.parametrize("build", TOUCHING.values(), ids=TOUCHING)
+def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broad and narrow phase, colors and their overflow, sweeps, also in the contacts' own space, impacts."""
+    model = build().finalize()
+    options: dict[str, Any] = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
+    steps = 6 if build in (crawler, robot) else 25
+    reaches = "condensed_fits" if solver == "direct" and build in (crawler, walker) else ""
+    ends = [run(model, team, monkeypatch, steps, reaches, **options) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
     assert ends[0] == ends[2], "threads of a block step on each other"
+
+
+def test_a_flag_without_a_barrier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a world's sweeps go on: threads that ask before it is told go on without the one that tells it."""
+    right = "RUN(1, end_contact_sweep(w, i));"
+    wrong = "if (w.tid == 0) { usleep(200); end_contact_sweep(w, 0); }"
+    plain = native_backend.model_variant
+
+    def without_barrier(*args: object) -> object:
+        variant = plain(*args)  # type: ignore[arg-type]
+        order = variant.generated["order.cuh"]
+        assert right in order
+        return dataclasses.replace(variant, generated=variant.generated | {"order.cuh": order.replace(right, wrong)})
+
+    monkeypatch.setattr(native_backend, "model_variant", without_barrier)
+    with pytest.raises(AssertionError, match="different barriers"):
+        run(walker().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 
 
 @pytest.mark.slow

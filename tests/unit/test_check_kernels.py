@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -41,7 +42,7 @@ def test_the_check_reads_what_kernels_take(check_kernels: ModuleType) -> None:
         "ptxas info    : Used 8 registers, used 0 barriers, 360 bytes cmem[0]\n"
     )
     step, reset = check_kernels.read_resources(log)
-    assert (step.name, step.registers, step.shared, step.stack, step.spills) == ("step", 40, 1024, 24, 16)
+    assert (step.name, step.registers, step.shared, step.stack, step.spills) == ("step", 40, 1024, 8, 16)
     assert (reset.name, reset.registers, reset.shared, reset.stack, reset.spills) == ("reset", 8, 0, 0, 0)
 
 
@@ -63,14 +64,14 @@ def test_the_check_prints_a_table(
     assert check_kernels.main(["--jobs", "1"], [variant("plain")]) == 0
     out = capsys.readouterr().out
     for arch in ("sm_70", "sm_75", "sm_80", "sm_90"):
-        assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0\n", out), out
+        assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0 +0 +0\n", out), out
     assert "4 of 4 compiled" in out
 
 
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
     """The PTX that is looked at is the one that users get."""
     seen: list[str] = []
-    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx: seen.append(ptx) or "")
+    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx: seen.append(str(ptx)) or "")
     for full in (False, True):
         (result,) = check_kernels.compile_all([variant("plain")], ["sm_90"], 1, full)
         assert not result.error
@@ -116,3 +117,27 @@ def test_the_check_without_nvrtc(
     assert capsys.readouterr().out.startswith("skipped: NVRTC 11 is not installed")
     assert check_kernels.main([], []) == 1
     assert "NVRTC 11 is not installed" in capsys.readouterr().err
+
+
+def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, nvrtc_12: Nvrtc) -> None:
+    """Than its limits, or where it has none; with the figures."""
+    text = (
+        'extern "C" __global__ void k(float* x, int n) {\n    float own[16];\n'
+        "    for (int i = 0; i < 16; ++i) own[i] = x[i];\n    x[0] = own[n];\n}\n"
+    )
+    (result,) = check_kernels.compile_all([variant("plain", **{"twice.cu": text})], ["sm_90"], 1)
+    figures = result.figures()
+    assert figures["local"] > 1 and figures["spills"] == 0
+    assert result.kernels[0].local == figures["local"] and result.kernels[0].generic == figures["generic"]
+    limits = check_kernels.limits_of(result)
+    assert limits["local"] == 100 and limits["spills"] == 0 and limits["registers"] % 8 == 0
+    assert check_kernels.over_limits([result], {"plain": limits}) == []
+    (told,) = check_kernels.over_limits([result], {"plain": limits | {"local": 1}})
+    assert f"plain: local {figures['local']} > 1; " in told
+    (told,) = check_kernels.over_limits([result], {})
+    assert "plain: has no limits" in told
+
+
+def test_every_variant_has_limits(check_kernels: ModuleType) -> None:
+    limits = json.loads(check_kernels.LIMITS.read_text())["variants"]
+    assert set(limits) == {v.name for v in (*kernel_variants(), check_kernels.diagram_variant())}

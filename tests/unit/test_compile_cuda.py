@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gpusim.backends.compile import CompileError, compile_cuda
 from gpusim.backends.compile_cuda import nvrtc_options
 from gpusim.backends.kernel_sources import reachable_sources
-from gpusim.backends.nvrtc import LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.backends.nvrtc import Compiled, CupyNvrtc, LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
 
@@ -85,3 +88,57 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
     cubin = alone.compile("twice.cu", sources, options)[0]
     assert cubin is not None and cubin == loaded.compile("twice.cu", sources, options)[0]  # CuPy's would lack a byte
     assert "invalid" in alone.compile("twice.cu", sources, ["--gpu-architecture=sm_1"])[1].lower()
+
+
+class Binding:
+    """What CuPy 14.2 makes of a library: ``cupy.cuda.nvrtc``."""
+
+    NVRTCError = RuntimeError
+
+    def __init__(self, nvrtc: Nvrtc) -> None:
+        self._nvrtc, self._compiled = nvrtc, Compiled(None, "")
+
+    def getVersion(self) -> tuple[int, int]:
+        return self._nvrtc.version
+
+    def getSupportedArchs(self) -> list[int]:
+        return list(self._nvrtc.archs)
+
+    def createProgram(self, text: str, main: str, headers: list[bytes], names: list[bytes]) -> Any:
+        included = {name.decode(): header.decode() for name, header in zip(names, headers, strict=True)}
+        return main, included | {main: text}
+
+    def compileProgram(self, program: Any, options: list[str]) -> None:
+        self._compiled = self._nvrtc.compile(*program, options)
+        if self._compiled.cubin is None:
+            raise self.NVRTCError("NVRTC_ERROR_COMPILATION")
+
+    def getProgramLog(self, program: Any) -> str:
+        return self._compiled.log
+
+    def getCUBIN(self, program: Any) -> bytes:
+        if not self._compiled.cubin:
+            raise RuntimeError("cubin is requested, but the real arch (sm_XX) is not provided")
+        return self._compiled.cubin[:-1]
+
+    def getPTX(self, program: Any) -> bytes:
+        return self._compiled.ptx.encode()
+
+    def destroyProgram(self, program: Any) -> None:
+        pass
+
+
+@needs_nvrtc
+def test_a_virtual_architecture_gives_ptx_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what is loaded here, and by CuPy's binding, which has no cubin then."""
+    loaded, sources = load_nvrtc(), reachable_sources("twice.cu", GPU_KERNEL)
+    nvrtc = SimpleNamespace(nvrtc=Binding(loaded))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(__version__="14.2.0", cuda=nvrtc))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", nvrtc)
+    bound = CupyNvrtc()
+    for arch in ("sm_90", "compute_90"):
+        expected, given = (one.compile("twice.cu", sources, nvrtc_options(OFFSET, arch)) for one in (loaded, bound))
+        assert given == expected and ".target sm_90" in given.ptx
+        assert (given.cubin == b"") == (arch == "compute_90")
+    wrong = bound.compile("twice.cu", sources, nvrtc_options({"OFFSET": "nothing"}, "compute_90"))
+    assert wrong.cubin is None and "nothing" in wrong.log

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
-from scipy import signal
-from scipy.linalg import expm
 
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
@@ -137,6 +135,8 @@ class Linear(Block):
         """Exactly, for an input that holds over the period."""
         a, b, _, _ = self.system()
         n = len(b)
+        from scipy.linalg import expm  # heavy to import, and few diagrams need it
+
         whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.period)
         linear(c, whole[:n, :n], whole[:n, n], given["in"])
 
@@ -224,6 +224,8 @@ class Transfer(Linear):
 
     def system(self) -> tuple[Array, Array, Array, float]:
         """In controllable form."""
+        from scipy import signal  # heavy to import
+
         a, b, out, through = signal.tf2ss(list(self.num), list(self.den))
         if len(self.den) == 1:
             return np.zeros((0, 0)), np.zeros(0), np.zeros(0), float(through[0, 0])

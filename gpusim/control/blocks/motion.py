@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
@@ -146,6 +145,8 @@ class Trajectory(Source):
         times = t.table(self.times)
         k = t.interval(times, now)
         s = now - t.entry(times, k)
+        from scipy.interpolate import CubicSpline  # heavy to import
+
         spline = CubicSpline(np.asarray(self.times, float), points, bc_type="clamped")
         out, velocity, acceleration = [], [], []
         for j in range(points.shape[1]):

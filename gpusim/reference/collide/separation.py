@@ -16,12 +16,15 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from gpusim.reference.collide.shapes import Convex
 from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
 """Of the extent: cores that are nearer have no direction between them."""
@@ -257,6 +260,8 @@ def deepest(pair: Pair, guess: Array) -> Approach:
 
 def _hull(points: Array, extent: float) -> ConvexHull:
     """The convex hull of points (n, 3); of flat ones, with some noise."""
+    from scipy.spatial import ConvexHull, QhullError  # heavy to import, and the backends but NumPy's need it not
+
     try:
         return ConvexHull(points)
     except QhullError:
