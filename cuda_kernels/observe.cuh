@@ -196,32 +196,63 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     angular_velocity(w, w.site_body()[i], rate);
     turn_back3(axes, rate, out);
 }
-// Without gravity, along the site's axes (gpusim/reference/quantities.py, where the equations stand).
+// What the acceleration of a body's mass center (part 0) or of its angular momentum (1) gains from the last kick to t.
+GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
+    const double h1 = *w.step_before(), kick = *w.kick_before(), older = *w.kick_before_last();
+    const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
+    const bool known = v2[0] != v3[0] || v2[1] != v3[1] || v2[2] != v3[2];
+    for (int k = 0; k < 3; ++k) out[k] = 0.0;
+    if (!(h1 > 0.0 && kick > 0.0 && older > 0.0 && known)) return;
+    const double share = h1 / (2.0 * kick - h1);
+    double half[3], side[3], gain[3];
+    for (int k = 0; k < 3; ++k) {
+        out[k] = share * (change[k] - (double(v2[k]) - double(v3[k])) / older);
+        half[k] = 0.5 * h1 * rate[k];
+    }
+    cross3(half, out, side);
+    for (int k = 0; k < 3; ++k) side[k] += out[k];
+    cross3(half, side, gain);
+    const double twice = 2.0 / (1.0 + dot3(half, half));
+    for (int k = 0; k < 3; ++k) out[k] += gain[k] * twice;
+}
+// What a torque about the mass center does at an arm.
+GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const double* torque, const double* arm, double* out) {
+    double turning[3];
+    turn_back3(rotation, torque, turning);
+    turn3(w.inertia_inverse_body() + 9 * b, turning, turning);
+    turn3(rotation, turning, turning);
+    cross3(turning, arm, out);
+}
+// Without gravity, along the site's axes, at t (gpusim/reference/quantities.py, where the equations stand).
 GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
     const double kick = *w.kick_before();
-    double change[6], rate[3], momentum[3], side[3], turning[3], arm[3], rotation[9], axes[9];
+    double change[6], rate[3], momentum[3], side[3], arm[3], rotation[9], axes[9], growth[3], turned[3], carry[3];
     for (int k = 0; k < 3; ++k) {
         change[k] = double(w.linear_velocity()[3 * b + k]) - double(w.velocity_before()[6 * b + k]);
         change[3 + k] = double(w.angular_momentum()[3 * b + k]) - double(w.velocity_before()[6 * b + 3 + k]);
     }
     for (int k = 0; k < 6; ++k) change[k] = kick > 0.0 ? change[k] / kick : 0.0;
     angular_velocity(w, b, rate);
+    body_rotation(w, b, rotation);
+    turn3(rotation, w.site_arm() + 3 * i, arm);
+    acceleration_growth(w, b, 0, change, rate, carry);
+    acceleration_growth(w, b, 1, change + 3, rate, growth);
+    tangential(w, b, rotation, growth, arm, turned);
+    for (int k = 0; k < 3; ++k) carry[k] += turned[k];
+    double felt[9];
+    for (int k = 0; k < 3; ++k) felt[k] = change[k] - w.gravity()[k];
     carried(w, b, 1, momentum);
     cross3(rate, momentum, side);
-    subtract3(change + 3, side, turning);
-    body_rotation(w, b, rotation);
-    turn_back3(rotation, turning, turning);
-    turn3(w.inertia_inverse_body() + 9 * b, turning, turning);
-    turn3(rotation, turning, turning);
-    turn3(rotation, w.site_arm() + 3 * i, arm);
-    cross3(turning, arm, side);
-    for (int k = 0; k < 3; ++k) change[k] += side[k];
+    subtract3(change + 3, side, turned);
+    tangential(w, b, rotation, turned, arm, felt + 3);
     cross3(rate, arm, side);
-    cross3(rate, side, arm);
-    for (int k = 0; k < 3; ++k) change[k] = change[k] + arm[k] - w.gravity()[k];
+    cross3(rate, side, felt + 6);
+    const double whole = dot3(felt, felt) + dot3(felt + 3, felt + 3) + dot3(felt + 6, felt + 6);
+    const bool smooth = dot3(carry, carry) <= CARRY_ROUGH * CARRY_ROUGH * whole;
+    for (int k = 0; k < 3; ++k) side[k] = felt[k] + felt[3 + k] + felt[6 + k] + (smooth ? carry[k] : 0.0);
     site_axes(w, i, axes);
-    turn_back3(axes, change, out);
+    turn_back3(axes, side, out);
 }
 
 // What one pair does to its A (side 0) or B: impulse and moment about the center of mass.

@@ -20,7 +20,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
 
     Signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m, at the joint's point and along its
     frame on the parent: of the last kick, all of the joint's rows together (reaction, drives, limits, friction). They
-    need no trial of the next step, so diagrams read them.
+    need no trial of the next step, so diagrams read them, and are one step older than poses and velocities.
 
     Args:
         joint: joint index, of a joint that locks something or has a drive.
@@ -44,7 +44,8 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     """Add a sensor of all that touches a body, as under a foot.
 
     Signals ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame, of the last kick. They need no trial of the next step.
+    ``.center_of_pressure`` (3,) m, all in the world frame, of the last kick: one step older than poses and velocities.
+    They need no trial of the next step.
 
     Args:
         body: body index.

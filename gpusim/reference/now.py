@@ -45,6 +45,8 @@ SPRING = 4.0
 """Growth from one kick to the next beyond which an acceleration has sprung up."""
 SMALL = 0.02
 """Share of the velocity below which a change is carried anyway."""
+ROUGH = 0.5
+"""Share of the acceleration that a sensor feels beyond which its change in a step is no motion to extrapolate."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:

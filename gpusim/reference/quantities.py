@@ -17,7 +17,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.model.actuator_kinds import ActuatorType, Reading
 from gpusim.reference.contact_sense import contact_wrench
-from gpusim.reference.now import Now
+from gpusim.reference.now import ROUGH, Now
 from gpusim.reference.rays import Casts, cast_rays
 from gpusim.typing import Array
 
@@ -175,10 +175,31 @@ SITE = (
 """Of a site."""
 
 
-def _site_acceleration(now: Now, i: Array) -> Array:
-    """Without gravity, along the site's axes: of the velocities before and after the last kick, at the pose of t.
+def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
+    """What accelerations (of mass centers, and of angular momenta) gain from the last kick to t, (num_worlds, n, 6).
 
-    With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
+    With a1 and a2 the means of the last two kicks: a1 - a2, turned as the body turns in a step. So a sum of a part that
+    rests in the world and one that turns with the body goes on exactly. Nothing where there is no a2.
+    """
+    s, shape = now.state, (*change.shape[:2], 2, 3)
+    h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
+    v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
+    steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
+    share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    known = (v2 != v3).any(axis=-1, keepdims=True)  # v3 = v2: it has sprung up (now.py), or was at rest
+    apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
+    further = np.where(known, share * apart, 0.0)
+    half = 0.5 * h1 * rate[:, :, None]
+    gain = cross(half, further + cross(half, further)) * (2.0 / (1.0 + rotations.dot(half, half)))[..., None]
+    return (further + gain).reshape(change.shape)
+
+
+def _site_acceleration(now: Now, i: Array) -> Array:
+    """Without gravity, along the site's axes, at t: second order where it changes little from step to step.
+
+    Velocities before and after the last kick give the mean acceleration a step before t; by the two last ones it is
+    carried to t, where pose and rates are. What changes by more than ROUGH of what is felt (impacts) stays as the last
+    kick was. With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
     """
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
@@ -186,12 +207,23 @@ def _site_acceleration(now: Now, i: Array) -> Array:
     change = (new - s["velocity_before"][:, body]) / np.where(kick > 0.0, kick, 1.0)
     change = np.where(kick > 0.0, change, 0.0)
     r, rate = now.rotation(body), now.twist(body)[..., 3:]
-    torque = change[..., 3:] - cross(rate, now.velocity(body)[..., 3:])
     inverse = np.linalg.inv(now.parameters["inertia"][:, body])
-    turning = matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque)))
     arm = matvec(r, now.sites["arm"][i])
-    at_site = change[..., :3] + cross(turning, arm) + cross(rate, cross(rate, arm))
-    return matvec(now.site_axes(i).swapaxes(-1, -2), at_site - now.parameters["gravity"][:, None])
+
+    def tangential(torque: Array) -> Array:
+        return cross(matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque))), arm)
+
+    growth = _growth(now, body, change, rate)
+    felt = (
+        change[..., :3] - now.parameters["gravity"][:, None],
+        tangential(change[..., 3:] - cross(rate, now.velocity(body)[..., 3:])),
+        cross(rate, cross(rate, arm)),
+    )
+    carried = growth[..., :3] + tangential(growth[..., 3:])
+    whole = rotations.dot(felt[0], felt[0]) + rotations.dot(felt[1], felt[1]) + rotations.dot(felt[2], felt[2])
+    smooth = rotations.dot(carried, carried) <= ROUGH * ROUGH * whole
+    at_site = felt[0] + felt[1] + felt[2] + np.where(smooth[..., None], carried, 0.0)
+    return matvec(now.site_axes(i).swapaxes(-1, -2), at_site)
 
 
 def _site_rate(now: Now, i: Array) -> Array:
@@ -201,7 +233,7 @@ def _site_rate(now: Now, i: Array) -> Array:
 IMU = (
     Quantity(
         "acceleration", (3,), "m/s2",
-        "what an accelerometer at the site feels, without gravity, mean over the last kick, along the site's axes",
+        "what an accelerometer at the site feels at t, without gravity, along the site's axes",
         _site_acceleration, "site_acceleration(w, i, out);",
     ),
     Quantity(
@@ -218,7 +250,8 @@ def _sensed(part: slice) -> Callable[[Now, Array], Array]:
 
 JOINT_WRENCH = (
     Quantity(
-        "force", (3,), "N", "of the child on the parent, last kick, along the parent's joint frame",
+        "force", (3,), "N",
+        "of the child on the parent, mean over the last kick (a step before t), along the parent's joint frame",
         _sensed(slice(0, 3)),
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + k]);",
     ),
@@ -262,7 +295,8 @@ def _pressure_center(now: Now, i: Array) -> Array:
 
 CONTACT_WRENCH = (
     Quantity(
-        "force", (3,), "N", "of all that touches the body, mean over the last kick, world frame", _contact_force,
+        "force", (3,), "N", "of all that touches the body, mean over the last kick (a step before t), world frame",
+        _contact_force,
         "double torque[3]; contact_wrench(w, i, out, torque);",
     ),
     Quantity(

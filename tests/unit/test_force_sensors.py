@@ -87,6 +87,97 @@ def test_accelerometer_and_gyro_on_a_turntable(backend: str) -> None:
     np.testing.assert_allclose(sim.read("site.imu.acceleration")[0], [-16 * 0.3, G, 0], atol=1e-6)
 
 
+def rotor_error(backend: str, dt: float, scheme: str = "second_order") -> float:
+    """What a site on the axis of a rotor reads across it: mass center 5 cm aside, 60 rad/s, 180 m/s2."""
+    b = ModelBuilder()
+    rotor = b.add_body(2.0, (0.01, 0.02, 0.015), com=(0.05, 0, 0), label="rotor")
+    b.add_joint_revolute(-1, rotor, axis=(0, 0, 1), label="hinge")
+    b.add_site(rotor, label="axis")
+    sim = simulation(b, backend, dt=dt, scheme=scheme)
+    sim.write("joint.hinge.velocity", 60.0)
+    sim.step(round(0.05 / dt))
+    found = sim.read("site.axis.acceleration")[0]
+    assert found[2] == pytest.approx(G, abs=1e-9)
+    return float(np.linalg.norm(found[:2]))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_site_on_the_axis_of_a_rotor_feels_gravity_alone(backend: str) -> None:
+    """The mass center's acceleration and the lever's are of one time: second order."""
+    errors = [rotor_error(backend, dt) for dt in (2e-3, 1e-3, 5e-4)]
+    assert errors[1] < 1e-3 * 180.0
+    assert 3.5 < errors[0] / errors[1] < 4.5 and 3.5 < errors[1] / errors[2] < 4.5
+
+
+def test_semi_implicit_steps_are_of_first_order() -> None:
+    """Their velocities lag behind the poses by half a step."""
+    errors = [rotor_error("numpy", dt, "semi_implicit") for dt in (1e-3, 5e-4)]
+    assert errors[0] < 0.03 * 180.0 and 1.8 < errors[0] / errors[1] < 2.2
+
+
+def pendulum_error(backend: str, dt: float, site: tuple[float, float, float]) -> float:
+    """Greatest difference from the closed form at the angle and rate of t, over 0.4 s from the horizontal."""
+    b = ModelBuilder()
+    com = np.array([0.2, 0.05, 0.0])
+    arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=tuple(com), label="arm")
+    b.add_joint_revolute(-1, arm, axis=(0, 1, 0), label="j")
+    b.add_site(arm, Transform(site), label="tip")
+    sim = simulation(b, backend, dt=dt)
+    worst = 0.0
+    for _ in range(4):
+        sim.step(round(0.1 / dt))
+        q, w = (float(sim.read(f"joint.j.{name}")[0]) for name in ("position", "velocity"))
+        turn = np.array([[np.cos(q), 0, np.sin(q)], [0, 1, 0], [-np.sin(q), 0, np.cos(q)]])
+        torque = np.cross(turn @ com, [0, 0, -2.0 * G])[1]
+        rate, gain = np.array([0, w, 0]), np.array([0, torque / (0.2 + 2.0 * 0.2**2), 0])
+        expected = np.cross(gain, site) + np.cross(rate, np.cross(rate, site)) + turn.T @ [0, 0, G]
+        worst = max(worst, float(np.abs(sim.read("site.tip.acceleration")[0] - expected).max()))
+    return worst
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("site", [(0.5, 0.0, 0.1), (0.0, 0.0, 0.0), (0.2, 0.05, 0.0)])
+def test_an_accelerometer_on_a_pendulum_is_of_second_order(backend: str, site: tuple[float, float, float]) -> None:
+    errors = [pendulum_error(backend, dt, site) for dt in (2e-3, 1e-3, 5e-4)]
+    assert errors[1] < 1e-3
+    assert 3.3 < errors[0] / errors[1] < 4.7 and 3.3 < errors[1] / errors[2] < 4.7
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_free_fall_with_spin_is_felt_off_the_center_alone(backend: str) -> None:
+    """Euler's equations without torque: dw/dt = I^-1 (I w x w), in the body's axes."""
+    b = ModelBuilder()
+    inertia, place = np.array([0.1, 0.2, 0.25]), np.array([0.1, -0.2, 0.3])
+    body = b.add_body(1.0, tuple(inertia), angular_velocity=(6, 3, 5), linear_velocity=(1, 2, 3), label="stone")
+    b.add_site(body, label="center")
+    b.add_site(body, Transform(tuple(place)), label="off")
+    sim = simulation(b, backend)
+    for _ in range(20):
+        sim.step(7)
+        w = sim.read("site.off.angular_rate")[0]
+        expected = np.cross(np.cross(inertia * w, w) / inertia, place) + np.cross(w, np.cross(w, place))
+        np.testing.assert_allclose(sim.read("site.center.acceleration")[0], 0.0, atol=1e-9)
+        np.testing.assert_allclose(sim.read("site.off.acceleration")[0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_impact_is_felt_as_the_kick_that_it_is(backend: str) -> None:
+    """A ball that drops: nothing in the air, a push at the ground that is not carried on, and g at rest."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    ball = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, 0.15)), label="ball")
+    b.add_shape_sphere(ball, radius=0.1)
+    b.add_site(ball, label="ball")
+    sim = simulation(b, backend)
+    rows = []
+    for _ in range(300):
+        sim.step()
+        rows.append(float(sim.read("site.ball.acceleration")[0, 2]))
+    speed = math.sqrt(2.0 * G * 0.05)
+    assert max(np.abs(rows[:90])) < 1e-9 and rows[-1] == pytest.approx(G, abs=1e-3)
+    assert min(rows) > -1e-9 and 0.3 * speed / 1e-3 < max(rows) < speed / 1e-3 + 2.0 * G
+
+
 @pytest.mark.native
 def test_native_reads_what_numpy_reads() -> None:
     """A tumbling body, and a box that slides and presses while it is pushed."""
