@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpusim.backends import compile_native, native_backend
+from gpusim.backends.compile import build_native
 
 SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED")}
 
@@ -26,6 +29,13 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = [QUICK if flag == "-O2" else (flag,) for flag in shipped]
     monkeypatch.setattr(compile_native, "FLAGS", tuple(itertools.chain.from_iterable(flags)))
     monkeypatch.setattr(compile_native, "UNROLLED", ())
+
+
+def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Path:
+    """A library with a GPU's items, of one record each, for stand-ins of one; a quick build, since no user has it."""
+    with pytest.MonkeyPatch.context() as own:
+        optimize_less(own)
+        return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
 
 
 @pytest.fixture

@@ -15,8 +15,11 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
+import pytest
 
 from gpusim import Simulation
+from gpusim.backends import native_backend
+from gpusim.backends.variants import Variant
 from gpusim.scene import Scene, list_scenes, load_scene
 
 STEPS, HEAP_STEPS, PIECE = 1000, 60, 50
@@ -48,6 +51,20 @@ def cases(scenes: Iterable[str]) -> list[Case]:
         for number, combination in enumerate(COMBINATIONS)
         if name not in SLOW or number in (SLOW[name], 3 - SLOW[name])
     ]
+
+
+def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False) -> None:
+    """Builds that follow have room for constraints of so many bodies, and all that laws over several axes need.
+
+    Scenes then share builds that each would have for itself.
+    """
+    plain = native_backend.model_variant
+
+    def roomy(main: str, real: np.dtype, stored: np.dtype, sizes: dict[str, int], *rest: object) -> Variant:  # type: ignore[type-arg]
+        given = {"slots": max(slots, sizes["slots"]), "coupled": max(int(coupled), sizes["coupled"])}
+        return plain(main, real, stored, sizes | given, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(native_backend, "model_variant", roomy)
 
 
 class Runner:

@@ -12,9 +12,9 @@ import pytest
 import gpusim
 from gpusim import Simulation, SolverConfig
 from gpusim.backends import cuda_backend
-from gpusim.backends.compile import build_native
 from gpusim.model.actuator_kinds import _KINDS, register
 from gpusim.scene import load_scene
+from tests.builds import build_plain
 from tests.unit import fake_cupy
 from tests.unit.test_own_kinds import Lag, slide
 
@@ -27,8 +27,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Any:
         assert arch == "sm_90" and not fast
-        # items as a GPU has them: one record each
-        return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
+        return build_plain(main, generated, defines)
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(cuda_backend, "compile_cuda", build)

@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.backends import cuda_backend
-from gpusim.backends.compile import build_native
+from tests.builds import build_plain
 from tests.unit import fake_cupy
 from tests.unit.control.plants import plant
 
@@ -22,11 +22,8 @@ WORLDS = 3
 def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
     """A plant with all kinds of blocks on cuda and on native, each world with gravity and a stick of its own."""
 
-    def build(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Any:
-        return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
-
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    monkeypatch.setattr(cuda_backend, "compile_cuda", build)
+    monkeypatch.setattr(cuda_backend, "compile_cuda", build_plain)
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     model, config = plant().finalize(), SolverConfig(dt=5e-3)
     made = [Simulation(model, WORLDS, backend, config=config) for backend in ("cuda", "native")]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.backends import cuda_backend
-from gpusim.backends.compile import build_native
 from gpusim.control import Diagram
+from tests.builds import build_plain
 from tests.unit import fake_cupy
 
 WORLDS = 3
@@ -23,12 +22,8 @@ WORLDS = 3
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each backend; cuda over the stand-in for CuPy."""
     if request.param == "cuda":
-
-        def build(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Any:
-            return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
-
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-        monkeypatch.setattr(cuda_backend, "compile_cuda", build)
+        monkeypatch.setattr(cuda_backend, "compile_cuda", build_plain)
         monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     return str(request.param)
 

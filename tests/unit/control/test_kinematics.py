@@ -151,7 +151,7 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
     d.connect(d.add("constant", "posture", value=[0.0] * 3), "ik.posture")
     d.connect("ik.out", d.add("chain", "solved", **links)["q"])
     b.add_diagram(d)
-    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
     sim.step(3000)
     np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.54, 0.72, 0.0), atol=2e-3)
     assert sim.read("diagram.d.ik.error")[0] == pytest.approx(1.1, abs=1e-3)

@@ -170,7 +170,7 @@ def test_servos_hold_what_gravity_asks_for():
         joint = b.add_joint_revolute(parent, body, at=(0.4 * k, 0, 0), axis=axis, damping=3.0, label=f"j{k}")
         b.add_servo(joint, stiffness=400.0, damping=20.0, target=0.2)
         parent = body
-    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
     sim.step(1500)
     tree = Tree(sim.model)
     wanted = tree.gravity_torques(tree.posture(sim))[0]
