@@ -113,6 +113,14 @@ def poses(posture: Posture, pelvis: Transform) -> dict[str, Transform]:
     return found
 
 
+def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
+    """Where one of them is."""
+    if name == "pelvis":
+        return pelvis
+    link = LINKS[NAMES.index(name)]
+    return pose_of(link.parent, posture, pelvis) * Transform(link.anchor) * _turn(link.axis, posture.get(name, 0.0))
+
+
 def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
     """Of the whole, m, (3,)."""
     at = poses(posture, pelvis)
@@ -207,5 +215,3 @@ def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
     d.connect(0.0 if effort is None else effort, "voltage.effort")
     d.add("command", "motors", command=list(NAMES))
     d.connect("voltage", "motors")
-
-

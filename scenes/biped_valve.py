@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -29,7 +30,7 @@ from ._biped import (
     add_biped,
     add_joint_control,
     balanced,
-    poses,
+    pose_of,
     standing,
 )
 from ._checks import Recording, keeps_whole, near
@@ -97,8 +98,12 @@ def build(
     )
 
 
+@cache
 def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
-    """Standing, with both grips on the rim: the arms by least squares, near the elbows' bent posture."""
+    """Standing, with both grips on the rim: the arms by least squares, near the elbows' bent posture.
+
+    Nobody may change what it returns: it takes a second and is kept.
+    """
     posture, pelvis = standing()
     for s, y in SIDES:
         posture |= {f"{s}_lower": -1.6, f"{s}_shoulder1": 0.2, f"{s}_shoulder2": 0.15 * y, f"{s}_hand": 0.0}
@@ -118,7 +123,7 @@ def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> N
     start = np.array([posture.get(name, 0.0) for name in names])
 
     def away(q: np.ndarray) -> np.ndarray:
-        at = poses(posture | dict(zip(names, q.tolist(), strict=True)), pelvis)[hand]
+        at = pose_of(hand, posture | dict(zip(names, q.tolist(), strict=True)), pelvis)
         return np.concatenate([at.apply(GRIP) - target, 1e-4 * (q - start)])
 
     found = least_squares(away, start, xtol=1e-14, ftol=1e-14).x

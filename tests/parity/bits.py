@@ -53,14 +53,16 @@ def cases(scenes: Iterable[str]) -> list[Case]:
     ]
 
 
-def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False) -> None:
+def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False, above: int = 0) -> None:
     """Builds that follow have room for constraints of so many bodies, and all that laws over several axes need.
 
-    Scenes then share builds that each would have for itself.
+    Scenes then share builds that each would have for itself; those of no more than ``above`` bodies keep their own.
     """
     plain = native_backend.model_variant
 
     def roomy(main: str, real: np.dtype, stored: np.dtype, sizes: dict[str, int], *rest: object) -> Variant:  # type: ignore[type-arg]
+        if sizes["slots"] <= above:
+            return plain(main, real, stored, sizes, *rest)  # type: ignore[arg-type]
         given = {"slots": max(slots, sizes["slots"]), "coupled": max(int(coupled), sizes["coupled"])}
         return plain(main, real, stored, sizes | given, *rest)  # type: ignore[arg-type]
 

@@ -36,11 +36,11 @@ def run(
     builder = builder or (heap(70) if solver == "colored" else leg())
     with monkeypatch.context() as own:
         add_defines(defines, own)
-        if "GPUSIM_PLAIN" in defines:
-            optimize_less(own)
-        elif lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize:
-            # about what the compiler makes of this processor's vectors; of others about the places of records
-            optimize_as_shipped(own)
+        fitting = lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize
+        if lanes > 1 and not fitting or "GPUSIM_PLAIN" in defines:
+            optimize_less(own)  # about the places of records
+        elif fitting and dtype == "float32" and launch == "staged":
+            optimize_as_shipped(own)  # about what the compiler makes of this processor's vectors
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)

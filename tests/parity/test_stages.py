@@ -36,6 +36,7 @@ import numpy as np
 import pytest
 
 from gpusim import SolverConfig
+from gpusim.backends.variants import ROOM_SLOTS
 from gpusim.model.contact_fields import KEPT_FIELDS
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.contact_work import ContactWork
@@ -43,6 +44,7 @@ from gpusim.reference.work import Work
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
+from .bits import make_room
 from .harness import Outcome, Walk, make_pair
 from .machines import SEEDS, locked_twice, machine_model
 from .stages import BY_NAME
@@ -124,8 +126,9 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
+def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs poisoned, inputs from the reference; each stage's arrays agree, and it writes nothing else."""
+    make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         walk = Walk(*make_pair(seed, dtype, **config(seed, solver, scheme)), DT)
