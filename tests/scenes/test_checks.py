@@ -16,6 +16,8 @@ STRIDE = 10
 #: contacts: tests/parity/test_contacts.py).
 STEPS, CONTACT_STEPS, HEAP = 20, 5, 10
 SCENES = list(list_scenes())
+#: Those whose runs take longer than a build that serves no other test.
+LONG = ("excavator", "rtk_m")
 Recording = dict[str, np.ndarray]
 
 
@@ -49,9 +51,10 @@ def _broken(name: str, recording: Recording) -> list[str]:
 
 
 @pytest.mark.native  # NumPy takes minutes for whole runs
-@pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("name", SCENES)
-def test_scene_fulfills_its_checks(name: str) -> None:
+def test_scene_fulfills_its_checks(name: str, request: pytest.FixtureRequest) -> None:
+    if name in LONG:
+        request.getfixturevalue("long_run")
     recording = whole_run(name)
     assert all(np.isfinite(values).all() for values in recording.values())
     assert load_scene(name).checks
@@ -73,10 +76,11 @@ def _drifting(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.native
-@pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("name", SCENES)
-def test_every_check_can_fail(name: str) -> None:
+def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None:
     """Each one breaks where the recorded signals stand still, have the other sign or drift away from what they were."""
+    if name in LONG:
+        request.getfixturevalue("long_run")
     recording = whole_run(name)
     broken: set[str] = set()
     for spoil in (_frozen, _mirrored, _drifting):
