@@ -1,6 +1,7 @@
 """Puts the machines of the scenes through what their users do with them, and writes a table.
 
     python ci/bench/machines.py [--only krt100m ...] [--minutes 10] [--worlds 256] [--out machines.json]
+                                 [--machine "what computer it is"]
 
 Each scene, with its own settings, native, on one thread:
 
@@ -15,6 +16,7 @@ Results join those that the JSON file has. Exit code 1 where a world fails, a bi
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
 import time
@@ -148,13 +150,14 @@ def cpu() -> str:
     return f"{found.get('cpu', 'unknown')}, {found.get('cores', '?')} cores"
 
 
-def table(results: dict[str, dict[str, Any]]) -> str:
+def table(results: dict[str, dict[str, Any]], machine: str) -> str:
     """Markdown."""
     head = (
         "| scene | bodies | step, ms | us a step | times real time | gap, mm | overlap, mm | energy, % "
         "| worlds, same bits | random operator, s | its gap, mm |"
     )
-    lines = [f"# Machines of the scenes, native, one thread ({cpu()})", "", head, "|" + " --- |" * 11]
+    day = datetime.date.today().isoformat()
+    lines = [f"# Machines of the scenes, native, one thread ({machine}, {day})", "", head, "|" + " --- |" * 11]
     for name, r in results.items():
         lines.append(
             f"| {name} | {r.get('bodies')} | {1e3 * r.get('dt', 0):g} | {r.get('step_us', 0):.0f} "
@@ -173,6 +176,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--out", type=Path, default=Path("ci/bench/machines.json"))
+    parser.add_argument("--machine", default=cpu())
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     results = json.loads(given.out.read_text()) if given.out.exists() else {}
@@ -182,7 +186,7 @@ def main() -> int:
         print(name, own, flush=True)
         ordered = {key: results[key] for key in SCENES if key in results}
         given.out.write_text(json.dumps(ordered, indent=1) + "\n")
-        given.out.with_suffix(".md").write_text(table(ordered))
+        given.out.with_suffix(".md").write_text(table(ordered, given.machine))
     bad = [n for n, r in results.items() if not (r["same_bits"] and r["operated_healthy"] and r["audit"] < AUDITED)]
     return 1 if bad else 0
 
