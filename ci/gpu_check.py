@@ -52,6 +52,7 @@ LAUNCHES: tuple[Case, ...] = (
 LAUNCH_STEPS = 40
 SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
 SANITIZERS = ("synccheck", "racecheck")
+BEGIN = time.monotonic()  # of this process
 ENOUGH = 0.9  # of its limit, after which a step begins nothing new
 CHECK_EVERY = 50  # steps between two looks at the bits
 COMMAND_EVERY = 10
@@ -72,11 +73,11 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
         wanted += [(report["arch"], *build) for build in _builds(cases, "cuda")]
     if not why_not("native"):
-        others = [(*case[:3], "fused") for case in cases] if options.backend == "cuda" else cases
-        native = _builds(list(dict.fromkeys(others)), "native")
-        if options.backend == "cuda":  # all that are compared with it
-            native = [(v, [c for c in cases if (*c[:3], "fused") in own]) for v, own in native]
-        wanted += [("native", *build) for build in native]
+        # all are compared with native's fused launch; in a rehearsal native launches them too
+        asked = [_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
+        for variant, own in _builds(list(dict.fromkeys(asked)), "native"):
+            launched = () if options.backend == "cuda" else own
+            wanted.append(("native", variant, [c for c in cases if _fused(c) in own or c in launched]))
     # what LAUNCHES needs comes first on both sides
     wanted.sort(key=lambda build: min(_place(case) for case in build[2]))
     report["builds"] = len(wanted)
@@ -114,6 +115,11 @@ def _cases() -> list[Case]:
     # one build serves many scenes: those of few models come last
     rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
     return list(dict.fromkeys([*LAUNCHES, *rest]))
+
+
+def _fused(case: Case) -> Case:
+    """The same, launched fused."""
+    return (*case[:3], "fused")
 
 
 def _place(case: Case) -> int:
@@ -194,8 +200,8 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
 
 
 def _end(options: argparse.Namespace) -> float:
-    """When a step that begins now begins nothing new."""
-    return time.monotonic() + ENOUGH * options.limit
+    """When this step begins nothing new."""
+    return BEGIN + ENOUGH * float(options.limit)
 
 
 def _compute_capability() -> str:
@@ -345,7 +351,7 @@ def _unready(options: argparse.Namespace) -> set[str]:
 def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> str:
     """ "same", or what differs and when, or the error that ended the run; "skipped: ..." for want of a package."""
     try:
-        pair = [_simulation((*case[:3], "fused"), "native", WORLDS), _simulation(case, backend, WORLDS)]
+        pair = [_simulation(_fused(case), "native", WORLDS), _simulation(case, backend, WORLDS)]
         for done in range(0, steps, COMMAND_EVERY):
             for sim, drive in pair:
                 if drive is not None:

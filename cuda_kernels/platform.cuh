@@ -64,6 +64,22 @@ GPUSIM_FN float magnitude(float x) { return std::fabs(x); }
 
 template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
+#if GPUSIM_GPU
+// Of constants NVRTC would make max and min, which may give another one of two zeros than the comparison does.
+#define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
+    GPUSIM_FN type name(type a, type b) {                                                       \
+        type chosen;                                                                            \
+        asm("{ .reg .pred %%first; setp." comparison "." form " %%first, %1, %2; selp." form " %0, %1, %2, %%first; }" \
+            : "=" letter(chosen)                                                                \
+            : letter(a), letter(b));                                                            \
+        return chosen;                                                                          \
+    }
+GPUSIM_CHOICE(larger, "gt", double, "f64", "d")
+GPUSIM_CHOICE(larger, "gt", float, "f32", "f")
+GPUSIM_CHOICE(smaller, "lt", double, "f64", "d")
+GPUSIM_CHOICE(smaller, "lt", float, "f32", "f")
+#undef GPUSIM_CHOICE
+#endif
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }

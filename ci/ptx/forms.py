@@ -1,7 +1,8 @@
 """Which instructions the kernels' PTX may have: those with one result on every machine.
 
 Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
-Nothing couples the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds
+``max`` and ``min`` have a constant that is not zero: which of two zeros they give is no comparison's. Nothing couples
+the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds
 for all: it differs in ``.target`` alone.
 """
 
@@ -64,6 +65,8 @@ _REASONS = (
 )
 _INDIRECT = "calls where a register tells: call a function by its name"
 _FOREIGN = "calls a function that the kernels do not hold: its bits may differ; use detmath.cuh"
+_ZEROS = "may give another zero than the CPU's comparison: use larger and smaller of platform.cuh"
+_CONSTANT = re.compile(r"0[df]([0-9A-F]+)$")
 _UNKNOWN = "is no form that is known: add it to ci/ptx/forms.py and instructions.py, with a test of its bits"
 
 
@@ -94,10 +97,18 @@ def check_forms(module: Module) -> list[Fault]:
     for function in module.functions.values():
         for s in function.instructions():
             reason = why_not(s.name) or (_why_not_call(module, s) if s.name.startswith("call") else "")
+            if not reason and re.match(r"(max|min)\.f", s.name) and not _has_number(s):
+                reason = _ZEROS
             if reason:
                 where = f"{module.where(s.place)}, in {short_name(function.name)}"
                 faults.append(Fault(_kernels(module, function.name), where, s.text, reason))
     return faults
+
+
+def _has_number(s: Instruction) -> bool:
+    """Whether an operand is a constant other than zero, of either sign."""
+    constants = (_CONSTANT.match(operand.strip()) for operand in s.operands.split(","))
+    return any(match and match[1].strip("0") not in ("", "8") for match in constants)
 
 
 def _why_not_call(module: Module, s: Instruction) -> str:

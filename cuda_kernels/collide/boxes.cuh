@@ -82,7 +82,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
                     best.code = 6 + 3 * I + J;                                                                       \
                     best.gap = gap;                                                                                  \
                     best.sine = sine;                                                                                \
-                    bar = gap < 0.0 ? gap : 0.0;                                                                     \
+                    bar = smaller(gap, 0.0);                                                                         \
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
@@ -91,7 +91,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
 // Whether an edge axis parts the boxes by more than the margin; else `best` is raised to the best edge axis.
 // Sines are at most 1, so an axis with s below a negative best gap cannot be better: no root and no quotient there.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
-    double bar = best.gap < 0.0 ? best.gap : 0.0;
+    double bar = smaller(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
     BOX_EDGES(1, 2, 0, 0, 1, 2) BOX_EDGES(1, 2, 0, 1, 2, 0) BOX_EDGES(1, 2, 0, 2, 0, 1)
     BOX_EDGES(2, 0, 1, 0, 1, 2) BOX_EDGES(2, 0, 1, 1, 2, 0) BOX_EDGES(2, 0, 1, 2, 0, 1)

@@ -45,7 +45,7 @@ SLOW_BYTES = 1 << 20
 """A world of more bytes is counted for two steps only."""
 NEAR = 0.3
 """Above this share of the floor a case is bound by what the floor is made of; below, by waiting."""
-ROW_ARRAYS = ("jacobian", "mass_jacobian", "own", "gamma", "target")
+ROW_ARRAYS = ("jacobian", "mass_jacobian", "diagonal", "gamma", "target")
 SWEPT_ARRAYS = ("solved", "twist")
 
 

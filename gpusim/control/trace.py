@@ -184,11 +184,11 @@ class Trace:
 
     def larger(self, a: Number, b: Number) -> Num:
         """The larger one; ``b`` where one is no number."""
-        return self.num("({0} > {1} ? {0} : {1})", "np.where({0} > {1}, {0}, {1})", a, b)
+        return self.num("larger({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
 
     def smaller(self, a: Number, b: Number) -> Num:
         """The smaller one; ``b`` where one is no number."""
-        return self.num("({0} < {1} ? {0} : {1})", "np.where({0} < {1}, {0}, {1})", a, b)
+        return self.num("smaller({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
         """Between two bounds."""

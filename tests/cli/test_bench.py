@@ -138,6 +138,16 @@ def test_moved_bytes_count_the_state_twice() -> None:
     assert floor.moved_bytes(sim, None) == pytest.approx(2 * state / 4 + 8 * len(sim.model.controls))
 
 
+@pytest.mark.native
+def test_moved_bytes_of_a_staged_world_know_its_arrays() -> None:
+    """Rows are read in every sweep of the colored solver."""
+    config = {"joint_solver": "colored"}
+    sim = make_simulation(Case("a", "lift", LIFT, 1, config), LIFT().finalize(), "native", Options())
+    slab = sim.backend.layout  # type: ignore[union-attr]
+    swept = floor._sizes(slab, floor.ROW_ARRAYS) + 2.0 * floor._sizes(slab, floor.SWEPT_ARRAYS)
+    assert 0.0 < swept * sim.config.iterations < floor.moved_bytes(sim, slab)
+
+
 def test_row_time_is_the_difference_of_two_runs() -> None:
     few = Record("rows", "a", 1, step_us=100.0, extra={"rows": 1000.0, "sweeps": 10.0})
     many = Record("rows", "b", 1, step_us=500.0, extra={"rows": 1000.0, "sweeps": 50.0})

@@ -80,6 +80,12 @@ def test_a_module_is_read() -> None:
     assert "v_fd2 = (f64)(v_fd1 + v_fd1);" in translate(found)
 
 
+@pytest.mark.parametrize("constant", ["0d3FF0000000000000", "0dBFF8000000000000", "0d0000000000000001"])
+def test_the_greater_of_a_constant_is_allowed(constant: str) -> None:
+    """One that is no zero: there is no choice between two."""
+    assert not check_forms(module(f"max.f64 %fd2, %fd1, {constant};"))
+
+
 @pytest.mark.parametrize(
     "instruction, reason",
     [
@@ -98,6 +104,9 @@ def test_a_module_is_read() -> None:
         ("add.rn.f16 %h1, %h1, %h1;", "no form that is known"),
         ("bar.red.popc.u32 %r1, 0, %p1;", "no form that is known"),
         ("trap;", "no form that is known"),
+        ("max.f64 %fd2, %fd1, 0d0000000000000000;", "another zero"),
+        ("min.f32 %f2, %f1, 0f80000000;", "another zero"),
+        ("max.f64 %fd2, %fd1, %fd1;", "another zero"),
     ],
 )
 def test_other_instructions_are_told(instruction: str, reason: str) -> None:
