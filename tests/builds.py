@@ -39,13 +39,6 @@ def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *
         return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
 
 
-def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Path:
-    """A library with a GPU's items, of one record each, for stand-ins of one; a quick build, since no user has it."""
-    with pytest.MonkeyPatch.context() as own:
-        optimize_less(own)
-        return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
-
-
 @pytest.fixture
 def long_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds of many contacts follow that pay in runs of thousands of steps, which take half as long again by QUICK."""
