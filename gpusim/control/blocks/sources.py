@@ -183,9 +183,10 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 class Input(Source):
     """What a person or a program gives: a command ``label`` of the simulation, a slider in the viewer.
 
-    ``dead_zone`` (share of the range about the middle) gives nothing, and ``curve`` above 1 makes small deflections
-    smaller: ``curve = 3`` is the third power. ``keys``: two keys of the keyboard (less, more); ``axis``: of a gamepad;
-    ``switch``: 0 or 1. What is written is limited to the range.
+    Deflections are what it is off its default, as a share of the way to the end on that side: below ``dead_zone`` they
+    give nothing, and ``curve`` above 1 makes small ones smaller: ``curve = 3`` is the third power. ``keys``: two keys
+    of the keyboard (less, more), or one of a ``switch`` (0 or 1); ``axis``: of a gamepad, or the button of a switch.
+    What is written is limited to the range.
     """
 
     default: float = 0.0
@@ -221,13 +222,17 @@ class Input(Source):
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}
-        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        apart = (x - middle) / half
-        size = t.larger(t.magnitude(apart) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        rest = float(self.default)
+        below, above = rest - lower, upper - rest
+        below, above = below or above, above or below  # a default at an end has one side alone
+        apart = x - rest
+        share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
+        size = t.larger(t.magnitude(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
             size = c.select(size > 0.0, t.function("pow", t.larger(size, 1e-300), self.curve), 0.0)
-        bent = c.select(apart < 0.0, -size, size)
-        return {"out": [middle + half * bent]}
+        if below == above:
+            return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
+        return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
 
 
 @block("noise")

@@ -1,0 +1,34 @@
+"""What people give: dead zone and curve about the default, keys and axes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusim.control import Diagram
+from tests.unit.control.test_diagrams import cart
+
+RANGES = [(-1.0, 2.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 2.0, 1.5), (-3.0, 0.0, 0.0), (-1.0, 1.0, 0.0), (-0.1, 0.7, 0.3)]
+
+
+@pytest.mark.parametrize(("lower", "upper", "default"), RANGES)
+def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, default: float) -> None:
+    """At rest it is the default, bit for bit; each side goes to its own end."""
+    d = Diagram("d")
+    d.add("input", "u", lower=lower, upper=upper, default=default, dead_zone=0.1, curve=2.0)
+    sim = cart([d])
+
+    def out(share: float) -> float:
+        """For a share of the way from the default to the upper end, or below zero to the lower one."""
+        way = upper - default if share > 0.0 else default - lower
+        sim.control["u"] = default + share * way
+        sim.step()
+        return float(sim.read("diagram.d.u")[0])
+
+    sim.step()
+    assert sim.read("diagram.d.u")[0] == default
+    for sign, end in ((-1.0, lower), (1.0, upper)):
+        assert out(0.0) == default
+        assert out(0.09 * sign) == default
+        assert out(sign) == pytest.approx(end, rel=1e-15)
+        assert out(2.0 * sign) == out(sign) and lower <= out(sign) <= upper
+        assert out(0.55 * sign) == pytest.approx(default + 0.25 * (end - default))
