@@ -31,9 +31,8 @@ def check(flat: Flat) -> None:
     for name, found in flat.blocks.items():
         for port in found.inputs:
             if (name, port) not in flat.wires and port not in found.optional:
-                outer = flat.open_ports.get((name, port), f"{name}.{port}")
                 rule = f"its input '{name}.{port}' is open"
-                raise validate.fail(flat.of(name), rule, f"connect something to '{outer}'")
+                raise validate.fail(flat.of(name), rule, f"connect something to '{flat.open_ports[name, port]}'")
     ordered(flat)
     givers: dict[str, str] = {}
     for name, found in flat.blocks.items():
