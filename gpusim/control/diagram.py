@@ -306,15 +306,19 @@ class Diagram:
         """
         check(self.flat())
 
-    def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+    def compile(
+        self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
+        commands: Mapping[str, str] | None = None,
+    ) -> Program:  # fmt: skip
         """Make its program for a simulation.
 
         Args:
             signals: what is known of each signal, by name.
             controls: columns of the commands, by label.
             dt: step of the simulation, s.
+            commands: units of commands, by label, where they are known.
 
         Raises:
             ModelError: an unknown signal or command, shapes or units that do not fit, a period shorter than a step.
         """
-        return compile_flat(self.flat(), signals, controls, dt)
+        return compile_flat(self.flat(), signals, controls, dt, commands)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model.program import Program, due_time, next_sample
+from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
@@ -94,7 +95,9 @@ class Programs:
     def __init__(self, sim: Simulation) -> None:
         infos, dt = sim.signals(), sim.config.dt
         model = sim.model
-        made = [spec.compile(infos, model.controls, dt) for spec in model.diagrams]
+        commands = {label: steering.unit for label, steering in command_steering(model).items()}
+        commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
+        made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
             numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)

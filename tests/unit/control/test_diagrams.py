@@ -96,7 +96,7 @@ def test_state_is_reset_copied_and_restored_with_the_worlds() -> None:
 
 def test_a_slower_rate_holds_its_commands() -> None:
     d = Diagram("slow", rate=25.0)
-    d.connect(d.add("timer", "t"), "command:push")
+    d.connect(d.add("ramp", "t"), "command:push")
     sim = cart([d])
     seen = []
     for _ in range(9):
@@ -134,7 +134,7 @@ def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
     b.add_joint_revolute(body, other, axis=(0, 0, 1), label="pin")
     b.add_servo(rail, stiffness=50.0, damping=5.0, label="push")
     d = Diagram("d")
-    d.connect(d.add("timer", "t"), "command:push")
+    d.connect(d.add("ramp", "t"), "command:push")
     b.add_diagram(d)
     sim = Simulation(b.finalize(), 2, config=SolverConfig(dt=DT))
     sim.step(5)

@@ -399,6 +399,23 @@ def unknown_signal() -> None:
     machine(d)
 
 
+@wrong(r"diagram 'd' block 'speed': its wire is in m, and command 'speed' takes m/s; put a gain with a unit between")
+def command_in_another_unit() -> None:
+    d = Diagram("d")
+    d.connect("signal:joint.rail.position", "command:speed")
+    machine(d)
+
+
+@wrong(r"diagram 'd' block 'both': its wire is in s, and command 'push' takes m; put a gain with a unit between")
+def commands_in_another_unit() -> None:
+    d = Diagram("d")
+    d.add("command", "both", command=["push", "speed"])
+    p = d.add("pack", "p")
+    d.connect(d.add("constant", "c", value=1.0, unit="s"), p["a"], p["b"])
+    d.connect(p, "both")
+    machine(d)
+
+
 @wrong(r"diagram 'd': unknown command 'pussh'; did you mean 'push'\?")
 def unknown_command() -> None:
     d = Diagram("d")
