@@ -14,6 +14,7 @@ from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
+from gpusim.model.operator_names import check_key, check_part
 
 
 class Source(Block):
@@ -211,6 +212,14 @@ class Input(Source):
         validate.positive(element, "curve", self.curve)
         if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
+        for key in self.keys:
+            check_key(element, key)
+        if self.switch and len(self.keys) > 1:
+            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one")
+        if not self.switch and len(self.keys) == 1:
+            rule = f"it has one key, {self.keys[0]!r}, and is no switch"
+            raise validate.fail(element, rule, "give two (less, more), or switch = True")
+        check_part(element, "button" if self.switch else "axis", self.axis)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
