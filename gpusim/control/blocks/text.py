@@ -249,7 +249,11 @@ class Python(Block):
         def called(listed: Any) -> Any:
             parts = np.split(listed[:, 1:], np.cumsum(sizes)[:-1], axis=1) if sizes else []
             values = {p: x[:, 0] if x.shape[1] == 1 else x for p, x in zip(self.inputs, parts, strict=True)}
-            made = np.asarray(self.function(listed[:, 0], values), float)
+            try:
+                made = np.asarray(self.function(listed[:, 0], values), float)
+            except Exception as error:
+                told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                raise ModelError(f"{element}: its function has failed, {told}; correct it") from error
             wanted = (len(listed),) if width == 1 else (len(listed), width)
             try:
                 return np.broadcast_to(made, wanted).reshape(len(listed), width)

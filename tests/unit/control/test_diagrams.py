@@ -126,6 +126,18 @@ def test_python_runs_on_the_host_over_all_worlds() -> None:
     assert sim.read("joint.rail.position")[0] > 0.0
 
 
+def test_a_python_function_that_fails_is_told_with_its_block() -> None:
+    def function(time: np.ndarray, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        return inputs["a"]
+
+    d = Diagram("d")
+    d.connect(1.0, d.add("python", "p", function=function))
+    d.connect("p", "command:push")
+    with pytest.raises(ModelError, match=r"diagram 'd' block 'p': its function has failed, KeyError: 'a'; ") as caught:
+        cart([d]).step()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
     """Friction of a joint without any makes the row, and the simulation goes on with another backend."""
     b = ModelBuilder(gravity=(0, 0, 0))
