@@ -106,8 +106,10 @@ class _Reader:
         """
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
-                name = part.func.id if isinstance(part.func, ast.Name) else "?"
-                if name not in FUNCTIONS or part.keywords:
+                name = ast.unparse(part.func)
+                if part.keywords and name in FUNCTIONS:
+                    raise ModelError(f"{name} takes its values without names; leave '{part.keywords[0].arg}=' out")
+                if name not in FUNCTIONS:
                     raise ModelError(f"the function {name!r} is unknown; there are {', '.join(FUNCTIONS)}")
                 wanted = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
                 if wanted and len(part.args) != wanted:
