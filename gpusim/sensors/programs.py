@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.arrays import on_host
+from gpusim.model import validate
 from gpusim.model.program import Program, due_time, next_sample
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
@@ -20,6 +21,9 @@ from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
+
+_BOUNDS = {"lower": "upper", "upper": "lower"}
+"""Parameters of blocks that bound each other."""
 
 
 def state_name(label: str) -> str:
@@ -80,9 +84,24 @@ class RunningProgram:
 
     def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
         """A parameter of a block, in some worlds."""
+        self._check_bound(at, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
         self.parameters[worlds, at] = values
+
+    def _check_bound(self, at: int, worlds: Array, values: Array) -> None:
+        """A lower bound of a block stays below its upper one."""
+        name = next(name for name, place in self.program.tuned.items() if place == at)
+        block, _, own = name.rpartition(".")
+        partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
+        if partner is None:
+            return
+        other = np.broadcast_to(self.parameters[:, partner], (self._sim.num_worlds,))[worlds]
+        wrong = np.ravel(values > other if own == "lower" else values < other)
+        if wrong.any():
+            given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
+            sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
+            raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
 
 class Programs:

@@ -116,6 +116,24 @@ def test_parameters_differ_by_world() -> None:
     np.testing.assert_array_equal(sim.read("diagram.d.g.gain"), [5.0, 3.0, 7.0])
 
 
+def test_bounds_that_are_written_do_not_cross() -> None:
+    d = Diagram("d")
+    d.connect(0.5, d.add("limiter", "l", lower=0.0, upper=1.0))
+    d.connect("l", "command:push")
+    sim = cart([d], 3)
+    with pytest.raises(
+        ModelError, match=r"signal 'diagram\.d\.l\.lower': lower = 2 is above upper = 1; write upper first"
+    ):
+        sim.write("diagram.d.l.lower", [0.5, 2.0], world=[0, 2])
+    with pytest.raises(ModelError, match="upper = -1 is below lower = 0; write lower first"):
+        sim.write("diagram.d.l.upper", -1.0)
+    np.testing.assert_array_equal(sim.read("diagram.d.l.lower"), 0.0)
+    sim.write("diagram.d.l.upper", 3.0, world=[1])
+    sim.write("diagram.d.l.lower", 2.0, world=[1])
+    sim.step()
+    np.testing.assert_array_equal(sim.read("diagram.d.l"), [0.5, 2.0, 0.5])
+
+
 def test_python_runs_on_the_host_over_all_worlds() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rail.position", d.add("python", "p", function=lambda t, x: 1.0 + t + x["in"]))
