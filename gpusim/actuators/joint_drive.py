@@ -191,6 +191,8 @@ def add_joint_force(
 ) -> int:
     """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N.
 
+    It acts at once; a delay is a block ``delay`` of a diagram in front of the command.
+
     Args:
         joint: joint index.
         limit: greatest effort either way, or (least, greatest), N m or N; None for none.
