@@ -75,7 +75,8 @@ class JointDrive(ActuatorType):
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
             lower, upper = (float(spec.params[k]) for k in ("lower", "upper"))
-            lower, upper = (min(lower, 0.0), max(upper, 0.0)) if math.isfinite(lower) else (-100.0, 100.0)
+            if not (math.isfinite(lower) and lower < upper):
+                lower, upper = -100.0, 100.0
             return Steering(lower, upper, unit="N" if unit == "m" else "N m")
         if name == "velocity":
             return Steering(-math.pi, math.pi, unit=f"{unit}/s")
@@ -84,13 +85,15 @@ class JointDrive(ActuatorType):
         return Steering(value - math.pi, value + math.pi, safe=None, unit=unit, springs=False, measured=measured)
 
     def check(self, group: Group) -> None:
-        """Gains are not negative, and the least effort is below the greatest one."""
+        """Gains are not negative, the least effort is below the greatest one, and zero within."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "damping"):
             if name in p and np.any(p[name] < 0.0):
                 raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
         if np.any(p["lower"] > p["upper"]):
             raise validate.fail(element, "the least effort (lower) is above the greatest one (upper)", "swap them")
+        if np.any((p["lower"] > 0.0) | (p["upper"] < 0.0)):
+            raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: Work, impulse: Array, slope: Array) -> None:
         """The law P - D u between the limits; what has none is no clamped term."""
@@ -172,6 +175,9 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
     if not lower <= upper:
         raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) falls", "give (least, greatest)")
+    if not lower <= 0.0 <= upper:
+        rule = f"limit = ({lower:g}, {upper:g}) leaves zero out, the effort in an emergency stop"
+        raise validate.fail(element, rule, "give least <= 0 <= greatest")
     return {"lower": lower, "upper": upper}
 
 
@@ -185,6 +191,8 @@ def add_joint_force(
 ) -> int:
     """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N.
 
+    It acts at once; a delay is a block ``delay`` of a diagram in front of the command.
+
     Args:
         joint: joint index.
         limit: greatest effort either way, or (least, greatest), N m or N; None for none.
@@ -195,7 +203,7 @@ def add_joint_force(
         The actuator's index.
 
     Raises:
-        ModelError: limits that fall, an unknown joint or coordinate.
+        ModelError: limits that fall or leave zero out, an unknown joint or coordinate.
     """
     element = self.element("actuator", label, "joint_force")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
@@ -231,7 +239,7 @@ def add_tracking_servo(
         The actuator's index.
 
     Raises:
-        ModelError: a negative gain, limits that fall, an unknown joint or coordinate.
+        ModelError: a negative gain, limits that fall or leave zero out, an unknown joint or coordinate.
     """
     element = self.element("actuator", label, "tracking_servo")
     params: dict[str, Any] = {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _PICTURE_SAMPLES = 1000  # about one for each dot across a picture
+_CHECK_STRIDE, _CHECK_SAMPLES = 10, 5000  # for checks: steps from sample to sample at least; samples at about most
 
 
 def run(options: RunOptions) -> None:
@@ -54,12 +55,17 @@ def run(options: RunOptions) -> None:
         _require_matplotlib()
     # a file gets every step; a picture has no use for them, and a sample costs nearly as much as a step
     every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
-    recorder = _recorder(options, plots, sim, steps // every + 2)
+    checked = _is_checked(options, scene, steps, config.dt)
+    if checked:
+        recorded = options.out is not None or options.plot is not None
+        every = min(every, _CHECK_STRIDE) if recorded else max(_CHECK_STRIDE, steps // _CHECK_SAMPLES)
+    recorder = _recorder(options, plots, sim, steps // every + 2, checked)
 
     outcome = simulate(sim, scene, steps, recorder, every, operator=operator)
 
     _write(options, scene, plots, recorder)
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder))
+    checks = _checks(options, scene, outcome, recorder, every) if checked else None
+    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder), checks)
     raise_failure(sim, outcome)
 
 
@@ -137,9 +143,30 @@ def _require_matplotlib() -> None:
         raise OptionError(f"--plot needs matplotlib ({error}); install it or drop the option") from error
 
 
-def _recorder(options: RunOptions, plots: Sequence[Plot], sim: Simulation, samples: int) -> Recorder | None:
+def _is_checked(options: RunOptions, scene: Scene, steps: int, dt: float) -> bool:
+    """Whether a run tells of the scene's checks: over its whole duration, in one world, with the scene's signals."""
+    own = options.signals is None and options.replay is None and options.num_worlds == 1
+    return own and bool(scene.checks) and steps >= round(scene.duration / dt)
+
+
+def _checks(
+    options: RunOptions, scene: Scene, outcome: Outcome, recorder: Recorder | None, every: int
+) -> str | None:  # fmt: skip
+    """What the scene's checks say of a run; None where it was cut short."""
+    if recorder is None or outcome.interrupted or outcome.failure is not None:
+        return None
+    recording, stride = recorder.recording(), max(1, _CHECK_STRIDE // every)
+    samples = {"time": recording.time[::stride], **{name: x[::stride] for name, x in recording.signals.items()}}
+    broken = [check.statement for check in scene.checks if not check.passes(samples)]
+    others = " (they are made for the scene's default parameters)" if options.settings else ""
+    return f"not met: {'; '.join(broken)}{others}" if broken else "all met"
+
+
+def _recorder(
+    options: RunOptions, plots: Sequence[Plot], sim: Simulation, samples: int, checked: bool
+) -> Recorder | None:
     """A recorder with room for all samples of a run; None when nobody wants the samples."""
-    if options.out is None and options.plot is None and options.signals is None:
+    if options.out is None and options.plot is None and options.signals is None and not checked:
         return None
     names = plot_signals(plots)
     per_sample = 8 * options.num_worlds * sum(math.prod(sim.signals()[name].shape) for name in names)

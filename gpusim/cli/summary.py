@@ -21,8 +21,9 @@ DRIFT_TOO_FAR = 0.01
 
 
 def show_summary(
-    scene: Scene, sim: Simulation, outcome: Outcome, files: Sequence[str], values: Mapping[str, np.ndarray]
-) -> None:
+    scene: Scene, sim: Simulation, outcome: Outcome, files: Sequence[str], values: Mapping[str, np.ndarray],
+    checks: str | None = None,
+) -> None:  # fmt: skip
     """Print what a run came to.
 
     Args:
@@ -31,12 +32,15 @@ def show_summary(
         outcome: times, energies and drift.
         files: the files that were written.
         values: last values of signals (world 0) that the user asked for by name.
+        checks: what the scene's checks say; None for nothing.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, text in _rows(sim, outcome):
         table.add_row(name, Text(text))
+    if checks is not None:
+        table.add_row("checks", Text(checks))
     signals = sim.signals()
     for name, value in values.items():
         table.add_row(Text(name), Text(f"{_number(value)} {signals[name].unit}"))

@@ -100,15 +100,17 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
         after = joint.child_xform.inverse() * ahead
         number, body = parents[body], joint.parent
         coordinates = joint_type(joint.kind).kinds(joint)
-        if not coordinates:
+        if not coordinates and joint_type(joint.kind).holds:
             ahead = joint.parent_xform * after
             continue
-        if len(coordinates) > 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
+        if len(coordinates) != 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
             raise validate.fail(element, rule, "name ends with hinges and slides between them")
         ends.append(after)
         joints.append(number)
         ahead = joint.parent_xform
+    if not joints:
+        raise validate.fail(element, "no joint that moves is between them", "name a body that carries the joints")
     return joints[::-1], [ahead, *ends[::-1]]
 
 

@@ -31,9 +31,8 @@ def check(flat: Flat) -> None:
     for name, found in flat.blocks.items():
         for port in found.inputs:
             if (name, port) not in flat.wires and port not in found.optional:
-                outer = flat.open_ports.get((name, port), f"{name}.{port}")
                 rule = f"its input '{name}.{port}' is open"
-                raise validate.fail(flat.of(name), rule, f"connect something to '{outer}'")
+                raise validate.fail(flat.of(name), rule, f"connect something to '{flat.open_ports[name, port]}'")
     ordered(flat)
     givers: dict[str, str] = {}
     for name, found in flat.blocks.items():
@@ -109,7 +108,25 @@ def _outputs(
         raise ModelError(f"{element}: {error}") from None
 
 
-def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
+    """What comes to a command has its unit; no unit is as good, and what is unknown fits everything.
+
+    Raises:
+        ModelError: it has another one.
+    """
+    for name, found in flat.blocks.items():
+        wire = _given(flat, name, kinds)["in"].unit if isinstance(found, Command) else None
+        for label in found.names if isinstance(found, Command) and wire else ():
+            if not units.fits(wire, units.parse(commands.get(label))):
+                takes = commands[label] if commands[label] != "-" else "a share"
+                rule = f"its wire is in {units.shown(wire)}, and command '{label}' takes {takes}"
+                raise validate.fail(flat.of(name), rule, "put a gain with a unit between")
+
+
+def compile_flat(
+    flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
+    commands: Mapping[str, str] | None = None,
+) -> Program:  # fmt: skip
     """See :meth:`Diagram.compile`."""
     check(flat)
     for name, found in flat.blocks.items():
@@ -122,6 +139,7 @@ def compile_flat(flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, 
         raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
     order = ordered(flat)
     kinds = _kinds(flat, order, signals, period)
+    _check_commands(flat, kinds, commands or {})
     trace = Trace(initial=[0.0, 0.0])
     labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
     read: dict[str, list[int]] = {}

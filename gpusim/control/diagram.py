@@ -267,11 +267,11 @@ class Diagram:
     def flat(self) -> Flat:
         """Itself with all subsystems taken apart."""
         out = Flat(self.label, self.rate, self.prefix)
-        self._flatten("", out, {})
+        self._flatten("", out, {}, {})
         return out
 
-    def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None]) -> None:
-        """Add blocks under a prefix; ``outer``: what drives the inlets."""
+    def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
+        """Add blocks under a prefix; ``outer``: what drives the inlets, ``names``: what is open where nothing does."""
 
         def driver(end: Port) -> Port | None:
             """What drives an input, through inlets and subsystems."""
@@ -281,16 +281,21 @@ class Diagram:
             found = self.blocks[source[0]]
             if isinstance(found, Subsystem):
                 return prefix + source[0] + SEPARATOR + source[1], "out"
-            if found.kind == "inlet" and prefix and outer.get(source[0]) is None:
-                out.open_ports[prefix + end[0], end[1]] = f"{prefix.removesuffix(SEPARATOR)}.{source[0]}"
             return outer.get(source[0]) if found.kind == "inlet" and prefix else (prefix + source[0], source[1])
+
+        def open_port(end: Port) -> str:
+            """Which input, of this or of an outer diagram, is to get a wire for one that nothing drives."""
+            source = self.wires.get(end)
+            return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
         for name, found in self.blocks.items():
             given = {port: driver((name, port)) for port in self.ports(name)[0]}
+            nothing = {port: open_port((name, port)) for port, source in given.items() if source is None}
             if isinstance(found, Subsystem):
-                found.diagram._flatten(prefix + name + SEPARATOR, out, given)
+                found.diagram._flatten(prefix + name + SEPARATOR, out, given, nothing)
             elif found.kind != "inlet" or not prefix:
                 out.blocks[prefix + name] = found
+                out.open_ports |= {(prefix + name, port): outer_port for port, outer_port in nothing.items()}
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
@@ -301,15 +306,19 @@ class Diagram:
         """
         check(self.flat())
 
-    def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
+    def compile(
+        self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
+        commands: Mapping[str, str] | None = None,
+    ) -> Program:  # fmt: skip
         """Make its program for a simulation.
 
         Args:
             signals: what is known of each signal, by name.
             controls: columns of the commands, by label.
             dt: step of the simulation, s.
+            commands: units of commands, by label, where they are known.
 
         Raises:
             ModelError: an unknown signal or command, shapes or units that do not fit, a period shorter than a step.
         """
-        return compile_flat(self.flat(), signals, controls, dt)
+        return compile_flat(self.flat(), signals, controls, dt, commands)

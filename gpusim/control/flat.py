@@ -20,7 +20,7 @@ class Flat:
 
     Attributes:
         label: of the diagram. rate: samples a second; None for every step. prefix: of its signals.
-        open_ports: inputs that nothing drives because an input of a subsystem is open: that one's name.
+        open_ports: for inputs that nothing drives the port that is to get a wire: itself, or an input of a subsystem.
     """
 
     label: str

@@ -30,12 +30,15 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
         The sensor's index.
 
     Raises:
-        ModelError: an unknown joint, a label that is taken.
+        ModelError: an unknown or free joint, a label that is taken.
     """
     element = self.element("sensor", label)
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
         rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
         raise validate.fail(element, rule, "give what add_joint_... returned")
+    if self.joints[joint].kind == "free":
+        rule = f"joint '{self.joints[joint].label}' is free and bears nothing"
+        raise validate.fail(element, rule, "give a joint that holds something, or add a contact sensor")
     return _add(self, label, JOINT_SENSOR, joint)
 
 

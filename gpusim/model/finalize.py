@@ -18,7 +18,8 @@ from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.mass import complete_bodies
 from gpusim.model.model import Model
-from gpusim.model.program import DiagramSpec
+from gpusim.model.operator_names import STOP_BUTTON
+from gpusim.model.program import DiagramSpec, OperatorInput
 from gpusim.model.ray_sensors import with_shapes
 from gpusim.model.references import ACTUATOR
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
@@ -142,9 +143,20 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     return np.array(values, dtype=np.float64)
 
 
+def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
+    """Note keys and gamepad parts of an input, which nothing else may have."""
+    part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
+    for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
+        if name in bound:
+            rule = f"{name} is bound twice, by {bound[name]} and input '{item.label}'"
+            raise validate.fail(element, rule, "keep one of them")
+        bound[name] = f"input '{item.label}'"
+
+
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
     """Columns for the operator inputs of the diagrams, behind those of the actuators; their values at first."""
     driver: dict[str, str] = {}
+    bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
     for diagram in diagrams:
         diagram.check()
@@ -154,6 +166,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
                 rule = f"its input '{item.label}' has the label of another command"
                 raise validate.fail(element, rule, "give the block another name, or a label")
             controls[item.label] = len(controls)
+            _bind(bound, element, item)
             defaults.append(item.default)
     for diagram in diagrams:
         for label in diagram.driven:

@@ -106,5 +106,10 @@ class DiagramSpec(Protocol):
     def check(self) -> None:
         """Check all that can be checked without a simulation."""
 
-    def compile(self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float) -> Program:
-        """Make the program; ``signals``: their infos by name, ``controls``: columns of the commands by label."""
+    def compile(
+        self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
+        commands: Mapping[str, str] | None = None,
+    ) -> Program:  # fmt: skip
+        """Make the program; ``signals``: their infos by name, ``controls``: columns of the commands by label,
+        ``commands``: their units, where they are known.
+        """

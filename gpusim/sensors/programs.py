@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.arrays import on_host
+from gpusim.model import validate
 from gpusim.model.program import Program, due_time, next_sample
+from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
+
+_BOUNDS = {"lower": "upper", "upper": "lower"}
+"""Parameters of blocks that bound each other."""
 
 
 def state_name(label: str) -> str:
@@ -79,9 +84,24 @@ class RunningProgram:
 
     def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
         """A parameter of a block, in some worlds."""
+        self._check_bound(at, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
         self.parameters[worlds, at] = values
+
+    def _check_bound(self, at: int, worlds: Array, values: Array) -> None:
+        """A lower bound of a block stays below its upper one."""
+        name = next(name for name, place in self.program.tuned.items() if place == at)
+        block, _, own = name.rpartition(".")
+        partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
+        if partner is None:
+            return
+        other = np.broadcast_to(self.parameters[:, partner], (self._sim.num_worlds,))[worlds]
+        wrong = np.ravel(values > other if own == "lower" else values < other)
+        if wrong.any():
+            given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
+            sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
+            raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
 
 class Programs:
@@ -94,7 +114,9 @@ class Programs:
     def __init__(self, sim: Simulation) -> None:
         infos, dt = sim.signals(), sim.config.dt
         model = sim.model
-        made = [spec.compile(infos, model.controls, dt) for spec in model.diagrams]
+        commands = {label: steering.unit for label, steering in command_steering(model).items()}
+        commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
+        made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
             numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)

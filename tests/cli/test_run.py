@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cli.targets import load_target
 from gpusim.recording.plots import draw
 from gpusim.recording.recorder import Recording, load_recording
+from gpusim.scene import Check
 
 SCENE = "double_pendulum"
 SHORT = (SCENE, "--duration", "0.05")
@@ -64,6 +67,34 @@ def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) 
     assert row(result.stdout, "joint.hinge1.velocity").endswith(" rad/s")
     shown = float(row(result.stdout, "sim.kinetic_energy").split()[0])
     assert shown == pytest.approx(recording["sim.kinetic_energy"][-1, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize("more", [[], ["--out", "run.npz"], ["--plot", "run.png"]])
+def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[str]) -> None:
+    seen: list[int] = []
+
+    def passes(run: Mapping[str, np.ndarray]) -> bool:
+        seen.append(len(run["time"]))
+        assert run["joint.hinge1.position"].shape == (len(run["time"]), 1)
+        return bool(run["time"][-1] < 10.0)
+
+    def loaded(options: Any, visuals: bool) -> Any:
+        scene = load_target(options, visuals=visuals)
+        scene.duration, scene.checks = 0.1, [Check("it is short", passes), *broken]
+        return scene
+
+    broken: list[Check] = []
+    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.chdir(tmp_path)
+    result = cli("run", SCENE, *more)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "checks") == "all met" and seen == [11]
+    broken += [Check("it spins", lambda run: False), Check("it sings", lambda run: False)]
+    result = cli("run", SCENE, *more)
+    assert result.exit_code == 0 and row(result.stdout, "checks") == "not met: it spins; it sings"
+    for partly in (["--duration", 0.05], ["--num-worlds", 2], ["--signals", "sim.kinetic_energy"]):
+        result = cli("run", SCENE, *more, *partly)
+        assert result.exit_code == 0 and "checks" not in result.stdout
 
 
 @pytest.mark.parametrize("signals", [None, "joint.hinge1.position,sim.kinetic_energy"])

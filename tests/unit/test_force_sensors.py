@@ -219,8 +219,11 @@ def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> Non
     assert [(s.label, s.element_index, s.site) for s in whole.sensors] == [
         ("a_weld", 0, -1), ("a_sole", 1, 1), ("b_weld", 1, -1), ("b_sole", 2, 2)
     ]  # fmt: skip
+    free = ModelBuilder()
+    free.add_joint_free(-1, free.add_body(1.0, (1, 1, 1)), label="air")
     for wrong, told in (
         (lambda: whole.add_force_sensor(9), "there are 2 joints"),
+        (lambda: free.add_force_sensor(0), "joint 'air' is free and bears nothing; give a joint that holds something"),
         (lambda: whole.add_contact_sensor(-1), "is the world"),
         (lambda: whole.add_contact_sensor(other, 1), "is on a_part"),
         (lambda: whole.add_contact_sensor(other, 7), "there are 3 sites"),

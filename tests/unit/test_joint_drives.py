@@ -88,3 +88,16 @@ def test_native_does_what_numpy_does() -> None:
 def test_wrong_numbers_are_told(options: dict[str, object], told: str) -> None:
     with pytest.raises(ModelError, match=told):
         rotor(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [(1.0, 2.0), (-3.0, -0.5)])
+def test_limits_hold_zero_for_an_emergency_stop(limit: tuple[float, float]) -> None:
+    with pytest.raises(
+        ModelError, match=r"leaves zero out, the effort in an emergency stop; give least <= 0 <= greatest"
+    ):
+        rotor(limit=limit)
+    sim = rotor(limit=(-1.0, 2.0))
+    name, value = ("lower", 1.0) if limit[0] > 0.0 else ("upper", -0.5)
+    with pytest.raises(ModelError, match="zero out; write lower <= 0 <= upper"):
+        sim.write(f"force.drive.{name}", value)
+    assert sim.read("force.drive.lower")[0] == -1.0 and sim.read("force.drive.upper")[0] == 2.0

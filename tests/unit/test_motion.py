@@ -282,7 +282,7 @@ def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
     b.add_servo(b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail"), stiffness=5.0, label="push")
     d = Diagram("d")
     d.add("constant", "two", value=[3.0, 4.0])
-    d.connect(d.add("timer", "time"), "command:push")
+    d.connect(d.add("ramp", "time"), "command:push")
     b.add_diagram(d)
     sim = Simulation(b.finalize(), 3, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
     seen = []

@@ -6,13 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
-"""In glfw's order. Sticks: -1 to 1, right and forward above 0; triggers: 0 to 1."""
-BUTTONS = (
-    *("a", "b", "x", "y", "left_bumper", "right_bumper", "back", "start", "guide", "left_thumb", "right_thumb"),
-    *("dpad_up", "dpad_right", "dpad_down", "dpad_left"),
-)
-"""In glfw's order."""
+from gpusim.model.operator_names import AXES, BUTTONS
+
 _JOYSTICKS = 16
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
-from gpusim.viewer.operator.gamepad import AXES, BUTTONS
+from gpusim.model.operator_names import STOP_BUTTON, check_key, check_part
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.key_list import key_words
-from gpusim.viewer.operator.keys import KEYS, RESERVED, window_name
+from gpusim.viewer.operator.keys import window_name
 
 MODES = ("spring", "rate", "switch")
-STOP_BUTTON = "back"
 SUFFIXES = (".toml", ".json")
 
 
@@ -66,8 +65,8 @@ class Binding:
         if self.mode and self.mode not in MODES:
             raise validate.fail(element, f"mode = {self.mode!r} is unknown", f"give one of {', '.join(MODES)}")
         self._check_keys(element)
-        _check_part(element, "axis", self.axis, AXES)
-        _check_part(element, "button", self.button, BUTTONS)
+        check_part(element, "axis", self.axis)
+        check_part(element, "button", self.button)
         if not (self.keys or self.axis or self.button):
             raise validate.fail(element, "it has no keys, axis or button", "give at least one of them")
 
@@ -81,17 +80,7 @@ class Binding:
         if isinstance(self.keys, str) or not all(isinstance(key, str) for key in self.keys) or len(self.keys) > 2:
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give e.g. ["A", "D"]')
         for key in self.keys:
-            if key not in KEYS:
-                raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')
-            if key in RESERVED:
-                raise validate.fail(element, f"key {key!r} has a meaning of its own in the window", "take another key")
-
-
-def _check_part(element: str, what: str, name: str, known: tuple[str, ...]) -> None:
-    """Names of gamepads' parts; those that start like raw joystick parts pass."""
-    raw = name.startswith(f"{what}_") and name.removeprefix(f"{what}_").isdigit()
-    if name and name not in known and not raw:
-        raise validate.fail(element, str(unknown_name(what, name, known)), f"give such a name, or {what}_0 and so on")
+            check_key(element, key)
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ class InputMapping:
 
     def __post_init__(self) -> None:
         element = f"mapping '{self.name}'"
-        _check_part(element, "button", self.stop_button, BUTTONS)
+        check_part(element, "button", self.stop_button)
         used: dict[str, str] = {f"button {self.stop_button!r}": "the emergency stop"}
         for binding in self.bindings:
             parts = [f"command {binding.command!r}", *(f"key {key!r}" for key in binding.keys)]

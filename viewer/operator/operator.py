@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.model import validate
+from gpusim.model.operator_names import STOP_KEY
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
 from gpusim.viewer.operator.inputs import Input, command_inputs, held_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
-from gpusim.viewer.operator.keys import NAMES, STOP_KEY, window_name
+from gpusim.viewer.operator.keys import NAMES, window_name
 from gpusim.viewer.operator.mapping import InputMapping
 from gpusim.viewer.operator.operator_log import Player, Taker
 from gpusim.viewer.operator.patterns import choose_mapping

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from gpusim.model.operator_names import KEYS
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
-from gpusim.viewer.operator.keys import KEYS, window_name
+from gpusim.viewer.operator.keys import window_name
 from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.operator_client import RELEASED, OperatorClient

@@ -14,6 +14,7 @@ from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
+from gpusim.model.operator_names import check_key, check_part
 
 
 class Source(Block):
@@ -183,9 +184,10 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 class Input(Source):
     """What a person or a program gives: a command ``label`` of the simulation, a slider in the viewer.
 
-    ``dead_zone`` (share of the range about the middle) gives nothing, and ``curve`` above 1 makes small deflections
-    smaller: ``curve = 3`` is the third power. ``keys``: two keys of the keyboard (less, more); ``axis``: of a gamepad;
-    ``switch``: 0 or 1. What is written is limited to the range.
+    Deflections are what it is off its default, as a share of the way to the end on that side: below ``dead_zone`` they
+    give nothing, and ``curve`` above 1 makes small ones smaller: ``curve = 3`` is the third power. ``keys``: two keys
+    of the keyboard (less, more), or one of a ``switch`` (0 or 1); ``axis``: of a gamepad, or the button of a switch.
+    What is written is limited to the range.
     """
 
     default: float = 0.0
@@ -210,6 +212,14 @@ class Input(Source):
         validate.positive(element, "curve", self.curve)
         if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
+        for key in self.keys:
+            check_key(element, key)
+        if self.switch and len(self.keys) > 1:
+            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one")
+        if not self.switch and len(self.keys) == 1:
+            rule = f"it has one key, {self.keys[0]!r}, and is no switch"
+            raise validate.fail(element, rule, "give two (less, more), or switch = True")
+        check_part(element, "button" if self.switch else "axis", self.axis)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
@@ -221,13 +231,17 @@ class Input(Source):
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}
-        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        apart = (x - middle) / half
-        size = t.larger(t.magnitude(apart) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        rest = float(self.default)
+        below, above = rest - lower, upper - rest
+        below, above = below or above, above or below  # a default at an end has one side alone
+        apart = x - rest
+        share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
+        size = t.larger(t.magnitude(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
             size = c.select(size > 0.0, t.function("pow", t.larger(size, 1e-300), self.curve), 0.0)
-        bent = c.select(apart < 0.0, -size, size)
-        return {"out": [middle + half * bent]}
+        if below == above:
+            return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
+        return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
 
 
 @block("noise")

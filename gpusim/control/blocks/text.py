@@ -106,8 +106,10 @@ class _Reader:
         """
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
-                name = part.func.id if isinstance(part.func, ast.Name) else "?"
-                if name not in FUNCTIONS or part.keywords:
+                name = ast.unparse(part.func)
+                if part.keywords and name in FUNCTIONS:
+                    raise ModelError(f"{name} takes its values without names; leave '{part.keywords[0].arg}=' out")
+                if name not in FUNCTIONS:
                     raise ModelError(f"the function {name!r} is unknown; there are {', '.join(FUNCTIONS)}")
                 wanted = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
                 if wanted and len(part.args) != wanted:
@@ -249,7 +251,11 @@ class Python(Block):
         def called(listed: Any) -> Any:
             parts = np.split(listed[:, 1:], np.cumsum(sizes)[:-1], axis=1) if sizes else []
             values = {p: x[:, 0] if x.shape[1] == 1 else x for p, x in zip(self.inputs, parts, strict=True)}
-            made = np.asarray(self.function(listed[:, 0], values), float)
+            try:
+                made = np.asarray(self.function(listed[:, 0], values), float)
+            except Exception as error:
+                told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                raise ModelError(f"{element}: its function has failed, {told}; correct it") from error
             wanted = (len(listed),) if width == 1 else (len(listed), width)
             try:
                 return np.broadcast_to(made, wanted).reshape(len(listed), width)

@@ -96,7 +96,7 @@ def test_state_is_reset_copied_and_restored_with_the_worlds() -> None:
 
 def test_a_slower_rate_holds_its_commands() -> None:
     d = Diagram("slow", rate=25.0)
-    d.connect(d.add("timer", "t"), "command:push")
+    d.connect(d.add("ramp", "t"), "command:push")
     sim = cart([d])
     seen = []
     for _ in range(9):
@@ -116,6 +116,24 @@ def test_parameters_differ_by_world() -> None:
     np.testing.assert_array_equal(sim.read("diagram.d.g.gain"), [5.0, 3.0, 7.0])
 
 
+def test_bounds_that_are_written_do_not_cross() -> None:
+    d = Diagram("d")
+    d.connect(0.5, d.add("limiter", "l", lower=0.0, upper=1.0))
+    d.connect("l", "command:push")
+    sim = cart([d], 3)
+    with pytest.raises(
+        ModelError, match=r"signal 'diagram\.d\.l\.lower': lower = 2 is above upper = 1; write upper first"
+    ):
+        sim.write("diagram.d.l.lower", [0.5, 2.0], world=[0, 2])
+    with pytest.raises(ModelError, match="upper = -1 is below lower = 0; write lower first"):
+        sim.write("diagram.d.l.upper", -1.0)
+    np.testing.assert_array_equal(sim.read("diagram.d.l.lower"), 0.0)
+    sim.write("diagram.d.l.upper", 3.0, world=[1])
+    sim.write("diagram.d.l.lower", 2.0, world=[1])
+    sim.step()
+    np.testing.assert_array_equal(sim.read("diagram.d.l"), [0.5, 2.0, 0.5])
+
+
 def test_python_runs_on_the_host_over_all_worlds() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rail.position", d.add("python", "p", function=lambda t, x: 1.0 + t + x["in"]))
@@ -126,6 +144,18 @@ def test_python_runs_on_the_host_over_all_worlds() -> None:
     assert sim.read("joint.rail.position")[0] > 0.0
 
 
+def test_a_python_function_that_fails_is_told_with_its_block() -> None:
+    def function(time: np.ndarray, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        return inputs["a"]
+
+    d = Diagram("d")
+    d.connect(1.0, d.add("python", "p", function=function))
+    d.connect("p", "command:push")
+    with pytest.raises(ModelError, match=r"diagram 'd' block 'p': its function has failed, KeyError: 'a'; ") as caught:
+        cart([d]).step()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
     """Friction of a joint without any makes the row, and the simulation goes on with another backend."""
     b = ModelBuilder(gravity=(0, 0, 0))
@@ -134,7 +164,7 @@ def test_a_diagram_goes_on_where_a_joint_gets_a_row() -> None:
     b.add_joint_revolute(body, other, axis=(0, 0, 1), label="pin")
     b.add_servo(rail, stiffness=50.0, damping=5.0, label="push")
     d = Diagram("d")
-    d.connect(d.add("timer", "t"), "command:push")
+    d.connect(d.add("ramp", "t"), "command:push")
     b.add_diagram(d)
     sim = Simulation(b.finalize(), 2, config=SolverConfig(dt=DT))
     sim.step(5)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.control import Diagram, chain
+from gpusim.control import Diagram, chain, heavy_chain
 from tests.unit.control.plants import arm
 
 TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
@@ -166,13 +166,16 @@ def test_limits_hold() -> None:
 def test_wrong_chains_are_told() -> None:
     b = arm()
     for base, tip, told in (("bass", "tip", "no body 'bass'"), ("base", "top", "no site 'top'"),
-                            ("hand", "tip", None), ("link3", "tip", None)):  # fmt: skip
-        if told:
+                            ("hand", "tip", "no joint that moves is between them; name a body")):  # fmt: skip
+        for made in (chain, heavy_chain):
             with pytest.raises(ModelError, match=told):
-                chain(b, base, tip)
+                made(b, base, tip)
     with pytest.raises(ModelError, match="no joint leads"):
         other = b.add_body(1.0, (1, 1, 1), label="other")
         b.add_site(other, label="far")
+        chain(b, "base", "far")
+    with pytest.raises(ModelError, match="is free, neither a hinge nor a slide"):
+        b.add_joint_free(0, other)
         chain(b, "base", "far")
     with pytest.raises(ModelError, match="lever = -1 must not be negative"):
         Diagram("d").add("ik", "ik", start=[0.0] * 6, lever=-1.0, **chain(b, "base", "tip"))

@@ -117,6 +117,37 @@ def open_port_of_a_subsystem() -> None:
     machine(d)
 
 
+def nested() -> Diagram:
+    """A diagram "mid" with input u and output v, through two subsystems A and B of one kind."""
+    inner = Diagram("inner")
+    inner.connect(inner.add("inlet", "x"), inner.add("gain", "f", gain=0.5))
+    inner.connect("f", inner.add("outlet", "y"))
+    mid = Diagram("mid")
+    for name in ("A", "B"):
+        mid.add_subsystem(name, inner)
+    mid.connect(mid.add("inlet", "u"), "A.x")
+    mid.connect("B.y", mid.add("outlet", "v"))
+    return mid
+
+
+@wrong(r"diagram 'd' block 'M/A/f': its input 'M/A/f\.in' is open; connect something to 'M\.u'")
+def open_port_of_a_nested_subsystem() -> None:
+    mid = nested()
+    mid.connect("A.y", "B.x")
+    d = Diagram("d")
+    d.connect(d.add_subsystem("M", mid)["v"], "command:push")
+    machine(d)
+
+
+@wrong(r"diagram 'd' block 'M/B/f': its input 'M/B/f\.in' is open; connect something to 'M/B\.x'")
+def open_port_within_a_subsystem() -> None:
+    d = Diagram("d")
+    m = d.add_subsystem("M", nested())
+    d.connect(1.0, m["u"])
+    d.connect(m["v"], "command:push")
+    machine(d)
+
+
 @wrong(r"diagram 'd': 'g\.in' has a wire from 'constant\.out' already; join what comes by a block 'sum', or .*")
 def two_wires_to_one_input() -> None:
     d = Diagram("d")
@@ -365,6 +396,23 @@ def state_machine_of_vectors() -> None:
 def unknown_signal() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rial.position", "command:push")
+    machine(d)
+
+
+@wrong(r"diagram 'd' block 'speed': its wire is in m, and command 'speed' takes m/s; put a gain with a unit between")
+def command_in_another_unit() -> None:
+    d = Diagram("d")
+    d.connect("signal:joint.rail.position", "command:speed")
+    machine(d)
+
+
+@wrong(r"diagram 'd' block 'both': its wire is in s, and command 'push' takes m; put a gain with a unit between")
+def commands_in_another_unit() -> None:
+    d = Diagram("d")
+    d.add("command", "both", command=["push", "speed"])
+    p = d.add("pack", "p")
+    d.connect(d.add("constant", "c", value=1.0, unit="s"), p["a"], p["b"])
+    d.connect(p, "both")
     machine(d)
 
 

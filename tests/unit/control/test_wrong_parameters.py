@@ -92,6 +92,8 @@ PARAMETERS = [
     ),
     ("expression", {"text": "a +"}, r"text = 'a \+' is no formula; correct it, as 'a \* \(b - 1\)'"),
     ("expression", {"text": "sinh(a)"}, r"in 'sinh\(a\)' the function 'sinh' is unknown; there are .*"),
+    ("expression", {"text": "math.sin(a)"}, r"in .* the function 'math\.sin' is unknown; there are .*"),
+    ("expression", {"text": "max(a, b, key=a)"}, r"in .* max takes its values without names; leave 'key=' out"),
     ("expression", {"text": "atan2(a)"}, r"in 'atan2\(a\)' atan2 takes 2 values, not 1; give as many"),
     ("expression", {"text": "a + b", "names": ["a"]}, r"in 'a \+ b' the name 'b' is no input; give it in names, .*"),
     ("expression", {"text": "[a]"}, r"in '\[a\]' '\[a\]' is no arithmetic; use numbers, names and functions"),

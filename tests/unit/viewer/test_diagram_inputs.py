@@ -10,9 +10,9 @@ import pytest
 
 from gpusim import ModelError
 from gpusim.control import Diagram
+from gpusim.model.operator_names import KEYS
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.keys import KEYS
 from gpusim.viewer.operator.mapping import Binding
 from gpusim.viewer.operator.patterns import choose_mapping
 from tests.unit.viewer.diagrams import cart

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, Simulation
+from gpusim.model.operator_names import KEYS
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator, OperatorRecording
-from gpusim.viewer.operator.keys import KEYS
 
 FRAME = 1.0 / 60.0
 STEPS = 240

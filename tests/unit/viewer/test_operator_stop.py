@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation
+from gpusim.model.operator_names import KEYS
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
-from gpusim.viewer.operator.keys import KEYS
 from tests.unit.viewer.diagrams import cart
 from tests.unit.viewer.operators import FRAME, Pad, arm, machine, step
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from gpusim import Simulation
 from gpusim.cli.main import app
+from gpusim.model.operator_names import KEYS
 from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator, OperatorRecording
-from gpusim.viewer.operator.keys import KEYS
 from gpusim.viewer.panel import PanelState
 from gpusim.viewer.panel.panel_client import PanelClient, add_operator
 from gpusim.viewer.window.session import Session

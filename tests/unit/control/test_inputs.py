@@ -1,0 +1,82 @@
+"""What people give: dead zone and curve about the default, keys and axes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from gpusim import ModelError
+from gpusim.control import Diagram
+from tests.unit.control.test_diagrams import cart
+
+RANGES = [(-1.0, 2.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 2.0, 1.5), (-3.0, 0.0, 0.0), (-1.0, 1.0, 0.0), (-0.1, 0.7, 0.3)]
+
+
+@pytest.mark.parametrize(("lower", "upper", "default"), RANGES)
+def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, default: float) -> None:
+    """At rest it is the default, bit for bit; each side goes to its own end."""
+    d = Diagram("d")
+    d.add("input", "u", lower=lower, upper=upper, default=default, dead_zone=0.1, curve=2.0)
+    sim = cart([d])
+
+    def out(share: float) -> float:
+        """For a share of the way from the default to the upper end, or below zero to the lower one."""
+        way = upper - default if share > 0.0 else default - lower
+        sim.control["u"] = default + share * way
+        sim.step()
+        return float(sim.read("diagram.d.u")[0])
+
+    sim.step()
+    assert sim.read("diagram.d.u")[0] == default
+    for sign, end in ((-1.0, lower), (1.0, upper)):
+        assert out(0.0) == default
+        assert out(0.09 * sign) == default
+        assert out(sign) == pytest.approx(end, rel=1e-15)
+        assert out(2.0 * sign) == out(sign) and lower <= out(sign) <= upper
+        assert out(0.55 * sign) == pytest.approx(default + 0.25 * (end - default))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"keys": ("A",)}, r"it has one key, 'A', and is no switch; give two \(less, more\), or switch = True"),
+        ({"keys": ("FOO", "D")}, r"unknown key 'FOO'.*; give a name such as .*"),
+        ({"keys": ("E", "D")}, r"key 'E' has a meaning of its own in the window; take another key"),
+        ({"keys": ("A", "D"), "switch": True}, r"it is a switch with two keys, A, D; give one"),
+        ({"axis": "left_z"}, r"unknown axis 'left_z'; did you mean 'left_y', 'left_x'.*"),
+        ({"axis": "left_x", "switch": True}, r"unknown button 'left_x'.*"),
+    ],
+)
+def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, Any], told: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        Diagram("d").add("input", "u", **parameters)
+    assert re.fullmatch(f"diagram 'd' block 'u': {told}", str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ({"keys": ("A", "D")}, {"keys": ("W", "D")}, "key 'D'"),
+        ({"keys": ("A", "D")}, {"keys": ("A",), "switch": True}, "key 'A'"),
+        ({"axis": "axis_7"}, {"axis": "axis_7"}, "axis 'axis_7'"),
+        ({"axis": "b", "switch": True}, {"axis": "b", "switch": True}, "button 'b'"),
+    ],
+)
+def test_keys_of_two_inputs_are_told_at_the_build(first: dict[str, Any], second: dict[str, Any], told: str) -> None:
+    """In one diagram or two."""
+    one, other, both = Diagram("one"), Diagram("other"), Diagram("other")
+    one.add("input", "u", **first)
+    other.add("input", "v", **second)
+    for name, parameters in (("u", first), ("v", second)):
+        both.add("input", name, **parameters)
+    for diagrams in ([one, other], [both]):
+        with pytest.raises(
+            ModelError, match=f"diagram 'other': {told} is bound twice, by input 'u' and input 'v'; keep"
+        ):
+            cart(diagrams)
+    with pytest.raises(ModelError, match="button 'back' is bound twice, by the emergency stop and input 'w'"):
+        d = Diagram("d")
+        d.add("input", "w", switch=True, axis="back")
+        cart([d])
