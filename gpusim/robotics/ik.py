@@ -56,8 +56,8 @@ class IK:
     """Finds postures that fulfil several tasks at once: damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings of the tree come before all tasks. A task of a later priority has what those before leave
-    free, and costs them nothing, however far its target is; among tasks of one priority the weighted sum of squared errors is least. Where a target is out of reach the
-    solution is the nearest one; steps get smaller all the same.
+    free, and costs them nothing, however far its target is; among tasks of one priority the weighted sum of squared
+    errors is least. Where a target is out of reach the solution is the nearest one; steps get smaller all the same.
 
     Args:
         tree: of the robot.
