@@ -74,6 +74,9 @@ MUTANTS = (
     Mutant("kept rows pull for nothing", (
         ("gpusim/robotics/steps.py", "KEPT_CURVATURE = 0.25", "KEPT_CURVATURE = 0.0"),
     ), "tests/unit/robotics/test_ik.py", "swing"),
+    Mutant("later priorities take what they want", (
+        ("gpusim/robotics/steps.py", "share * np.sqrt(ratio)", "share * np.ones_like(ratio)"),
+    ), "tests/unit/robotics/test_ik.py", "costs_no_earlier"),
     Mutant("limits by steps alone", (
         ("gpusim/robotics/steps.py", "free = self.layout.moves & ~held", "free = self.layout.moves & (held | ~held)"),
     ), "tests/unit/robotics/test_ik.py", "bounded"),

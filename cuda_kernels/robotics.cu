@@ -175,7 +175,19 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         w.step[j] = w.start[j] + w.give[j] * sum;
     }
 }
-// dq, with the limits that it reaches.
+// Coordinates that the step brings beyond a limit stop there; whether there are any.
+GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
+    bool reached = false;
+    for (int j = 0; j < r.freedoms; ++j) {
+        const bool under = w.step[j] < w.low[j], over = w.step[j] > w.high[j];
+        if (w.free[j] == 0.0 || !(under || over)) continue;
+        w.fixed[j] = under ? w.low[j] : w.high[j];
+        w.free[j] = 0.0;
+        reached = true;
+    }
+    return reached;
+}
+// dq where tasks have one priority: limits are those of all levels.
 GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double caution) {
     find_levers(r, w);
     for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
@@ -183,15 +195,7 @@ GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double 
         for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.fixed[j];
         for (int level = 0; level < levels; ++level) solve_level(r, w, level);
         if (pass == r.most_passes) break;
-        bool reached = false;
-        for (int j = 0; j < r.freedoms; ++j) {
-            const bool under = w.step[j] < w.low[j], over = w.step[j] > w.high[j];
-            if (w.free[j] == 0.0 || !(under || over)) continue;
-            w.fixed[j] = under ? w.low[j] : w.high[j];
-            w.free[j] = 0.0;
-            reached = true;
-        }
-        if (!reached) break;
+        if (!fix_reached(r, w)) break;
     }
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = clamped(w.step[j], w.low[j], w.high[j]);
 }
@@ -210,6 +214,111 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
         normalize4(q);
     }
 }
+// Errors in the posture that ``step`` leads to; poses of nodes are those of that posture afterwards.
+GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target, const double* mass) {
+    for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
+    move_posture(r, w);
+    place_nodes(r, w);
+    weigh_nodes(r, w, mass);
+    for (int e = 0; e < r.elements; ++e) w.tried[e] = -element_row(r, w, e, false);
+    double place[3], errors[6];
+    for (int goal = 0; goal < r.goals; ++goal) {
+        goal_errors(r, w, goal, target + r.goal_target[goal], place, errors);
+        for (int k = 0; k < (r.goal_kind[goal] == GOAL_POSE ? 6 : 3); ++k)
+            if (r.goal_row[6 * goal + k] >= 0) w.tried[r.goal_row[6 * goal + k]] = errors[k];
+    }
+    for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
+}
+// What a level may add to the step of those above, as a share: ``tried`` are errors after all of ``gain``.
+GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
+    double ratio = 1.0;
+    for (int other = 0; other < level; ++other) {
+        double better = 0.0, cost = 0.0;
+        for (int a = r.level_start[other]; a < r.level_start[other + 1]; ++a) {
+            const double off = w.tried[a] - (w.whole[a] - w.gain[a]);
+            better += w.gain[a] * w.gain[a];
+            cost += off * off;
+        }
+        const double least = leak + share * square_root(better);
+        ratio = smaller(ratio, least / larger(square_root(cost), least));
+    }
+    return square_root(ratio);
+}
+// What a level adds to a step (``above``), shortened to what costs those above next to nothing.
+GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
+    const int rows = r.level_start[level];
+    // Tasks above finish after those below.
+    const int own = r.finishing * (level - 1), half = (r.iterations + 1) / 2, late = (own < half ? own : half) - left + 1;
+    double leak = r.leak, share = 1.0;
+    for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
+    for (int a = 0; a < rows; ++a) w.gain[a] = 0.0;
+    for (int j = 0; j < r.freedoms; ++j) {
+        const double start = w.above[j], added = w.step[j] - start, size = magnitude(added);
+        const double room = added < 0.0 ? start - w.low[j] : w.high[j] - start;
+        if (size > room) share = smaller(share, room / size);
+        for (int a = 0; a < rows; ++a) w.gain[a] += w.jacobian[j * r.rows + a] * start;
+        w.added[j] = added;
+    }
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
+    try_step(r, w, target, mass);
+    share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
+}
+// What a level adds, no more than most_turn of a joint.
+GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
+    double most = r.most_turn;
+    for (int j = 0; j < r.freedoms; ++j)
+        if (r.rate_turns[j]) most = larger(most, magnitude(w.step[j] - w.above[j]));
+    const double share = r.most_turn / most;
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
+}
+// What is free for a level: not what it pushes against a limit, with the forces of the step before on rows above.
+GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
+    const int above = r.level_start[level], end = r.level_start[level + 1];
+    const double* force = w.force + level * r.rows;
+    for (int j = 0; j < r.freedoms; ++j) {
+        double push = w.pull[level * r.freedoms + j];
+        for (int run = r.rate_run[j]; run < r.rate_run[j + 1] && r.run_start[run] < end; ++run)
+            for (int a = r.run_start[run]; a < r.run_end[run]; ++a)
+                push += w.jacobian[j * r.rows + a] * (a < above ? force[a] : r.row_weight[a] * w.error[a]);
+        const bool held = (w.low[j] >= -r.at_limit && push < 0.0) || (w.high[j] <= r.at_limit && push > 0.0);
+        w.free[j] = r.rate_moves[j] && !held ? 1.0 : 0.0;
+        w.fixed[j] = w.above[j] = w.step[j];
+    }
+}
+// Errors of levels below the first, no longer than most_way; ``whole`` are those before.
+GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
+    for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
+    for (int level = 2; level < r.levels; ++level) {
+        double square = 0.0;
+        for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) square += w.error[a] * w.error[a];
+        const double share = r.most_way / larger(square_root(square), r.most_way);
+        for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
+    }
+}
+// dq where they have several: each level finds its own limits, and is kept from costing those above.
+GPUSIM_FN void find_step_in_order(
+    const Robot& r, const RobotWork& w, int levels, double caution, int left, const double* target, const double* mass) {
+    shorten_errors(r, w);
+    find_levers(r, w);
+    for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
+    for (int j = 0; j < r.freedoms; ++j) w.step[j] = 0.0;
+    for (int level = 0; level < levels; ++level) {
+        if (r.level_start[level] == r.level_start[level + 1] && !r.level_pulls[level]) continue;
+        hold(r, w, level);
+        for (int pass = 1; pass <= r.most_passes; ++pass) {
+            for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j];
+            solve_level(r, w, level);
+            if (level > 1) shorten_turns(r, w);
+            if (pass == r.most_passes || !fix_reached(r, w)) break;
+        }
+        if (level > 1) shorten(r, w, level, left, target, mass);
+        for (int j = 0; j < r.freedoms; ++j) {
+            const double found = w.step[j];
+            w.step[j] = found < w.low[j] + r.at_limit ? w.low[j] : (found > w.high[j] - r.at_limit ? w.high[j] : found);
+        }
+    }
+}
 GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
     RobotWork w;
     lay_out(r, memory, r.posture + (long long)world * r.size, w);
@@ -226,7 +335,8 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
         find_rows(r, w, target);
         find_pulls(r, w, postures);
         find_room(r, w, levels);
-        find_step(r, w, levels, caution);
+        if (r.guarded) find_step_in_order(r, w, levels, caution, r.iterations - number, target, mass);
+        else find_step(r, w, levels, caution);
         double back = 0.0;
         for (int j = 0; j < r.freedoms; ++j) back += w.step[j] * w.last[j];
         caution = back < 0.0 ? smaller(r.raised * caution, r.most_caution) : larger(r.lowered * caution, 1.0);

@@ -20,6 +20,7 @@
 struct RobotWork {
     double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
     double *damping, *give, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
+    double *before, *tried, *gain, *whole, *added;
 };
 GPUSIM_FN double* taken(double*& memory, int count) {
     double* out = memory;
@@ -53,6 +54,12 @@ GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWor
     w.last = taken(memory, v);
     w.matrix = taken(memory, m * m);
     w.force = taken(memory, r.levels * m);
+    if (!r.guarded) return;
+    w.before = taken(memory, r.size);
+    w.tried = taken(memory, m);
+    w.gain = taken(memory, m);
+    w.whole = taken(memory, m);
+    w.added = taken(memory, v);
 }
 
 // Rodrigues.

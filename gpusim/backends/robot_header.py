@@ -32,13 +32,15 @@ TABLES = {
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
 """Arrays that kernels write: postures (the start before), errors of tasks, greatest residual of loops, greatest
 component of the last step; work of each thread."""
-NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "most_caution")
+NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "most_caution",
+           "leak", "leak_share", "finer", "most_turn", "most_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
-    "numbers", "errors", "iterations", "without", "most_passes", "work",
+    "numbers", "errors", "iterations", "without", "finishing", "guarded", "most_passes", "work",
 )  # fmt: skip
 """``numbers`` of all targets of a world, ``errors`` of all tasks, ``without``: last iterations that leave postures
-alone, ``work``: doubles of memory for one world."""
+alone, ``finishing``: last iterations for each level above that keep those more closely, ``guarded``: whether tasks have
+several priorities, ``work``: doubles of memory for one world."""
 
 
 def robot_header() -> str:

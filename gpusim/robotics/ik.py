@@ -15,7 +15,7 @@ from gpusim.robotics.cuda import CudaSolver
 from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.elements import evaluate
 from gpusim.robotics.native import KernelSolver, NativeSolver
-from gpusim.robotics.steps import Layout, Steps
+from gpusim.robotics.steps import Layout, Steps, finishing_steps
 from gpusim.robotics.tasks import PlaceTask, PostureTask, Task
 from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
@@ -56,8 +56,8 @@ class IK:
     """Finds postures that fulfil several tasks at once: damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings of the tree come before all tasks. A task of a later priority has what those before leave
-    free; among tasks of one priority the weighted sum of squared errors is least. Where a target is out of reach the
-    solution is the nearest one; steps get smaller all the same.
+    free, and costs them nothing, however far its target is; among tasks of one priority the weighted sum of squared
+    errors is least. Where a target is out of reach the solution is the nearest one; steps get smaller all the same.
 
     Args:
         tree: of the robot.
@@ -115,7 +115,7 @@ class IK:
             stiffness[self.level_of[posture.priority]] += posture.weight
         least = validate.positive("robotics.IK", "damping", damping)
         starts = np.cumsum([0, *group])
-        return Layout(np.array(level, np.int64), np.array(weight), starts, stiffness, moves, least)
+        return Layout(np.array(level, np.int64), np.array(weight), starts, stiffness, moves, tree.masks.turns, least)
 
     def solve(
         self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
@@ -152,7 +152,14 @@ class IK:
         for number in range(iterations):
             errors, rows = self._rows(q, aims)
             levels = self.layout.task_levels if number >= iterations - without else self.layout.levels
-            step = steps.step(errors, rows, self._pull(q, aims), *self._room(q), levels)
+
+            def late(level: int, left: int = iterations - number) -> int:
+                return max(finishing_steps(level, iterations) - left + 1, 0)
+
+            def tried(step: Array, q: Array = q) -> Array:
+                return self._rows(self._clamped(self.tree.integrate(q, step)), aims)[0]
+
+            step = steps.step(errors, rows, self._pull(q, aims), *self._room(q), levels, late, tried)
             q = self._clamped(self.tree.integrate(q, step))
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
@@ -175,6 +182,8 @@ class IK:
             else:
                 raise validate.fail(f"task '{task.name}'", "has no target", f"give targets={{'{task.name}': ...}}")
         start = self.tree.postures(q)
+        if not np.isfinite(start).all():
+            raise validate.fail("robotics.IK", "the start is not finite", "give a posture of finite numbers")
         worlds = max([start.shape[0], *(np.shape(v)[0] for v in given.values() if np.ndim(v) == 2)])
         if start.shape[0] not in (1, worlds):
             rule = f"there are {start.shape[0]} postures and targets of {worlds} worlds"

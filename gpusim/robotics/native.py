@@ -122,6 +122,7 @@ class KernelSolver(ABC):
         n, v, m, groups = len(tree.forest.nodes), tree.freedoms, int(layout.level.size), len(layout.group) - 1
         # As cuda_kernels/robotics_tree.cuh lays them out.
         work = 16 * n + 6 * v + m * v + groups * v + 3 * m + layout.levels * (2 * v + m) + 9 * v + m * m
+        work += tree.size + 3 * m + v if layout.guarded else 0
         return {
             "size": tree.size, "freedoms": v, "nodes": n, "goals": len(ik.tasks), "postures": len(ik.postures),
             "elements": len(tree.locked), "rows": m, "groups": groups, "levels": layout.levels,
@@ -219,6 +220,7 @@ class KernelSolver(ABC):
             robot[constant.lower()] = number
         robot["damping"], robot["worlds"] = self.layout.damping, worlds
         robot["iterations"], robot["without"] = iterations, without
+        robot["guarded"] = self.layout.guarded
         if worlds:
             self.launch(robot, arrays)
         ends = np.cumsum([t.weight.size for t in tasks])

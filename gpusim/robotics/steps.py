@@ -15,10 +15,17 @@ D = damping^2 + sum of share |force| |column| keeps the model stiffer than half 
 nearest pose, and, as D vanishes with the forces, converge quadratically where the target is in reach
 (Levenberg-Marquardt with a damping like the error: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of
 the step before.
+
+Levels keep those above to first order only. Where tasks have several priorities, each level therefore finds its own
+limits, one after another, and what it adds to the step of those above is shortened: the errors above are tried in the
+posture that it leads to, and are to differ from the linear ones by no more than ``LEAK`` and a share of what they get
+better by. The last two steps of the second level, four of the third and so on may cost far less, so that what tasks out
+of reach have bent is mended before the end, in order of priority.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +43,16 @@ RAISED, LOWERED, MOST_CAUTION = 2.0, 0.95, 64.0
 """A step against the one before multiplies these shares by the first, another one by the second, from 1 on."""
 MOST_PASSES = 4
 """Solutions for one step, each with the limits that the one before has reached."""
+LEAK, LEAK_SHARE = 1e-2, 0.5
+"""What a level may cost those above, m and rad, and as a share of what they get better by;"""
+FINISHING, FINER = 2, 1e-4
+"""steps at the end for each level above, of which the first two may cost that much less each, and none a share."""
+MOST_WAY = 1.0
+"""Of the errors of such a level, m and rad: longer ones are shortened together."""
+AT_LIMIT = 1e-9
+"""Coordinates that come as near to a limit stand on it, where levels find their own."""
+MOST_TURN = 1.0
+"""Of a joint by one level below the first, rad, where others are to be kept."""
 CONSTANTS = {
     "KEPT": KEPT,
     "OWN_CURVATURE": OWN_CURVATURE,
@@ -44,6 +61,13 @@ CONSTANTS = {
     "LOWERED": LOWERED,
     "MOST_CAUTION": MOST_CAUTION,
     "MOST_PASSES": MOST_PASSES,
+    "LEAK": LEAK,
+    "LEAK_SHARE": LEAK_SHARE,
+    "FINISHING": FINISHING,
+    "FINER": FINER,
+    "MOST_TURN": MOST_TURN,
+    "MOST_WAY": MOST_WAY,
+    "AT_LIMIT": AT_LIMIT,
 }
 """Numbers that the kernels know by these names."""
 
@@ -58,6 +82,7 @@ class Layout:
         group: (groups + 1,) where the rows of each vector begin.
         stiffness: (levels, freedoms) p, weights of postures.
         moves: (freedoms,) whether it may move.
+        turns: (freedoms,) whether it is a turn.
         damping: the least D, its root.
     """
 
@@ -66,6 +91,7 @@ class Layout:
     group: Array
     stiffness: Array
     moves: Array
+    turns: Array
     damping: float
 
     @property
@@ -78,6 +104,11 @@ class Layout:
         """The same without those of postures alone, which come last."""
         return max(int(self.level[-1]) + 1, 1) if self.level.size else self.levels
 
+    @property
+    def guarded(self) -> bool:
+        """Whether tasks have several priorities."""
+        return self.task_levels > 2
+
     def above(self, level: int) -> int:
         """How many rows lie above a level; those up to the next one are its own."""
         return int(np.searchsorted(self.level, level))
@@ -85,6 +116,11 @@ class Layout:
     def of_groups(self, vectors: Array) -> Array:
         """Lengths of the vectors of rows, (..., rows) to (..., groups)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
+
+
+def finishing_steps(level: int, iterations: int) -> int:
+    """How many of the last steps keep a level from costing those above: tasks above finish after it."""
+    return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
 class Steps:
@@ -96,7 +132,17 @@ class Steps:
         self.caution = np.ones(worlds)
         self.last = np.zeros((worlds, layout.moves.size))
 
-    def step(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
+    def step(
+        self,
+        error: Array,
+        rows: Array,
+        pull: Array,
+        low: Array,
+        high: Array,
+        levels: int,
+        late: Callable[[int], int],
+        tried: Callable[[Array], Array],
+    ) -> Array:
         """dq, (worlds, freedoms).
 
         Args:
@@ -105,7 +151,22 @@ class Steps:
             pull: (levels, worlds, freedoms) p d of the postures.
             low, high: (worlds, freedoms) how far the coordinates may go, at most and at least zero.
             levels: how many of them take part.
+            late: which of a level's finishing steps it is, from 1 on, or 0.
+            tried: errors after a step.
         """
+        if self.layout.guarded:
+            step = self._in_order(error, rows, pull, low, high, levels, late, tried)
+        else:
+            step = self._together(error, rows, pull, low, high, levels)
+        back = rotations.dot(step, self.last) < 0.0
+        self.caution = np.where(
+            back, np.minimum(RAISED * self.caution, MOST_CAUTION), np.maximum(LOWERED * self.caution, 1.0)
+        )
+        self.last = step
+        return step
+
+    def _together(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
+        """The step where tasks have one priority: limits are those of all levels."""
         damping = self._damping(error, rows)
         # What the errors push against its limit stays there: the steps of others may hide that it would rather leave.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
@@ -113,19 +174,89 @@ class Steps:
         free = self.layout.moves & ~held
         fixed = np.zeros(low.shape)
         for last in range(MOST_PASSES, 0, -1):
-            step = self._levels(error, rows, pull, damping, free, fixed, levels)
+            step = fixed
+            for level in range(levels):
+                step = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
             under, over = free & (step < low), free & (step > high)
             if last == 1 or not (under | over).any():
                 break
             fixed = np.where(under, low, np.where(over, high, fixed))
             free &= ~(under | over)
-        step = np.clip(step, low, high)
-        back = rotations.dot(step, self.last) < 0.0
-        self.caution = np.where(
-            back, np.minimum(RAISED * self.caution, MOST_CAUTION), np.maximum(LOWERED * self.caution, 1.0)
-        )
-        self.last = step
+        return np.clip(step, low, high)
+
+    def _in_order(
+        self,
+        error: Array,
+        rows: Array,
+        pull: Array,
+        low: Array,
+        high: Array,
+        levels: int,
+        late: Callable[[int], int],
+        tried: Callable[[Array], Array],
+    ) -> Array:
+        """The step where they have several: each level finds its own limits, and is kept from costing those above."""
+        o, step, whole = self.layout, np.zeros(low.shape), error
+        error = self._shortened(error)
+        damping = self._damping(error, rows)
+        for level in range(levels):
+            above, end = o.above(level), o.above(level + 1)
+            if above == end and not o.stiffness[level].any():
+                continue
+            force = np.concatenate([self.force[level, :, :above], o.weight[above:end] * error[:, above:end]], axis=1)
+            push = rotations.matvec(rows[:, :end].swapaxes(1, 2), force) + pull[level]
+            free = o.moves & ~(((low >= -AT_LIMIT) & (push < 0.0)) | ((high <= AT_LIMIT) & (push > 0.0)))
+            fixed = step
+            for last in range(MOST_PASSES, 0, -1):
+                found = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
+                if level > 1:
+                    most = np.max(np.where(o.turns, np.abs(found - step), 0.0), axis=1)
+                    found = step + (MOST_TURN / np.maximum(most, MOST_TURN))[:, None] * (found - step)
+                under, over = free & (found < low), free & (found > high)
+                if last == 1 or not (under | over).any():
+                    break
+                fixed = np.where(under, low, np.where(over, high, fixed))
+                free &= ~(under | over)
+            if level > 1:
+                found = step + self._share(level, whole, rows, step, found - step, low, high, late(level), tried)
+            step = np.where(found < low + AT_LIMIT, low, np.where(found > high - AT_LIMIT, high, found))
         return step
+
+    def _shortened(self, error: Array) -> Array:
+        """Errors of levels below the first, no longer than ``MOST_WAY``."""
+        o, out = self.layout, error.copy()
+        for level in range(2, o.levels):
+            own = slice(o.above(level), o.above(level + 1))
+            out[:, own] *= (MOST_WAY / np.maximum(rotations.norm(error[:, own]), MOST_WAY))[:, None]
+        return out
+
+    def _share(
+        self,
+        level: int,
+        error: Array,
+        rows: Array,
+        step: Array,
+        added: Array,
+        low: Array,
+        high: Array,
+        late: int,
+        tried: Callable[[Array], Array],
+    ) -> Array:
+        """What a level adds to a step, shortened to what costs those above next to nothing."""
+        o, above, leak = self.layout, self.layout.above(level), LEAK
+        for _ in range(min(late, FINISHING)):
+            leak *= FINER
+        room = np.where(added < 0.0, step - low, high - step)
+        longer = np.abs(added) > room
+        share = np.min(np.where(longer, room, 1.0) / np.where(longer, np.abs(added), 1.0), axis=1)
+        gain = rotations.matvec(rows[:, :above], step)
+        cost = tried(step + share[:, None] * added)[:, :above] - (error[:, :above] - gain)
+        ratio = np.ones(len(step))
+        for other in range(level):
+            own = slice(o.above(other), o.above(other + 1))
+            least = leak + (0.0 if late else LEAK_SHARE) * rotations.norm(gain[:, own])
+            ratio = np.minimum(ratio, least / np.maximum(rotations.norm(cost[:, own]), least))
+        return np.asarray((share * np.sqrt(ratio))[:, None] * added)
 
     def _damping(self, error: Array, rows: Array) -> Array:
         """D of every level, (levels, worlds, freedoms)."""
@@ -142,21 +273,14 @@ class Steps:
             out[level] += self.caution[:, None] * np.sum((own * pulls + kept * forces) * levers, axis=1)
         return out
 
-    def _levels(
-        self, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, levels: int
-    ) -> Array:
-        """Step over all levels; ``fixed`` are the steps of coordinates that are not free."""
-        step, o = fixed, self.layout
-        for level in range(levels):
-            above, end = o.above(level), o.above(level + 1)
-            if above < end or o.stiffness[level].any():
-                step = self._level(level, error[:, :end], rows[:, :end], pull[level], damping[level], free, fixed, step)
-        return step
-
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        o, above, end = self.layout, self.layout.above(level), error.shape[1]
+        """Step up to a level; ``fixed`` of coordinates that are not free, ``step`` that of the levels above."""
+        o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
+        if above == end and not o.stiffness[level].any():
+            return step
+        error, rows = error[:, :end], rows[:, :end]
         g = np.where(free, 1.0 / (damping + o.stiffness[level]), 0.0)
         start = np.where(free, g * (pull + damping * step), fixed)
         if not end:

@@ -1,11 +1,13 @@
 """Blocks of kinematics: chains of joints from a body to a tip, their inverse by damped least squares, frames of bodies.
 
-    dq = z + J^T (J J^T + d2 1)^-1 (e - J z),   z = posture_gain (posture - q)
+    dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
 with e the way to the target, no longer than ``most_way``: what the tip does not need keeps the posture (A. Liegeois,
-1977; Y. Nakamura, H. Hanafusa, 1986). Damping grows with the error, d2 = damping2 + |e|2 / 2, so that the tip comes to
-rest as near as it can get to what is out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by the
-Levenberg-Marquardt method", 2011). One iteration a sample; limits by clamping.
+1977; Y. Nakamura, H. Hanafusa, 1986). Of z that is all but what moves the tip, for s is next to zero (``PROJECTED``):
+with damping there a share of it stays, which holds the tip off its target. Damping grows with the error,
+d2 = damping2 + |e|2 / 2, so that the tip comes to rest as near as it can get to what is out of reach (T. Sugihara,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). One iteration a sample; limits by
+clamping.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
+PROJECTED = 1e-12
+"""Added to J J^T, as a share of its diagonal's mean, where the posture's pull is freed of what moves the tip."""
 _KNOWN = ("place", "axis", "kind", "lower", "upper", "label")
 """What a joint of a chain has."""
 
@@ -169,12 +173,13 @@ class Ik(Block):
         gain = c.tune("posture_gain", self.posture_gain)
         kept = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
-        rest = vectors.minus(way, [vectors.dot(t, row, kept) for row in rows])
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
         damping = c.tune("damping", self.damping)
-        for i in range(len(rows)):
-            square[i][i] = (damping * damping + 0.5 * (length * length)) + square[i][i]
-        weights = vectors.solve_positive(t, square, rest)
+        damped = self._raised(square, damping * damping + 0.5 * (length * length))
+        pulled = [vectors.dot(t, row, kept) for row in rows]
+        pulled = vectors.solve_positive(t, self._raised(square, self._least(t, square)), pulled)
+        weights = vectors.solve_positive(t, damped, way)
+        weights = vectors.minus(weights, pulled)
         out = []
         for k in range(n):
             step = vectors.total(t, [kept[k], vectors.dot(t, jacobian[k], weights)])
@@ -185,6 +190,17 @@ class Ik(Block):
             out.append(value)
         c.keep("q", out)
         return {"out": out, "error": [length]}
+
+    @staticmethod
+    def _least(t: Trace, square: list[list[Number]]) -> Number:
+        """Next to zero, against rounding where a chain is stretched."""
+        trace = vectors.total(t, [square[i][i] for i in range(len(square))])
+        return (PROJECTED / len(square)) * trace + 1e-100
+
+    @staticmethod
+    def _raised(square: list[list[Number]], by: Number) -> list[list[Number]]:
+        """A matrix with a number added to its diagonal."""
+        return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
     def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
         """Turn that is left, times the lever: half of the sum of the axes' vector products is the sine of its angle

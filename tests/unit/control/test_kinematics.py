@@ -9,7 +9,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+<<<<<<< HEAD
 from gpusim.control import Diagram, chain, heavy_chain
+=======
+from gpusim.control import Diagram, chain
+from gpusim.robotics import Tree
+>>>>>>> h-ik
 from tests.unit.control.plants import arm
 
 TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
@@ -65,6 +70,23 @@ def test_inverse_kinematics_reaches() -> None:
     sim.step(200)
     assert sim.read("diagram.d.ik.error")[0] < 1e-6
     np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.1, 0.2, 0.6), atol=1e-6)
+
+
+@pytest.mark.parametrize("gain", [0.1, 0.5])
+def test_a_posture_costs_the_target_nothing(gain: float) -> None:
+    """The tip comes to rounding; the posture is the nearest one that leaves it there."""
+    sim = reading()
+    sim.write("diagram.d.ik.posture_gain", gain)
+    sim.step(200)
+    assert sim.read("diagram.d.ik.error")[0] < 1e-11
+    tree, q = Tree(sim.model), sim.read("diagram.d.ik")[0]
+    posture, columns = tree.start.copy(), []
+    for k, x in enumerate(q):
+        posture[:, tree.slice(f"joint{k}")] = x
+        columns.append(tree.rate_slice(f"joint{k}").start)
+    rows = tree.jacobian(posture, "tip")[0, :3, columns].T
+    left = q - rows.T @ np.linalg.lstsq(rows.T, q, rcond=None)[0]
+    assert np.abs(left).max() < 1e-3 < np.abs(q).max() < 1.5  # within limits
 
 
 def alone(d: Diagram, backend: str = "numpy") -> Simulation:

@@ -134,6 +134,35 @@ def test_a_later_priority_has_what_is_left():
     assert report.residual["tip"][0] == pytest.approx(0.25, abs=1e-6)
 
 
+@pytest.mark.parametrize("away", [0.3, 8.0])
+def test_what_is_out_of_reach_costs_no_earlier_priority(robot, away):
+    """Feet, center of mass and the left hand are met as without the right hand, at whatever iteration one stops."""
+    start = crouching(robot)
+    tasks = [PoseTask("l_sole"), PoseTask("r_sole"), ComTask((1, 1, 0)), PointTask("l_grip", priority=2)]
+    targets = {name: robot.pose(start, name)[0] for name in HANDS_AND_FEET[2:]} | {"com": robot.com(start)[0]}
+    targets |= {name: robot.pose(start, name)[0, :3] + [0.05, 0, 0.05] for name in HANDS_AND_FEET[:2]}
+    targets["r_grip"] += [away, 0, 0]
+    ik = IK(robot, [*tasks, PointTask("r_grip", priority=3)])
+    for iterations in (1, 2, 4, 8, 20, 60):
+        q, report = ik.solve(start, targets, iterations=iterations)
+        least = {1: 5e-3, 2: 1e-4, 4: 1e-6}.get(iterations, 1e-7)
+        assert max(report.residual[name][0] for name in ("l_sole", "r_sole", "com")) < least, iterations
+        assert report.residual["l_grip"][0] < 1e-6 or iterations < 8
+    assert robot.pose(q, "r_grip")[0, 0] > robot.pose(start, "r_grip")[0, 0] + 0.25
+
+
+def test_a_later_priority_reaches_what_it_can(robot):
+    """Both hands after the feet, in order; most are met within 20 steps, and feet always."""
+    tasks = [PoseTask("l_sole"), PoseTask("r_sole"), ComTask(), PointTask("l_grip", priority=2)]
+    targets = reachable(robot, 40, 0.2)
+    targets |= {name: targets[name][:, :3] for name in ("l_grip", "r_grip")}
+    ik = IK(robot, [*tasks, PointTask("r_grip", priority=3)])
+    _, report = ik.solve(crouching(robot), targets, iterations=20)
+    assert max(report.residual[name].max() for name in ("l_sole", "r_sole", "com")) < 1e-6
+    for name, share in (("l_grip", 0.9), ("r_grip", 0.75)):
+        assert (report.residual[name] < 1e-6).mean() > share, name
+
+
 def test_the_posture_is_the_nearest_one_that_meets_the_tasks():
     """Five links, one point: the difference to the wanted posture is in the span of the point's rows (Lagrange)."""
     tree = planar((0.3,) * 5)
@@ -261,5 +290,8 @@ def test_errors_name_the_task(robot):
         ik.solve(start, {"com": (0, 1), "l_grip": Transform()})
     with pytest.raises(ModelError, match="target 'l_grip': has the zero quaternion"):
         ik.solve(start, {"com": (0, 0, 1), "l_grip": np.zeros(7)})
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ModelError, match="robotics.IK: the start is not finite; give a posture of finite numbers"):
+            ik.solve(np.where(np.arange(robot.size) == 9, wrong, start), {"com": (0, 0, 1), "l_grip": Transform()})
     with pytest.raises(ModelError, match="there are 2 postures and targets of 3 worlds"):
         ik.solve(np.repeat(start, 2, axis=0), {"com": np.zeros((3, 3)), "l_grip": Transform()})

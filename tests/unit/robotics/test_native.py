@@ -52,6 +52,16 @@ def test_out_of_reach_with_priorities_limits_and_locked_joints():
     assert not q[:, tree.slice("head")].any()
 
 
+@pytest.mark.parametrize(("iterations", "away"), [(1, 8.0), (3, 8.0), (30, 8.0), (30, 0.3)])
+def test_three_priorities_of_which_the_last_is_out_of_reach(iterations, away):
+    tree = Tree(humanoid().finalize(), "pelvis")
+    targets = reachable(tree, 4, 0.1)
+    targets["r_grip"] = targets["r_grip"][:, :3] + [away, 0, 0]
+    tasks = [PoseTask("l_sole"), PoseTask("r_sole"), ComTask(), PoseTask("l_grip", priority=2)]
+    tasks += [PointTask("r_grip", priority=3), PostureTask(crouching(tree)[0])]
+    alike(IK(tree, tasks), crouching(tree), targets, iterations, 1e-7)
+
+
 @pytest.mark.parametrize("base", ["root", "link6", "link3"])
 def test_every_joint_from_either_end(base):
     """Balls, poses, travels, universal joints, walked forwards and backwards."""
