@@ -9,12 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-<<<<<<< HEAD
 from gpusim.control import Diagram, chain, heavy_chain
-=======
-from gpusim.control import Diagram, chain
 from gpusim.robotics import Tree
->>>>>>> h-ik
 from tests.unit.control.plants import arm
 
 TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
