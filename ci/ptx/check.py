@@ -130,7 +130,8 @@ def _simulation(case: Case, backend: str) -> Simulation:
     """A simulation with gravity and commands of each world's own."""
     run = MODELS[case.model]
     config = SolverConfig(dt=run.dt, joint_solver=case.solver, max_pairs=run.max_pairs)
-    sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, launch=case.launch)
+    # One thread of native: its slab's flags are those of the last world, whoever else works on this computer.
+    sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, launch=case.launch, threads=1)
     for world in range(WORLDS):
         sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
     driven = sim.programs.drivers if sim.programs is not None else {}
@@ -140,7 +141,7 @@ def _simulation(case: Case, backend: str) -> Simulation:
 
 
 def _flag(native: Simulation, name: str) -> bool:
-    """A flag in the first slab of native, whose slabs outlive a launch."""
+    """A flag in the first slab of native, whose slabs outlive a launch: of the last world where it is fused."""
     backend: Any = native.backend
     return bool(backend.layout.view(backend._slab, name, 1)[0])
 
