@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.joint_kinds import joint_type
 from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR, WORLD, SensorSpec
 
 
@@ -36,7 +37,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
         rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
         raise validate.fail(element, rule, "give what add_joint_... returned")
-    if self.joints[joint].kind == "free":
+    if not joint_type(self.joints[joint].kind).bears:
         rule = f"joint '{self.joints[joint].label}' is free and bears nothing"
         raise validate.fail(element, rule, "give a joint that holds something, or add a contact sensor")
     return _add(self, label, JOINT_SENSOR, joint)

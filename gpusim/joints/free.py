@@ -22,6 +22,7 @@ class Free(JointType):
     coordinates: ClassVar[tuple[str, ...]] = ()
     position_is: ClassVar[str] = "pose"
     holds: ClassVar[bool] = False
+    bears: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """No locked motion."""

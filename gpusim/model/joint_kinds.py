@@ -173,6 +173,8 @@ class JointType(ABC):
     """True if its position determines the child's pose in the parent's frame, so that it can be written."""
     holds: ClassVar[bool] = True
     """False: it leaves its bodies all motions, so that neither is held by the other."""
+    bears: ClassVar[bool] = True
+    """False: nothing in it bears a load, so that it can have no force sensor."""
     welds: ClassVar[bool] = False
     """True: it makes its bodies parts of one, whose neighbors at other joints are those of both."""
     picture: ClassVar[str | None] = None
