@@ -47,9 +47,8 @@ class Simulation(Stoppable):
         dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64, and the direct solver
             works in float64; see ``fast``).
         config: settings of the step.
-        launch: kernels only: "fused" (a block or thread for each world), "grouped" (native, joints solved directly: worlds
-            in the lanes of vectors), "staged" (all threads on one stage after another), or "auto" by the size and number
-            of worlds; the bits are the same.
+        launch: kernels only: "fused" (a block or thread for each world), "grouped" (native, joints solved directly:
+            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto"; same bits.
         threads: native only: threads for many worlds; all cores if left out.
         device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
         specialize: kernels only: compile for this model's sizes, about 15 % faster, same bits; each new model then
