@@ -140,6 +140,3 @@ GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __
 template <class T> GPUSIM_FN void raise_where(bool mask, T* target, T value) {
     if (mask) raise_to(target, value);
 }
-GPUSIM_FN void flag_where(bool mask, int* target) {
-    if (mask) set_flag(target);
-}

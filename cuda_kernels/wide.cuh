@@ -149,7 +149,6 @@ GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
     const Words old = bits_of(*target), bits = bits_of(magnitude(value));
     *target = choose(mask, of_bits(old < bits ? bits : old), *target);
 }
-GPUSIM_FN void flag_where(Truth mask, whole* target) { *target = choose(mask, whole(1), *target); }
 
 // Lanes in which an integer is not 0.
 #if WIDE_REGISTERS

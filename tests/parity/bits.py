@@ -1,9 +1,9 @@
 """The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
 
-Four worlds of every scene run 1000 steps, 64 of them 400, with contacts 400 and 100, heaps 60 and 15 (each step of
-them has a hundred contacts), and those that take long to compile with two of the four combinations of number type and
-solver; on a GPU all run all. Worlds differ in gravity, masses and commands. What two runs share beside what a test is
-about differs as well (places, launch, threads), so that few runs show all.
+Four worlds of every scene run 1000 steps, 64 of them 400, heaps 60 and 15 (each step of them has a hundred contacts),
+and those that take long to compile with two of the four combinations of number type and solver; on a GPU all run all.
+Worlds differ in gravity, masses and commands. What two runs share beside what a test is about differs as well (places,
+launch, threads), so that few runs show all.
 
 The scenes are in three files, by the builds that they share: test_bits.py, test_bits_contacts.py, test_bits_heaps.py.
 """
@@ -22,8 +22,8 @@ from gpusim.backends import native_backend
 from gpusim.backends.variants import Variant
 from gpusim.scene import Scene, list_scenes, load_scene
 
-STEPS, CONTACT_STEPS, HEAP_STEPS, PIECE = 1000, 400, 60, 50
-MANY_STEPS, CONTACT_MANY_STEPS, HEAP_MANY_STEPS = 400, 100, 15
+STEPS, HEAP_STEPS, PIECE = 1000, 60, 50
+MANY_STEPS, HEAP_MANY_STEPS = 400, 15
 """Of 64 worlds."""
 HEAP = 10
 """A scene of more shapes is a heap."""
@@ -75,11 +75,8 @@ class Runner:
     def __init__(self, name: str, dtype: str, solver: str) -> None:
         self.scene: Scene = load_scene(name)
         self.model = self.scene.builder.finalize()
-        self.steps, self.many_steps = STEPS, MANY_STEPS
-        if self.model.shapes:
-            heap = len(self.model.shapes) > HEAP
-            self.steps = HEAP_STEPS if heap else CONTACT_STEPS
-            self.many_steps = HEAP_MANY_STEPS if heap else CONTACT_MANY_STEPS
+        heap = len(self.model.shapes) > HEAP
+        self.steps, self.many_steps = (HEAP_STEPS, HEAP_MANY_STEPS) if heap else (STEPS, MANY_STEPS)
         self.dtype, self.config = dtype, dataclasses.replace(self.scene.config, joint_solver=solver)
         rng = np.random.default_rng(7)
         self.gravity = rng.normal(size=(64, 3)) * 0.2 + np.array([0.0, 0.0, -9.81])

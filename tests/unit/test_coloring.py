@@ -223,7 +223,7 @@ def test_star_of_200_joints() -> None:
     check_sets(sets, sim.model.topology.constraint_bodies, sim.model.topology.dynamic, 32)
     start = energy(sim)
     ends = []
-    for _ in range(4):
+    for _ in range(8):
         sim.step(25)
         ends.append(energy(sim))
     print("star: energy", start, ends)
@@ -323,22 +323,22 @@ def test_grid_of_400_bodies_hangs() -> None:
 
 
 @pytest.mark.slow
-def test_grid_of_3600_bodies() -> None:
-    """60 x 60: 7,080 joints in at most 6 colors, no overflow; times are told, not asserted."""
+def test_grid_of_10000_bodies() -> None:
+    """100 x 100: 19,800 joints in at most 6 colors, no overflow; times are told, not asserted."""
     began = time.perf_counter()
-    builder = grid(60)
+    builder = grid(100)
     built = time.perf_counter()
     model = builder.finalize()
     finalized = time.perf_counter()
     sets = model.topology.coloring_for(32)
     done = time.perf_counter()
-    print(f"grid 60: build {built - began:.2f} s, finalize {finalized - built:.2f} s, color {done - finalized:.3f} s")
-    assert model.topology.num_constraints == 7080
+    print(f"grid 100: build {built - began:.2f} s, finalize {finalized - built:.2f} s, color {done - finalized:.3f} s")
+    assert model.topology.num_constraints == 19800
     assert len(sets.colors) <= 6 and not sets.overflow.size
     check_sets(sets, model.topology.constraint_bodies, model.topology.dynamic, len(sets.colors))
     sim = Simulation(model, backend="numpy", config=SolverConfig(dt=1e-3, iterations=10, joint_solver="colored"))
     history = residuals(sim)
-    print("grid 60: residual after each sweep", history)
+    print("grid 100: residual after each sweep", history)
     assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-2 * history[0]
     if why_not("native"):
         return

@@ -272,7 +272,7 @@ def _resident_bytes() -> int:
 
 @pytest.mark.slow
 def test_simulations_leave_no_memory_behind() -> None:
-    """Create, step, delete: 300 cycles leave less than 6 kB each in the process, and 50 less than 400 bytes each."""
+    """Create, step, delete: 650 cycles leave less than 6 kB each in the process, and 50 less than 400 bytes each."""
     b = ModelBuilder()
     ball_body(b, label="stone")
     b.add_joint_ball(-1, 0)
@@ -288,9 +288,9 @@ def test_simulations_leave_no_memory_behind() -> None:
     # The first cycles fill caches and the allocator's pools.
     cycles(200)
     resident = _resident_bytes()
-    cycles(300)
+    cycles(650)
     grown = _resident_bytes() - resident
-    assert grown < 1.8e6, grown
+    assert grown < 4e6, grown
     tracemalloc.start()
     try:
         cycles(50)
