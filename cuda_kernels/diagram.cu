@@ -58,7 +58,7 @@ GPUSIM_FN double next_sample(double number, double time, double period) {
 // Worlds in which a sample is due; those that failed stand still.
 GPUSIM_KERNEL void run_diagram(
     const double* time, const int* health, const double* in, int width, const double* par, int par_stride, double* numbers,
-    int count, double* control, int controls, double period, int worlds, int threads
+    int count, double* control, int controls, double shortest, int worlds, int threads
 ) {
 #if GPUSIM_GPU
     const int first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
@@ -70,8 +70,10 @@ GPUSIM_KERNEL void run_diagram(
 #endif
     for (int id = first; id < worlds; id += stride) {
         double* s = numbers + (long long)id * count;
+        const double* own = par + (long long)id * par_stride;
+        const double period = sample_period(own, shortest);
         if (health[id] || !sample_due(s[0], time[id], period)) continue;
-        sample(in + (long long)id * width, par + (long long)id * par_stride, s, control + (long long)id * controls);
+        sample(in + (long long)id * width, own, s, control + (long long)id * controls);
         s[0] = next_sample(s[0], time[id], period);
     }
 }

@@ -18,6 +18,7 @@ from gpusim.compile_cache import BrokenCompilerError
 from gpusim.errors import ModelError, UnknownNameError, unknown_name
 from gpusim.model import validate
 from gpusim.model.builder import world_count
+from gpusim.model.commands import delay_of
 from gpusim.model.config import SolverConfig, work_dtype
 from gpusim.model.coordinates import coordinates
 from gpusim.model.joint_groups import choose_solvers
@@ -26,7 +27,7 @@ from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
-from gpusim.sensors.control_map import ControlMap
+from gpusim.sensors.control_map import ControlMap, offered
 from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.programs import Programs
@@ -115,9 +116,8 @@ class Simulation(Stoppable):
         self._signals: SignalTable | None = None
         self._single: dict[str, Observation] = {}
         self.programs: Programs | None = None
-        if model.diagrams:
-            self.programs = Programs(self._self)
-            self._signals = None  # they have signals too
+        if model.diagrams or any(map(delay_of, model.actuators)):
+            self.programs, self._signals = Programs(self._self), None  # they have signals too
         self.quarantine = self.backend.make_quarantine()
         self.capacity = CapacityWatch(self.backend, model, self.config)
         self.accuracy = AccuracyWatch(self.backend, model, self.config)
@@ -339,7 +339,7 @@ class Simulation(Stoppable):
         Raises:
             UnknownNameError: no such command; names the nearest ones.
         """
-        return Command(self._self, matching("command", names, self.model.controls))
+        return Command(self._self, matching("command", names, offered(self._self, names)))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.

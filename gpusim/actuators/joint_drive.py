@@ -28,6 +28,7 @@ from gpusim.model.actuator_kinds import (
     register,
 )
 from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.commands import checked_delay
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.specs import ActuatorSpec
@@ -188,26 +189,30 @@ def add_joint_force(
     limit: float | tuple[float, float] | None = None,
     axis: int = 0,
     label: str | None = None,
+    delay: float = 0.0,
+    most_delay: float | None = None,
 ) -> int:
     """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N.
-
-    It acts at once; a delay is a block ``delay`` of a diagram in front of the command.
 
     Args:
         joint: joint index.
         limit: greatest effort either way, or (least, greatest), N m or N; None for none.
         axis: which coordinate of the joint.
-        label: unique name; signals ``force.<label>.command`` and ``.force``.
+        label: unique name; signals ``force.<label>.command`` (as it acts) and ``.force``.
+        delay: from a command to its effect, s; the nearest whole number of steps.
+        most_delay: where given, worlds may differ in the delay, signal ``force.<label>.delay``, up to this, s.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: limits that fall or leave zero out, an unknown joint or coordinate.
+        ModelError: limits that fall or leave zero out, an unknown joint or coordinate, a negative delay or one above
+            the greatest.
     """
     element = self.element("actuator", label, "joint_force")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
-    return self.add_actuator("joint_force", label, params | checked_limits(element, limit))
+    params |= checked_limits(element, limit) | checked_delay(element, delay, most_delay)
+    return self.add_actuator("joint_force", label, params)
 
 
 @builder_method
@@ -220,6 +225,8 @@ def add_tracking_servo(
     target: float = 0.0,
     axis: int = 0,
     label: str | None = None,
+    delay: float = 0.0,
+    most_delay: float | None = None,
 ) -> int:
     """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
 
@@ -233,13 +240,16 @@ def add_tracking_servo(
         limit: greatest effort of all together either way, or (least, greatest), N m or N; None for none.
         target: the first position.
         axis: which coordinate of the joint.
-        label: unique name; signals ``servo.<label>.target`` and ``.force``.
+        label: unique name; signals ``servo.<label>.target`` (as it acts) and ``.force``.
+        delay: from commands to their effect, s; the nearest whole number of steps.
+        most_delay: where given, worlds may differ in the delay, signal ``servo.<label>.delay``, up to this, s.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: a negative gain, limits that fall or leave zero out, an unknown joint or coordinate.
+        ModelError: a negative gain, limits that fall or leave zero out, an unknown joint or coordinate, a negative
+            delay or one above the greatest.
     """
     element = self.element("actuator", label, "tracking_servo")
     params: dict[str, Any] = {
@@ -249,4 +259,5 @@ def add_tracking_servo(
         "damping": validate.not_negative(element, "damping", damping),
         "first_target": validate.number(element, "target", target),
     }
-    return self.add_actuator("tracking_servo", label, params | checked_limits(element, limit))
+    params |= checked_limits(element, limit) | checked_delay(element, delay, most_delay)
+    return self.add_actuator("tracking_servo", label, params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from gpusim.control.trace import Num, Number, Place, Trace, Truth
 from gpusim.control.units import Unit
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
+from gpusim.model.program import Tuned
 
 Shape = tuple[int, ...]
 Wire = list[Num]
@@ -37,22 +39,25 @@ class Context:
     """What a block works with while it is traced.
 
     Attributes:
-        period: seconds from sample to sample.
+        period: seconds from sample to sample: a number of the trace where worlds differ in it.
+        shortest: the shortest one, s.
         kinds: of its inputs, by port; of its outputs once they are known.
     """
 
-    def __init__(self, trace: Trace, element: str, period: float, kinds: dict[str, Kind]) -> None:
-        self.trace, self.element, self.period, self.kinds = trace, element, period, kinds
-        self.tuned: dict[str, int] = {}
+    def __init__(
+        self, trace: Trace, element: str, period: Number, shortest: float, kinds: dict[str, Kind]
+    ) -> None:  # fmt: skip
+        self.trace, self.element, self.period, self.shortest, self.kinds = trace, element, period, shortest, kinds
+        self.tuned: dict[str, Tuned] = {}
         self.memory: dict[str, Any] = {}
         self.signals: dict[str, list[int]] = {}
         self.commands: dict[str, int] = {}
 
-    def tune(self, name: str, value: float) -> Num:
-        """A parameter that may be written while the simulation runs."""
+    def tune(self, name: str, value: float, **rule: Any) -> Num:
+        """A parameter that may be written while the simulation runs, within the ``rule`` of a :class:`Tuned`."""
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
-            self.tuned[name] = len(self.trace.parameters) - 1
+            self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
         found: Num = self.memory[f"parameter {name}"]
         return found
 
@@ -79,6 +84,23 @@ class Context:
     def select(self, condition: Truth, a: Number, b: Number) -> Num:
         """``a`` where it holds, else ``b``."""
         return self.trace.select(condition, a, b)
+
+    def left(self, time: float) -> Number:
+        """What a period leaves of something that goes as exp(-t / time)."""
+        if isinstance(self.period, Num):
+            return self.trace.function("exp", (-1.0 / time) * self.period)
+        return math.exp(-self.period / time)
+
+    def fixed_period(self) -> float:
+        """The period, of a block that needs it as a number.
+
+        Raises:
+            ModelError: worlds differ in it.
+        """
+        if isinstance(self.period, Num):
+            rule = "is worked out for one period, and worlds differ in theirs (most_rate)"
+            raise validate.fail(self.element, rule, "put it into a diagram of its own, with a fixed rate")
+        return self.period
 
 
 class Block(ABC):

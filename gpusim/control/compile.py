@@ -13,11 +13,11 @@ from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
 from gpusim.control.blocks.ports import Inlet
 from gpusim.control.blocks.sources import Command, Input, Signal
-from gpusim.control.flat import SEPARATOR, Flat, Port, input_label
-from gpusim.control.trace import Trace
+from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port, input_label
+from gpusim.control.trace import Number, Trace
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
-from gpusim.model.program import Program, WireInfo
+from gpusim.model.program import Program, Tuned, WireInfo
 from gpusim.typing import Array
 
 MOST_PASSES = 64
@@ -133,7 +133,8 @@ def compile_flat(
         if isinstance(found, Inlet):
             rule = "is an input of a subsystem, and the diagram is used alone"
             raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
-    period = dt if flat.rate is None else 1.0 / flat.rate
+    fastest = flat.rate if flat.most_rate is None else flat.most_rate
+    period = dt if fastest is None else 1.0 / fastest
     if period < dt * (1.0 - 1e-9):
         rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"
         raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
@@ -141,6 +142,9 @@ def compile_flat(
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})
     trace = Trace(initial=[0.0, 0.0])
+    own_period: Number = period
+    if flat.most_rate is not None:
+        own_period = 1.0 / trace.parameter(flat.rate or flat.most_rate)
     labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
     read: dict[str, list[int]] = {}
     contexts: dict[str, Context] = {}
@@ -149,7 +153,7 @@ def compile_flat(
     for name in order:
         found, element = flat.blocks[name], flat.of(name)
         own = _given(flat, name, kinds) | {port: kinds[name, port] for port in found.outputs}
-        c = contexts[name] = Context(trace, element, period, own)
+        c = contexts[name] = Context(trace, element, own_period, period, own)
         _places_outside(c, found, element, signals, controls, read, labels)
         made = found.run(c, _wire_values(trace, flat, name, values, waiting=False))
         for port in found.outputs:
@@ -215,10 +219,15 @@ def _program(
     wires: list[WireInfo],
 ) -> Program:  # fmt: skip
     tuned = {
-        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": at
+        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": found
         for name, c in contexts.items()
-        for parameter, at in c.tuned.items()
+        for parameter, found in c.tuned.items()
     }
+    rate_at = None if flat.most_rate is None else 0  # the first parameter that compile_flat makes
+    if flat.most_rate is not None:
+        doc = "samples a second"
+        own = Tuned(0, 0.0, flat.most_rate, above=True, unit="Hz", doc=doc)
+        tuned[f"{flat.prefix}.{flat.label}.{CLOCK}.rate"] = own
     listed = {name: np.array(values) for name, values in trace.tables.items()}
     body = "\n".join(f"    {line}" for line in ["rows = np.arange(len(s))", *trace.numpy])
     source = f"def run(given, par, s, control):\n{body}\n"
@@ -248,5 +257,5 @@ def _program(
         label=flat.label, period=period, signals=read, initial=np.array(trace.initial),
         parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,
         drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*tables, *helpers]), run=quietly,
-        numpy=source, host=host, operations=len(trace.cpp),
+        numpy=source, host=host, operations=len(trace.cpp), rate_at=rate_at,
     )  # fmt: skip

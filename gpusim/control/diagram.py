@@ -11,7 +11,7 @@ from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers them)
 from gpusim.control import files
 from gpusim.control.block import Block, make_block
 from gpusim.control.compile import check, compile_flat
-from gpusim.control.flat import SEPARATOR, Flat, Port
+from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.program import OperatorInput, Program
@@ -55,20 +55,26 @@ class Diagram:
     Args:
         label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
         rate: samples a second; each step of the simulation where left out. Between samples commands hold.
+        most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which worlds may have of their own, up to
+            this one; ``rate`` is then its first value. Filters and transfer functions have one rate for all worlds.
 
     Raises:
-        ModelError: a label that is no name, a rate that is not positive.
+        ModelError: a label that is no name, a rate that is not positive or above the greatest.
     """
 
     prefix = "diagram"
     """Of its signals."""
 
-    def __init__(self, label: str = "control", rate: float | None = None) -> None:
+    def __init__(self, label: str = "control", rate: float | None = None, most_rate: float | None = None) -> None:
         if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):
             raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
         self.label = label
         self.element = f"diagram '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
+        self.most_rate = None if most_rate is None else validate.positive(self.element, "most_rate", most_rate)
+        if self.rate is not None and self.most_rate is not None and self.rate > self.most_rate:
+            rule = f"rate = {self.rate:g} is above most_rate = {self.most_rate:g}"
+            raise validate.fail(self.element, rule, "give a greater most_rate")
         self.blocks: dict[str, Block | Subsystem] = {}
         self.wires: dict[Port, Port] = {}
 
@@ -149,6 +155,9 @@ class Diagram:
             raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
         if name in self.blocks:
             raise validate.fail(self.element, f"there is a block '{name}' already", "give another name")
+        if name == CLOCK and self.most_rate is not None:
+            rule = f"'{CLOCK}' is the clock of a diagram in whose rate worlds differ"
+            raise validate.fail(self.element, rule, "give the block another name")
 
     def _of(self, name: str) -> str:
         return f"{self.element} block '{name}'"
@@ -266,7 +275,7 @@ class Diagram:
 
     def flat(self) -> Flat:
         """Itself with all subsystems taken apart."""
-        out = Flat(self.label, self.rate, self.prefix)
+        out = Flat(self.label, self.rate, self.most_rate, self.prefix)
         self._flatten("", out, {}, {})
         return out
 

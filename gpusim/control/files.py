@@ -32,7 +32,7 @@ from gpusim.output_files import atomic_file, check_output_file
 SUFFIXES = (".yaml", ".yml")
 SUBSYSTEM = "subsystem"
 """Kind of a block that is a diagram."""
-_KEYS = ("label", "rate", "blocks", "wires")
+_KEYS = ("label", "rate", "most_rate", "blocks", "wires")
 _WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}
 
 
@@ -48,7 +48,8 @@ def save(diagram: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _layout(diagram: Any) -> dict[str, Any]:
-    out: dict[str, Any] = {} if diagram.rate is None else {"rate": diagram.rate}
+    rates = {"rate": diagram.rate, "most_rate": diagram.most_rate}
+    out: dict[str, Any] = {name: value for name, value in rates.items() if value is not None}
     out["blocks"] = {name: _block(diagram, name, found) for name, found in diagram.blocks.items()}
     if diagram.wires:
         out["wires"] = [
@@ -106,7 +107,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """See :meth:`gpusim.control.Diagram.load`; ``make(label, rate)`` makes an empty diagram."""
+    """See :meth:`gpusim.control.Diagram.load`; ``make(label, rate, most_rate)`` makes an empty diagram."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
@@ -146,7 +147,7 @@ class _Loader:
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
         line = found.lines.get("label", found.lines.get("rate", found.line))
-        made = self._told(line, path, lambda: self._make(label, found.get("rate")))
+        made = self._told(line, path, lambda: self._make(label, found.get("rate"), found.get("most_rate")))
         for name, given in blocks.items():
             self._block(made, name, given, blocks.lines[name], path)
         self._wires(made, found, path)

@@ -12,6 +12,8 @@ Port = tuple[str, str]
 """A block's name and one of its ports."""
 SEPARATOR = "/"
 """Between a subsystem and what is in it."""
+CLOCK = "clock"
+"""Under this name, as of a block, a diagram has the rate in which worlds differ."""
 
 
 @dataclass
@@ -19,12 +21,14 @@ class Flat:
     """Blocks by path, and for each input port the output that drives it.
 
     Attributes:
-        label: of the diagram. rate: samples a second; None for every step. prefix: of its signals.
+        label: of the diagram. rate: samples a second; None for every step. most_rate: up to which worlds may differ in
+            it; None: they do not. prefix: of its signals.
         open_ports: for inputs that nothing drives the port that is to get a wire: itself, or an input of a subsystem.
     """
 
     label: str
     rate: float | None = None
+    most_rate: float | None = None
     prefix: str = "diagram"
     blocks: dict[str, Block] = field(default_factory=dict)
     wires: dict[Port, Port] = field(default_factory=dict)

@@ -7,11 +7,23 @@ kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<labe
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from gpusim.control.diagram import Diagram
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 from gpusim.model.joint_kinds import joint_type
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How late a sensor tells what it measures: ``time`` s, to be written up to ``most`` s where that is given."""
+
+    time: float
+    most: float | None
+
+    def __bool__(self) -> bool:
+        return self.time > 0.0 or self.most is not None
 
 
 class SensorDiagram(Diagram):
@@ -20,21 +32,33 @@ class SensorDiagram(Diagram):
     prefix = "sensor"
 
     def channel(
-        self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: float, seed: int
+        self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
         """What is measured of a signal: bias, noise, latency; the port of the block ``name`` or what stands for it."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
         self.add("noise", f"{name}_noise", sigma=noise, seed=seed, size=size, unit=unit)
-        late = latency > 0.0
-        measured = f"{name}_sum" if late else name
+        measured = f"{name}_sum" if latency else name
         self.add("sum", measured, signs="+++")
         for port, part in zip("abc", ("true", "bias", "noise"), strict=True):
             self.connect(f"{name}_{part}", f"{measured}.{port}")
-        if late:
-            self.connect(measured, self.add("delay", name, time=latency))
+        if latency:
+            self.late(measured, name, latency)
         return name
+
+    def late(self, source: str, name: str, latency: Latency) -> None:
+        """A block ``name`` with what ``source`` had some time ago."""
+        self.connect(source, self.add("delay", name, time=latency.time, most=latency.most))
+
+
+def _latency(element: str, latency: float, most_latency: float | None) -> Latency:
+    time = validate.not_negative(element, "latency", latency)
+    most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
+    if most is not None and time > most:
+        rule = f"latency = {time:g} s is above most_latency = {most:g} s"
+        raise validate.fail(element, rule, "give a greater most_latency")
+    return Latency(time, most)
 
 
 def _checked(element: str, **numbers: float) -> None:
@@ -56,6 +80,8 @@ def add_imu(
     rate_bias: float = 0.0,
     latency: float = 0.0,
     seed: int = 0,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
@@ -73,21 +99,25 @@ def add_imu(
         rate_bias: rad/s.
         latency: s; rounded to whole samples.
         seed: of the noise; a world's does not depend on others.
+        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
+        most_latency: s, likewise: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
 
     Raises:
-        ModelError: no such site, a label that is taken, negative noise or latency.
+        ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
+            greatest.
     """
     element = f"imu '{label}'"
     if site not in [s.label for s in b.sites]:
         known = ", ".join(s.label for s in b.sites) or "none"
         raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
     given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
-    _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias, latency=latency)
-    d = SensorDiagram(label, rate)
+    _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias)
+    late = _latency(element, latency, most_latency)
+    d = SensorDiagram(label, rate, most_rate)
     channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
                 ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
     for name, unit, noise, bias in channels:
-        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, latency, seed)
+        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, late, seed)
     b.add_diagram(d)
     return d
 
@@ -101,6 +131,8 @@ def add_range_finder(
     bias: float = 0.0,
     latency: float = 0.0,
     seed: int = 0,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
 ) -> SensorDiagram:
     """Add what a real range finder or lidar makes of the rays of a sensor.
 
@@ -116,18 +148,22 @@ def add_range_finder(
         bias: of each, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
         latency: s; rounded to whole samples.
         seed: of the noise; a world's does not depend on others.
+        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
+        most_latency: s, likewise: ``sensor.<label>.measured.time``.
 
     Raises:
-        ModelError: no such sensor of rays, a label that is taken, negative noise or latency.
+        ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
+            the greatest.
     """
     element = f"range finder '{label}'"
     found = next((s.rays for s in b.sensors if s.label == sensor), None)
     if found is None:
         known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
         raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
-    _checked(element, noise=noise, bias=bias, latency=latency)
-    d = SensorDiagram(label, rate)
-    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, latency, seed)
+    _checked(element, noise=noise, bias=bias)
+    late = _latency(element, latency, most_latency)
+    d = SensorDiagram(label, rate, most_rate)
+    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, late, seed)
     d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
     b.add_diagram(d)
     return d
@@ -141,6 +177,8 @@ def add_encoder(
     rate: float | None = None,
     latency: float = 0.0,
     velocity_time: float = 0.01,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
 ) -> SensorDiagram:
     """Add an encoder on a joint of one coordinate: its position in steps, and a velocity from their differences.
 
@@ -154,9 +192,11 @@ def add_encoder(
         rate: samples a second; each step of the simulation where left out.
         latency: s; rounded to whole samples.
         velocity_time: of the filter behind the differences, s.
+        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
+        most_latency: s, likewise: ``sensor.<label>.position.time``.
 
     Raises:
-        ModelError: no such joint, fewer than one count, a negative latency.
+        ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the greatest.
     """
     element = f"encoder '{label}'"
     found = next((j for j in b.joints if j.label == joint), None)
@@ -165,15 +205,14 @@ def add_encoder(
         raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
     if isinstance(counts, bool) or not isinstance(counts, int) or counts < 1:
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
-    _checked(element, latency=latency)
-    d = SensorDiagram(label, rate)
+    late = _latency(element, latency, most_latency)
+    d = SensorDiagram(label, rate, most_rate)
     turns = joint_type(found.kind).unit_of(found, 0) == "rad"
-    late = latency > 0.0
     d.add("signal", "true", signal=f"joint.{joint}.position")
     d.add("quantiser", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
     d.connect("true", "steps" if late else "position")
     if late:
-        d.connect("steps", d.add("delay", "position", time=latency))
+        d.late("steps", "position", late)
     d.connect("position", d.add("derivative", "velocity", time=velocity_time))
     b.add_diagram(d)
     return d

@@ -13,6 +13,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
 from gpusim.model.collision_groups import GroupRules, shapes_with_bits
+from gpusim.model.commands import applied_names, command_names, delay_of
 from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
@@ -121,23 +122,18 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
     return kinds
 
 
-def _control_name(spec: ActuatorSpec, number: int, command: str) -> str:
-    return spec.label if number == 0 else f"{spec.label}.{command}"
-
-
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Column of every command: the label for an actuator's first, ``label.command`` for a further one."""
-    columns: dict[str, int] = {}
-    for spec in actuators:
-        for number, command in enumerate(actuator_type(spec.kind).commands):
-            columns[_control_name(spec, number, command)] = len(columns)
-    return columns
+    """Column of every command, by its name: those that act, and behind them those that act later."""
+    names = [name for spec in actuators for name in applied_names(spec)]
+    names += [name for spec in actuators if delay_of(spec) for name in command_names(spec)]
+    return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     values = [
         actuator_type(spec.kind).default_command(spec, command)
-        for spec in actuators
+        for specs in (actuators, [spec for spec in actuators if delay_of(spec)])
+        for spec in specs
         for command in actuator_type(spec.kind).commands
     ]
     return np.array(values, dtype=np.float64)
@@ -204,7 +200,7 @@ def _group(
         specs=specs,
         axis=np.array(axes, dtype=np.int64),
         control={
-            command: np.array([controls[_control_name(s, n, command)] for s in specs], dtype=np.int64)
+            command: np.array([controls[applied_names(s)[n]] for s in specs], dtype=np.int64)
             for n, command in enumerate(kind_type.commands)
         },
         params={p.name: np.array([[value(s, p) for s in specs]]) for p in kind_type.parameters},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,13 @@ def check_free(sim: Simulation, label: str) -> None:
     if driver is not None:
         rule = f"diagram '{driver}' gives it before each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
+
+
+def offered(sim: Simulation, names: Any) -> list[str]:
+    """Commands that wildcards stand for: those that no diagram gives, and those of ``names`` themselves."""
+    drivers = {} if sim.programs is None else sim.programs.drivers
+    asked = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    return [label for label in sim.model.controls if label not in drivers or label in asked]
 
 
 class ControlMap(MutableMapping[str, Any]):

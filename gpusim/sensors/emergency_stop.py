@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.commands import applied_names, command_names
 from gpusim.model.model import Model
 from gpusim.model.state import STOP
 from gpusim.model.steering import Steering
@@ -94,12 +95,11 @@ def safe_commands(sim: Simulation) -> Array:
 
 def command_steering(model: Model) -> dict[str, Steering]:
     """How people move each command of an actuator, by label."""
-    found = {}
+    found: dict[str, Steering] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
-        for number, command in enumerate(kind.commands):
-            label = spec.label if number == 0 else f"{spec.label}.{command}"
-            found[label] = kind.steering(model, spec, command)
+        for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
+            found |= dict.fromkeys(labels, kind.steering(model, spec, command))
     return found
 
 

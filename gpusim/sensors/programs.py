@@ -13,7 +13,8 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model import validate
-from gpusim.model.program import Program, due_time, next_sample
+from gpusim.model.program import Program, due_time, next_sample, sample_at
+from gpusim.sensors.delays import delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
@@ -63,12 +64,13 @@ class RunningProgram:
 
     def _due(self) -> Array:
         arrays = self._backend.read_state().arrays
-        return np.asarray(arrays["time"] >= due_time(arrays[self.name][:, 0], self.program.period))
+        periods = self.program.periods(self.parameters)
+        return np.asarray(arrays["time"] >= due_time(arrays[self.name][:, 0], periods))
 
     def _somewhere_due(self) -> bool:
         """Whether a world has a sample due; of one world without arrays, which take longer than the sample."""
         arrays = self._backend.read_state().arrays
-        if self._sim.num_worlds > 1:
+        if self._sim.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         return bool(arrays["time"].item(0) >= due_time(arrays[self.name].item(0), self.program.period))
 
@@ -78,25 +80,36 @@ class RunningProgram:
         par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
         own, commands = numbers[worlds], control[worlds]
         self.program.run(given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1])), own, commands)
-        own[:, 0] = next_sample(own[:, 0], arrays["time"][worlds], self.program.period)
+        own[:, 0] = next_sample(own[:, 0], arrays["time"][worlds], self.program.periods(par))
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
 
     def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
         """A parameter of a block, in some worlds."""
-        self._check_bound(at, worlds, values)
+        name, tuned = next((name, tuned) for name, tuned in self.program.tuned.items() if tuned.at == at)
+        tuned.check(name, np.ravel(values))
+        self._check_bound(name, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
         self.parameters[worlds, at] = values
+        if at == self.program.rate_at:
+            self._count_anew(worlds)
 
-    def _check_bound(self, at: int, worlds: Array, values: Array) -> None:
+    def _count_anew(self, worlds: Array) -> None:
+        """With another rate a world's next sample has another number."""
+        arrays = self._backend.state.arrays
+        time = arrays["time"][worlds]
+        number = sample_at(time, self.program.periods(self.parameters[worlds]))
+        arrays[self.name][worlds, 0] = np.where(arrays[self.name][worlds, 0] > 0.0, number, 0.0)
+        self._backend.changed()
+
+    def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
         """A lower bound of a block stays below its upper one."""
-        name = next(name for name, place in self.program.tuned.items() if place == at)
         block, _, own = name.rpartition(".")
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
         if partner is None:
             return
-        other = np.broadcast_to(self.parameters[:, partner], (self._sim.num_worlds,))[worlds]
+        other = np.broadcast_to(self.parameters[:, partner.at], (self._sim.num_worlds,))[worlds]
         wrong = np.ravel(values > other if own == "lower" else values < other)
         if wrong.any():
             given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
@@ -105,7 +118,7 @@ class RunningProgram:
 
 
 class Programs:
-    """All diagrams of a simulation, in order.
+    """All diagrams of a simulation, in order, and last the delays of commands.
 
     Attributes:
         drivers: which diagram gives a command, by label.
@@ -117,6 +130,8 @@ class Programs:
         commands = {label: steering.unit for label, steering in command_steering(model).items()}
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
         made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
+        late = delays(model, dt)
+        made += [late] if late else []
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
             numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)
@@ -139,9 +154,10 @@ class Programs:
         for running in self.running:
             for wire in running.program.wires:
                 table.add(wire.name, wire.shape, wire.unit, wire.doc, _wire(sim, running.name, wire.at, wire.shape))
-            for name, at in running.program.tuned.items():
+            for name, tuned in running.program.tuned.items():
                 if name not in table.by_name:
-                    table.add(name, (), "-", "parameter of a block", _parameter(sim, running, at), _writer(running, at))
+                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, tuned.at)
+                    table.add(name, (), tuned.unit, tuned.doc, reader, writer)
 
 
 def _wire(sim: Simulation, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:

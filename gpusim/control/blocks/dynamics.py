@@ -137,7 +137,7 @@ class Linear(Block):
         n = len(b)
         from scipy.linalg import expm  # heavy to import, and few diagrams need it
 
-        whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.period)
+        whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.fixed_period())
         linear(c, whole[:n, :n], whole[:n, n], given["in"])
 
 
@@ -238,46 +238,75 @@ class Transfer(Linear):
 
 @block("delay")
 class Delay(Block):
-    """Its input ``samples`` ago, or ``time`` seconds ago; ``initial`` before."""
+    """Its input ``samples`` ago, or ``time`` seconds ago; ``initial`` before.
+
+    With ``most`` the time may be written, by world, from 0 to ``most`` s; whole samples count, the nearest number of
+    them. As it may be 0, such a delay takes no loop apart.
+    """
 
     samples: int = 1
     time: float | None = None
     initial: float = 0.0
+    most: float | None = None
     waits = frozenset({"in"})
 
+    def __post_init__(self) -> None:
+        self.waits = frozenset({"in"}) if self.most is None else frozenset()  # type: ignore[misc]
+
     def check(self, element: str) -> None:
-        """At least one sample."""
+        """At least one sample; a time that has room."""
         if not 1 <= self.samples <= LONGEST_DELAY:
             raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
-        if self.time is not None:
-            validate.positive(element, "time", self.time)
+        if self.most is None:
+            if self.time is not None:
+                validate.positive(element, "time", self.time)
+            return
+        validate.positive(element, "most", self.most)
+        if self.time is None:
+            raise validate.fail(element, "most bounds a time, and none is given", "give time=... in s")
+        if validate.not_negative(element, "time", self.time) > self.most:
+            rule = f"time = {self.time:g} s is above most = {self.most:g} s"
+            raise validate.fail(element, rule, "give a greater most")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """As its input."""
-        if self.time is not None and self._count(period) < 1:
-            raise ModelError(f"time = {self.time:g} s is less than half of a period of {period:g} s; give a longer one")
-        if self._count(period) > LONGEST_DELAY:
-            rule = f"time = {self.time:g} s is more than {LONGEST_DELAY} periods of {period:g} s"
+        name, time = ("time", self.time) if self.most is None else ("most", self.most)
+        if time is not None and self._room(period) < 1:
+            raise ModelError(f"{name} = {time:g} s is less than half of a period of {period:g} s; give a longer one")
+        if time is not None and self._room(period) > LONGEST_DELAY:
+            rule = f"{name} = {time:g} s is more than {LONGEST_DELAY} periods of {period:g} s"
             raise ModelError(f"{rule}; give a shorter one, or the diagram a lower rate")
         return {"out": given.get("in", Kind())}
 
-    def _count(self, period: float) -> int:
-        return self.samples if self.time is None else round(self.time / period)
+    def _room(self, period: float) -> int:
+        """How many samples it keeps."""
+        time = self.time if self.most is None else self.most
+        return self.samples if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """What is oldest of a ring."""
-        count, size = self._count(c.period), c.kinds["out"].size
+        """What is oldest of a ring, or so many samples old."""
+        if self.most is None and self.time is not None:
+            c.fixed_period()
+        room, size = self._room(c.shortest), c.kinds["out"].size
         c.place("at")
-        c.memory["rings"] = [c.trace.ring(count, self.initial) for _ in range(size)]
-        return {"out": [c.trace.ring_read(first, c.kept("at")[0]) for first in c.memory["rings"]]}
+        c.memory["rings"] = [c.trace.ring(room, self.initial) for _ in range(size)]
+        (at,) = c.kept("at")
+        if self.most is None:
+            return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}
+        time = c.tune("time", self.time or 0.0, least=0.0, most=self.most, unit="s")
+        ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(room))
+        place = at - ago  # of the input so many samples ago: the newest stands before ``at``
+        place = c.select(place < 0.0, place + float(room), place)
+        kept = [c.trace.ring_read(first, place) for first in c.memory["rings"]]
+        return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(given["in"], kept, strict=True)]}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """The newest takes its place."""
+        """The newest takes the place of the oldest."""
         (at,) = c.kept("at")
         for first, value in zip(c.memory["rings"], given["in"], strict=True):
             c.trace.ring_write(first, at, value)
         further = at + 1.0
-        c.keep("at", [c.select(further >= float(self._count(c.period)), 0.0, further)])
+        c.keep("at", [c.select(further >= float(self._room(c.shortest)), 0.0, further)])
 
 
 @block("derivative")
@@ -304,7 +333,7 @@ class Derivative(Block):
             c.places(name, [0.0] * size)
         c.place("began")
         began = c.kept("began")[0].holds()
-        left = math.exp(-c.period / self.time)
+        left = c.left(self.time)
         out = []
         for u, before, rate in zip(given["in"], c.kept("before"), c.kept("rate"), strict=True):
             mean = c.select(began, (u - before) / c.period, 0.0)
@@ -360,7 +389,7 @@ class Pid(Block):
         c.places("slow", [0.0] * size)
         c.place("began")
         began, resets = c.kept("began")[0].holds(), given["reset"][0].holds()
-        left = math.exp(-c.period / self.derivative_time)
+        left = c.left(self.derivative_time)
         out, sums, slows = [], [], []
         for k in range(size):
             e = given["in"][k]
@@ -399,8 +428,8 @@ class RateLimiter(Block):
         c.places("last", [0.0] * size)
         c.place("began")
         began = c.kept("began")[0].holds()
-        up = c.tune("rise", self.rise) * c.period
-        down = up if self.fall is None else c.tune("fall", self.fall) * c.period
+        up = c.tune("rise", self.rise, least=0.0) * c.period
+        down = up if self.fall is None else c.tune("fall", self.fall, least=0.0) * c.period
         near = [t.limit(u, y - down, y + up) for u, y in zip(given["in"], c.kept("last"), strict=True)]
         out = [c.select(began, y, u) for y, u in zip(near, given["in"], strict=True)]
         c.keep("last", out)

@@ -166,15 +166,15 @@ class Ik(Block):
         reached = forward(t, self.joints, self.tip, q)
         way = vectors.minus(given["target"], reached.position) + self._turn(t, reached, given)
         length = t.sqrt(numbers(t, [vectors.dot(t, way, way)])[0])
-        most = c.tune("most_way", self.most_way)
+        most = c.tune("most_way", self.most_way, least=0.0, above=True)
         share = c.select(length > most, most / c.select(length > 0.0, length, 1.0), 1.0)
         way = [x * share for x in way]
         jacobian = [self._column(t, reached, k) for k in range(n)]
-        gain = c.tune("posture_gain", self.posture_gain)
+        gain = c.tune("posture_gain", self.posture_gain, least=0.0)
         kept = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
-        damping = c.tune("damping", self.damping)
+        damping = c.tune("damping", self.damping, least=0.0, above=True)
         damped = self._raised(square, damping * damping + 0.5 * (length * length))
         pulled = [vectors.dot(t, row, kept) for row in rows]
         pulled = vectors.solve_positive(t, self._raised(square, self._least(t, square)), pulled)

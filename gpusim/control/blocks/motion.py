@@ -51,7 +51,7 @@ class Move(Block):
         for name, value in (("from", self.initial), ("to", self.initial), ("speed", 0.0), ("bend", 0.0)):
             c.places(name, [value] * size)
         c.places("spent", [1e30])
-        duration, (spent,) = c.tune("duration", self.duration), c.kept("spent")
+        duration, (spent,) = c.tune("duration", self.duration, least=0.0, above=True), c.kept("spent")
         end = c.kept("to")
         begin = [c.kept("from"), c.kept("speed"), c.kept("bend")]
         here = self._at(c, spent, duration, begin, end)

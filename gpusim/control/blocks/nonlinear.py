@@ -65,7 +65,7 @@ class Backlash(Block):
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """No farther from the input than half of the width."""
         c.places("last", [self.initial] * c.kinds["out"].size)
-        half = 0.5 * c.tune("width", self.width)
+        half = 0.5 * c.tune("width", self.width, least=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.kept("last"), given["in"], strict=True)]
         c.keep("last", out)
         return {"out": out}
@@ -83,7 +83,7 @@ class Quantiser(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Of each component."""
-        step = c.tune("step", self.step)
+        step = c.tune("step", self.step, least=0.0, above=True)
         return {"out": [c.trace.rounded(x / step) * step for x in given["in"]]}
 
 

@@ -270,7 +270,7 @@ class Noise(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Each of a stream of its own."""
-        sigma = c.tune("sigma", self.sigma)
+        sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
 

@@ -105,3 +105,101 @@ def test_wrong_ones_are_told() -> None:
     ):
         with pytest.raises(ModelError, match=told):
             wrong()
+
+
+def test_worlds_differ_in_latency() -> None:
+    """A step of the speed is seen so many steps later in each; the same bits on both backends."""
+    seen = {}
+    for backend in ("numpy", "native"):
+        sim = table(4, backend, latency=0.01, most_latency=0.05)
+        for channel in ("acceleration", "angular_rate"):
+            sim.write(f"sensor.imu.{channel}.time", [0.0, 0.01, 0.0234, 0.05])
+        sim.step(60)
+        sim.write("joint.hinge.velocity", 2.0)
+        rows = []
+        for _ in range(60):
+            sim.step()
+            rows.append(sim.read("sensor.imu.angular_rate")[:, 2].copy())
+        seen[backend] = np.array(rows)
+    late = np.argmax(seen["numpy"] > 1.9, axis=0)
+    np.testing.assert_array_equal(late - late[0], [0, 10, 23, 50])
+    np.testing.assert_array_equal(seen["numpy"], seen["native"])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_worlds_differ_in_rate(backend: str) -> None:
+    """Each holds its readings over its own period, also after the rates have changed."""
+    rates = np.array([100.0, 200.0, 50.0, 1000.0])
+    sim = table(4, backend, rate=100.0, most_rate=1000.0)
+    sim.write("sensor.imu.clock.rate", rates)
+    sim.write("joint.hinge.velocity", 1.0)
+
+    def changes(steps: int) -> list[int]:
+        counts, before = np.zeros(4, int), sim.read("sensor.imu.acceleration_true").copy()
+        for k in range(steps):
+            sim.write("joint.hinge.velocity", 1.0 + 0.01 * k)
+            sim.step()
+            now = sim.read("sensor.imu.angular_rate_true").copy()
+            counts += (now != before).any(axis=1)
+            before = now
+        return counts.tolist()
+
+    sim.step()
+    np.testing.assert_allclose(changes(200), rates * 0.2, atol=1.0)
+    sim.write("sensor.imu.clock.rate", rates[::-1])
+    np.testing.assert_allclose(changes(200), rates[::-1] * 0.2, atol=1.0)
+    sim.reset()
+    np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)
+
+
+def test_an_encoder_of_another_rate_in_each_world_tells_the_speed() -> None:
+    b = ModelBuilder()
+    b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1), label="hinge")
+    add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, most_rate=500.0, most_latency=0.02)
+    sim = Simulation(b.finalize(), 3, backend="numpy", config=SolverConfig(dt=1e-3))
+    sim.write("sensor.encoder.clock.rate", [50.0, 125.0, 500.0])
+    sim.write("sensor.encoder.position.time", [0.0, 0.008, 0.02])
+    sim.write("joint.hinge.velocity", 3.0)
+    sim.step(401)
+    np.testing.assert_allclose(sim.read("sensor.encoder.velocity"), 3.0, atol=1e-3)
+    late = [0.0, 0.008, 0.02]
+    np.testing.assert_allclose(sim.read("sensor.encoder.position"), 3.0 * (0.4 - np.array(late)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("sensor.imu.clock.rate", 0.0, r"signal 'sensor\.imu\.clock\.rate': 0 is not above 0; write more than 0"),
+        ("sensor.imu.clock.rate", 501.0, r"501 is above 500; write 500 at most"),
+        ("sensor.imu.acceleration.time", 0.2, r"0\.2 is above 0\.1; write 0\.1 at most"),
+        ("sensor.imu.acceleration.time", -0.1, r"-0\.1 is below 0; write 0 at least"),
+        ("sensor.imu.acceleration_noise.sigma", -1.0, r"-1 is below 0; write 0 at least"),
+        ("sensor.encoder.steps.step", 0.0, r"0 is not above 0; write more than 0"),
+    ],
+)
+def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> None:
+    b = ModelBuilder()
+    body = b.add_body(2.0, (0.1, 0.1, 0.1))
+    b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="hinge")
+    b.add_site(body, label="head")
+    add_imu(b, "head", "imu", rate=100.0, most_rate=500.0, most_latency=0.1)
+    add_encoder(b, "hinge", "encoder", counts=1000, most_latency=0.1)
+    sim = Simulation(b.finalize(), 2, backend="numpy", config=SolverConfig(dt=1e-3))
+    before = sim.read(name).copy()
+    with pytest.raises(ModelError, match=words):
+        sim.write(name, [float(before[0]), value])
+    np.testing.assert_array_equal(sim.read(name), before)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"latency": 0.2, "most_latency": 0.1}, r"latency = 0\.2 s is above most_latency = 0\.1 s; give a greater"),
+        ({"rate": 200.0, "most_rate": 100.0}, r"rate = 200 is above most_rate = 100; give a greater most_rate"),
+        ({"most_rate": 2000.0}, r"its period of 0\.0005 s is shorter than the step of 0\.001 s"),
+        ({"most_latency": 1e-5}, r"most = 1e-05 s is less than half of a period of 0\.001 s; give a longer one"),
+    ],
+)
+def test_rates_and_latencies_that_do_not_fit(given: dict[str, float], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        table(**given)

@@ -1,0 +1,96 @@
+"""Delays of actuators' commands: what is commanded acts so much later, as over a bus or through a valve.
+
+An actuator with a ``delay`` has its commands by their own names, and those that act by ``<name>.applied``. Between
+them runs a program as diagrams have one (model/program.py), the last of all, so that it delays what diagrams command
+too. The commands of the last steps are part of the state. Delays are whole numbers of steps, the nearest ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.commands import applied_names, command_names, delay_of
+from gpusim.model.model import Model
+from gpusim.model.program import Program, Tuned
+from gpusim.typing import Array
+
+LABEL = "delays of commands"
+"""Of the program; no diagram's label has spaces."""
+LONGEST = 10_000
+"""Steps."""
+_FIRST = 3
+"""Place of the first ring; before it stand the numbers of the sample and of the world, and the place that is next."""
+
+_CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}};
+const int next = int(s[2]);
+for (int k = 0; k < {count}; ++k) {{
+    double* ring = s + {first} + {room} * k;
+    const double now = control[wanted[k]];
+    const int ago = int(smaller(larger(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
+    const int place = next - ago;  // of the command so many steps ago: the newest stands before the next place
+    control[applied[k]] = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
+    ring[next] = now;
+}}
+s[2] = next + 1 < {room} ? double(next + 1) : 0.0;"""
+
+
+def delays(model: Model, dt: float) -> Program | None:
+    """The program of a model's delays; None where no actuator has one.
+
+    Args:
+        model: of the simulation.
+        dt: its step, s.
+
+    Raises:
+        ModelError: a delay of more than LONGEST steps.
+    """
+    late = [spec for spec in model.actuators if delay_of(spec)]
+    if not late:
+        return None
+    tuned: dict[str, Tuned] = {}
+    values: list[float] = []
+    wanted: list[int] = []
+    applied: list[int] = []
+    column: list[int] = []
+    room = 1
+    for spec in late:
+        delay, most = delay_of(spec) or (0.0, 0.0)
+        if most > LONGEST * dt:
+            rule = f"a delay of {most:g} s is more than {LONGEST} steps of {dt:g} s"
+            raise validate.fail(spec.element, rule, "give a shorter delay (most_delay)")
+        room = max(room, round(most / dt))
+        name = f"{actuator_type(spec.kind).prefix}.{spec.label}.delay"
+        tuned[name] = Tuned(len(values), 0.0, most, unit="s", doc="from a command to its effect")
+        wanted += [model.controls[name] for name in command_names(spec)]
+        applied += [model.controls[name] for name in applied_names(spec)]
+        column += [len(values)] * len(command_names(spec))
+        values.append(delay)
+    start = np.repeat(model.default_controls[wanted], room)
+    texts = {name: ", ".join(map(str, x)) for name, x in (("wanted", wanted), ("applied", applied), ("delay", column))}
+    return Program(
+        label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), start]),
+        parameters=np.array(values), tuned=tuned, wires=[], inputs=[],
+        drives=[name for spec in late for name in applied_names(spec)],
+        cpp=_CPP.format(**texts, count=len(wanted), first=_FIRST, room=room, period=dt), helpers="",
+        run=_runner(np.array(wanted), np.array(applied), np.array(column), room, dt), numpy="",
+    )  # fmt: skip
+
+
+def _runner(wanted: Array, applied: Array, column: Array, room: int, dt: float) -> Any:
+    """The same as _CPP over all worlds."""
+    ring = _FIRST + room * np.arange(len(wanted))
+
+    def run(given: Array, par: Array, s: Array, control: Array) -> None:
+        rows, following = np.arange(len(s))[:, None], s[:, 2].astype(int)
+        now = control[:, wanted]
+        ago = np.clip(np.rint(par[:, column] / dt), 0, room).astype(int)
+        kept = s[rows, ring + (following[:, None] - ago) % room]
+        control[:, applied] = np.where(ago > 0, kept, now)
+        s[rows, ring + following[:, None]] = now
+        s[:, 2] = (following + 1) % room
+
+    return run

@@ -1,0 +1,128 @@
+"""Commands that act later: by world, under diagrams, with stops, resets, copies; the same on both backends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
+from gpusim.control import Diagram
+from gpusim.typing import Array
+
+DT = 1e-3
+
+
+def hinge(prefix: str = "", **options: float) -> ModelBuilder:
+    b = ModelBuilder()
+    joint = b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1), label=f"{prefix}arm"), axis=(0, 0, 1))
+    b.add_joint_force(joint, limit=(-1.0, 3.0), label=f"{prefix}drive", **options)
+    return b
+
+
+def simulation(b: ModelBuilder, worlds: int = 1, backend: str = "numpy") -> Simulation:
+    return Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=DT))
+
+
+def acting(sim: Simulation, steps: int, signal: str = "force.drive.command") -> Array:
+    rows = []
+    for _ in range(steps):
+        sim.step()
+        rows.append(np.array(sim.read(signal)))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_each_world_has_a_delay_of_its_own(backend: str) -> None:
+    sim = simulation(hinge(delay=0.02, most_delay=0.05), 4, backend)
+    sim.write("force.drive.delay", [0.0, 0.02, 0.0304, 0.05])
+    sim.step(7)
+    sim.control["drive"] = 2.0
+    seen = acting(sim, 60)
+    np.testing.assert_array_equal(np.argmax(seen == 2.0, axis=0), [0, 20, 30, 50])
+
+
+def test_a_delay_is_the_same_course_later() -> None:
+    """Moved by 12 steps to the last bit; a command of the time too."""
+    late, now = simulation(hinge(delay=0.012)), simulation(hinge())
+    paths = []
+    for sim in (late, now):
+        path = []
+        for k in range(100):
+            sim.control["drive"] = float(np.sin(0.3 * k))
+            sim.step()
+            path.append(float(sim.read("force.drive.command")[0]))
+        paths.append(path)
+    assert paths[0][12:] == paths[1][:-12] and set(paths[0][:12]) == {0.0}
+
+
+def test_all_commands_of_a_servo_are_late() -> None:
+    b = hinge()
+    b.add_tracking_servo(0, 50.0, 5.0, target=0.1, label="servo", delay=0.004)
+    sim = simulation(b)
+    sim.step(10)
+    assert sim.control["servo.applied"] == 0.1
+    sim.control["servo"], sim.control["servo.velocity"], sim.control["servo.effort"] = 0.5, 0.2, 1.0
+    for k in range(8):
+        sim.step()
+        applied = [float(sim.control[f"{name}.applied"][0]) for name in ("servo", "servo.velocity", "servo.effort")]
+        assert applied == ([0.5, 0.2, 1.0] if k >= 4 else [0.1, 0.0, 0.0])
+
+
+def test_what_a_diagram_commands_is_late_too() -> None:
+    """By the delay alone, no matter that the diagram was added after the actuator."""
+    b = hinge(delay=0.01)
+    d = Diagram("d")
+    d.connect(d.add("step", "s", time=0.02), "command:drive")
+    b.add_diagram(d)
+    seen = acting(simulation(b), 50)
+    assert int(np.argmax(seen > 0.5)) == 30
+
+
+def test_stops_resets_and_copies() -> None:
+    """A stop is at once; a reset forgets what is on the way, a copy holds it."""
+    sim = simulation(hinge(delay=0.02), 2)
+    sim.control["drive"] = 2.0
+    sim.step(10)
+    kept = sim.state.copy()
+    first = acting(sim, 15)
+    sim.state.restore(kept, [0, 1])
+    sim.changed()
+    np.testing.assert_array_equal(acting(sim, 15), first)
+    sim.emergency_stop([0])
+    np.testing.assert_array_equal(acting(sim, 1), [[0.0, 2.0]])
+    sim.reset()
+    sim.control["drive"] = 1.0
+    assert int(np.argmax(acting(sim, 30)[:, 0] == 1.0)) == 20
+
+
+def test_two_copies_in_one_model() -> None:
+    b = ModelBuilder()
+    for prefix in ("left_", "right_"):
+        b.add_builder(hinge(delay=0.005), label_prefix=prefix)
+    sim = simulation(b)
+    sim.control["left_drive"] = 1.0
+    sim.step(6)
+    assert sim.read("force.left_drive.command") == 1.0 and sim.read("force.right_drive.command") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delay": -0.1}, r"joint_force 'drive': delay = -0\.1 must not be negative; give delay >= 0"),
+        ({"delay": 0.2, "most_delay": 0.1}, r"delay = 0\.2 s is above most_delay = 0\.1 s; give a greater most_delay"),
+        ({"delay": float("nan")}, r"delay = nan is not finite"),
+        ({"delay": 11.0}, r"a delay of 11 s is more than 10000 steps of 0\.001 s; give a shorter delay"),
+    ],
+)
+def test_delays_that_are_none(options: dict[str, float], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        simulation(hinge(**options))
+
+
+def test_what_may_not_be_written() -> None:
+    sim = simulation(hinge(delay=0.02))
+    with pytest.raises(ModelError, match=r"signal 'force\.drive\.delay': 0\.03 is above 0\.02; write 0\.02 at most"):
+        sim.write("force.drive.delay", 0.03)
+    with pytest.raises(ModelError, match=r"command 'drive\.applied'"):
+        sim.control["drive.applied"] = 1.0
+    assert sim.command("*").names == ["drive"]
