@@ -61,13 +61,13 @@ def build(
     """Build the scene; the command is "wheel", the angle that is asked for (rad).
 
     Args:
-        turn: of the wheel, degrees.
+        turn: of the wheel, degrees; below zero the other way round.
         friction: dry friction of the wheel's hinge, N m.
         radius: of the wheel's rim, where both hands hold it, m.
         misplaced: how much farther away than the robot thinks the wheel is, m.
         feedback: of the wheel's angle and of the forces in the wrists.
     """
-    require(0.0 < turn <= 110.0, NAME, "turn", turn, "must be above 0 and at most 110")
+    require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
     require(0.0 < friction <= 20.0, NAME, "friction", friction, "must be above 0 and at most 20")
     require(0.10 <= radius <= 0.20, NAME, "radius", radius, "must be 0.1 to 0.2")
     require(abs(misplaced) <= 0.03, NAME, "misplaced", misplaced, "must be -0.03 to 0.03")
@@ -277,7 +277,7 @@ def _plots() -> list[Plot]:
 def _checks(turn: float, friction: float, radius: float) -> list[Check]:
     return [
         Check("the wheel is turned within 1 degree, and back", _turns(turn)),
-        Check("both wrists push with friction/(2 r) within 5 % while it turns", _pushes(friction / (2.0 * radius))),
+        Check("both wrists push with friction/(2 r) within 5 % while it turns", _pushes(math.copysign(friction / (2.0 * radius), turn))),
         Check("no foot slips by 1 mm", _stands),
         Check("the center of pressure stays 1 cm inside the soles", lambda run: _least_margin(run) > 0.01),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
