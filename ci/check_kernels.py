@@ -35,7 +35,7 @@ from ci.ptx.forms import check_forms  # noqa: E402
 from ci.ptx.reader import Module, read_module  # noqa: E402
 from gpusim.backends.compile import CompileError  # noqa: E402
 from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
-from gpusim.backends.kernel_sources import reachable_sources  # noqa: E402
+from gpusim.backends.kernel_sources import gpu_sources  # noqa: E402
 from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc  # noqa: E402
 from gpusim.errors import GpusimError  # noqa: E402
 
@@ -127,7 +127,7 @@ def compile_job(job: Job) -> Result:
     result = Result(job.variant, job.arch)
     begin = time.perf_counter()
     try:
-        sources = reachable_sources(job.main, job.generated)
+        sources = gpu_sources(job.main, job.generated)
         nvrtc = load_nvrtc(NVRTC_MAJOR)
         # lines of the sources in the PTX change no instruction
         extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]

@@ -304,5 +304,5 @@ GPUSIM_PHASE void count_close(const World& w, int) {
     *w.pair_peak() = larger(*w.pair_peak(), found);
     if (found <= places) return;
     *w.pair_overflow() += found - places;
-    count_one(w.a->overflowed);
+    count_one(in_global(w.args()->overflowed));
 }

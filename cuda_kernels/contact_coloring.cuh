@@ -71,7 +71,7 @@ GPUSIM_FN int list_of(const World& w, int m) {
 GPUSIM_FN void tell_colors(const World& w) {
     int used = w.max_colors();
     while (used > 0 && !w.color_size()[used - 1]) --used;
-    raise_to(w.a->colors, w.color_size()[w.max_colors()] ? w.max_colors() + 1 : used);
+    raise_to(in_global(w.args()->colors), w.color_size()[w.max_colors()] ? w.max_colors() + 1 : used);
 }
 GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
 // Lanes that a list leaves empty.

@@ -1,8 +1,11 @@
-// Fused launch: one block a world, all substeps in one kernel. On the CPU a block is one thread and worlds are spread
-// over threads. One kernel serves all, so that its functions are compiled once: ``steps`` above zero runs steps, with the
-// work in shared memory (``option`` nonzero on a GPU) or in a slab for each block; FORWARD and POSE leave their work in the
-// slab of each world.
+// Fused launch: all substeps in one kernel. A world belongs to a tile of a warp's threads, several of which share a block,
+// or to a whole block. On the CPU it belongs to one thread, and worlds are spread over threads. One kernel serves all, so
+// that its functions are compiled once: ``steps`` above zero runs steps, with the work in a slab for each tile; FORWARD and
+// POSE leave their work in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs are in shared memory, and
+// there are steps alone.
+#if !GPUSIM_SHARED_SLAB
 #include "writes.cuh"
+#endif
 #include "step.cuh"
 #if GPUSIM_WORLD_LANES > 1
 #include "worlds.cuh"
@@ -19,11 +22,15 @@ GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int
     w.tid = tid;
     w.threads = threads;
     w.base = base;
+#if GPUSIM_GPU
+    w.place = 0;
+    w.tile = threads < 32 ? ((1u << threads) - 1u) << (threadIdx.x % 32 - tid) : ~0u;
+#endif
     return w;
 }
 GPUSIM_FN char* slab(const Arguments* a, int number) { return a->slab + (long long)number * a->slab_bytes; }
 GPUSIM_PHASE void run(const World& w, int steps) {
-    if (steps > 0) run_world(w, steps);
+    if (steps > 0 || GPUSIM_SHARED_SLAB) run_world(w, steps);
     else if (steps == FORWARD) forward_world(w);
     else pose_world(w);
 }
@@ -34,13 +41,12 @@ GPUSIM_FN void forget_search(const World& w) {
 }
 
 #if GPUSIM_GPU
-GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
-    extern __shared__ double shared_slab[];
-    for (int id = blockIdx.x; id < a->n_worlds; id += gridDim.x) {
-        const bool shared = steps > 0 && option;
-        char* base = shared ? reinterpret_cast<char*>(shared_slab) : slab(a, steps > 0 ? blockIdx.x : id);
-        const World w = make_world(a, h, id, base, threadIdx.x, blockDim.x);
-        if (shared) forget_search(w);
+GPUSIM_BOUNDED_KERNEL void run_worlds(const Arguments* a, double h, int steps, int threads) {
+    const int tiles = blockDim.x / threads, own = threadIdx.x / threads, first = blockIdx.x * tiles + own;
+    for (int id = first; id < a->n_worlds; id += gridDim.x * tiles) {
+        World w = make_world(a, h, id, slab(a, steps > 0 ? first : id), threadIdx.x % threads, threads);
+        w.place = own * int(a->slab_bytes + TILE_GAP);
+        if (GPUSIM_SHARED_SLAB) forget_search(w);
         run(w, steps);
         w.sync();
     }
@@ -98,6 +104,7 @@ GPUSIM_KERNEL void run_groups(const Arguments* a, double h, int steps, int threa
 #endif
 #endif
 
+#if !GPUSIM_SHARED_SLAB
 // Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments) and ``commands``.
 GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
 #if GPUSIM_GPU
@@ -114,3 +121,4 @@ GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, co
         if (tid == 0) to->health[id] = 0;
     }
 }
+#endif

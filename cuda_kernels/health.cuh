@@ -39,9 +39,9 @@ GPUSIM_FN double cause_value(const World& w) {
 }
 // Keep in the health word what failed.
 GPUSIM_FN void report_failure(const World& w) {
-    w.a->health[w.id] = 1 + *w.cause();
-    w.a->health_value[w.id] = cause_value(w);
-    count_one(w.a->failed);
+    in_global(w.args()->health)[w.id] = 1 + *w.cause();
+    in_global(w.args()->health_value)[w.id] = cause_value(w);
+    count_one(in_global(w.args()->failed));
 }
 // A body that started the step too fast comes first: it broke the others.
 GPUSIM_PHASE void check_start(const World& w, int b) {

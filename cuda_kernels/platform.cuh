@@ -10,7 +10,14 @@
 // Long functions with several callers: inlined copies would only make the compilation longer.
 #define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
-#define GPUSIM_BARRIER() __syncthreads()
+// Of 256 threads a block at most, with registers for two such blocks on a multiprocessor.
+#define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
+// Threads of a world: a tile of a warp, or the whole block.
+#define GPUSIM_BARRIER()                    \
+    do {                                    \
+        if (threads <= 32) __syncwarp(tile); \
+        else __syncthreads();               \
+    } while (0)
 // Loops over items stay loops: unrolled ones make no run faster and every compilation longer.
 #define GPUSIM_ROLLED _Pragma("unroll 1")
 #else
@@ -30,6 +37,27 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
+#if !defined(GPUSIM_SHARED_SLAB)
+#define GPUSIM_SHARED_SLAB 0
+#endif
+// Memory outside of a block's own: where the compiler knows that, it addresses it as such.
+#if GPUSIM_GPU
+template <class T> GPUSIM_FN T* in_global(T* p) {
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+#else
+template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
+#endif
+// Where a world's slab begins. A build of its own has them in shared memory, where nothing but steps is done.
+#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
+extern __shared__ double shared_slab[];
+#define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
+#elif GPUSIM_GPU
+#define GPUSIM_SLAB in_global(base)
+#else
+#define GPUSIM_SLAB base
+#endif
 // The line that calls a barrier, where it is checked.
 #if !defined(GPUSIM_CALLER)
 #define GPUSIM_CALLER
@@ -44,7 +72,9 @@ typedef bool truth;
 typedef int whole;
 
 // Items of a phase are independent, so their order is free. Tests turn it around to show it.
-#if defined(GPUSIM_REVERSED)
+#if defined(GPUSIM_COUNTED_ITEMS)
+#define GPUSIM_ITEMS(count, first, stride) GPUSIM_COUNTED_ITEMS(count)
+#elif defined(GPUSIM_REVERSED)
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
 #else
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (first); i < (count); i += (stride))

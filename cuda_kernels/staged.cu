@@ -12,6 +12,10 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
     w.tid = 0;
     w.threads = 1;
     w.base = a->slab + (long long)id * a->slab_bytes;
+#if GPUSIM_GPU
+    w.tile = ~0u;
+    w.place = 0;
+#endif
     return w;
 }
 #if GPUSIM_GPU
@@ -120,12 +124,12 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 GPUSIM_PHASE void set_forward(const World& w, int trial, int) { *w.forward_only() = trial; }
 // Does any world still correct?
 GPUSIM_PHASE void tell_active(const World& w, int) {
-    if (*w.passes_left() > 0) set_flag(w.a->active);
+    if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
 }
 GPUSIM_PHASE void conclude(const World& w, int) {
-    if (*w.cause() != NO_AXIS && !w.a->health[w.id]) report_failure(w);
+    if (*w.cause() != NO_AXIS && !in_global(w.args()->health)[w.id]) report_failure(w);
 }
 GPUSIM_PHASE void store_healthy(const World& w) {
-    if (!w.a->health[w.id]) store_state(w);
+    if (!in_global(w.args()->health)[w.id]) store_state(w);
 }
 #include "entries.cuh"

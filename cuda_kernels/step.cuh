@@ -103,7 +103,7 @@ GPUSIM_PHASE void begin(const World& w, int trial) {
 }
 // Steps of one world; a failed one stays at its last good state, with its health word set.
 GPUSIM_PHASE void run_world(const World& w, int steps) {
-    if (w.a->health[w.id]) return;
+    if (in_global(w.args()->health)[w.id]) return;
     begin(w, 0);
     for (int step = 0; step < steps; ++step) {
         contacts(w);

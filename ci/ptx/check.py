@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,10 +30,13 @@ from ci.ptx.device import installed, spoil  # noqa: E402
 from ci.ptx.executor import NOTES, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
+from gpusim.backends.header import TILE_GAP  # noqa: E402
 
 WORLDS = 3
-# More than the backend takes for models as small, or items of one thread could not race with each other.
-THREADS = 128
+# Threads of a world where it has a block to itself: more than the backend takes for models as small, or items of one
+# thread could not race with each other. Some fused cases have tiles of a warp, two worlds a block.
+THREADS, TILE = 128, 16
+IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
 # Pairs from which on a staged launch colors contacts in rounds.
 ROUNDS_FROM = 8
 # Of signals that the host works out.
@@ -110,7 +113,7 @@ def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = Non
         warnings.filterwarnings("ignore", r"world \d+: joint .* more than", UserWarning)
         executor().configure(seed)
         cuda, native = (_simulation(case, backend) for backend in ("cuda", "native"))
-        _prepare(cuda)
+        _prepare(cuda, TILE if case.model in IN_TILES else THREADS)
         _run(cuda, native, MODELS[case.model].steps, result)
         if case.solver == "direct":
             result.missed = [name for name in MODELS[case.model].reaches if not _flag(native, name)]
@@ -146,10 +149,13 @@ def _flag(native: Simulation, name: str) -> bool:
     return bool(backend.layout.view(backend._slab, name, 1)[0])
 
 
-def _prepare(sim: Simulation) -> None:
-    """Take more threads, and let slabs hold what nobody has written, but the zero that tells that none has searched."""
+def _prepare(sim: Simulation, lanes: int) -> None:
+    """Take so many threads for a world, two worlds a block where they are of one warp; and let slabs hold what nobody
+    has written, but the zero that tells that none has searched."""
     backend: Any = sim.backend
-    backend._threads = THREADS
+    block = max(lanes, 2 * TILE)
+    shared = block // lanes * (backend.layout.size + TILE_GAP) if backend._shape.shared else 0
+    backend._shape = replace(backend._shape, lanes=lanes, block=block, shared=shared)
     slabs = backend._arrays["slab"]
     spoil(slabs)
     if sim.model.shapes:

@@ -19,14 +19,16 @@ from unittest import mock
 import numpy as np
 
 from ci.ptx.executor import Module, build, executor, make_ptx
-from gpusim.backends.kernel_sources import reachable_sources
+from gpusim.backends.kernel_sources import gpu_sources
 from tests.unit import fake_cupy
 
 GAP, ALIGN = 256, 256
 # Freed memory lies fallow until so many pieces of its size do, so that a late access is noticed.
 FALLOW = 8
 # One processor, so that a staged launch has few threads that find nothing to do.
-ATTRIBUTES = {"MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": 232448}
+ATTRIBUTES = {
+    "MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": 232448, "MaxSharedMemoryPerMultiprocessor": 233472,
+}  # fmt: skip
 
 _free: dict[int, list[int]] = {}
 _end = 0
@@ -136,7 +138,7 @@ def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
         path = f"ptx-{len(_asked)}"
 
         def sources() -> tuple[str, dict[str, str], dict[str, str]]:
-            texts = reachable_sources(main, generated)
+            texts = gpu_sources(main, generated)
             if fault is not None:
                 name, right, wrong = fault
                 found = texts[name].count(right)

@@ -22,6 +22,7 @@ const u32 MOST_THREADS = 1024;
 const u32 RED_ZONE = 32;              // bytes around local arrays that belong to none
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
+const u32 WARP = 32;
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {
@@ -209,18 +210,21 @@ void make_threads(u32 block, u32 grid, u32 count) {
     }
 }
 
-// All threads have come to a barrier or to their end: is it the same one?
+// All threads have come to a barrier or to their end: have those that a thread waits for come to the same one?
 bool check_barrier(const std::vector<u32>& turn) {
-    const Thread* first = nullptr;
     bool good = true;
-    for (u32 k : turn)
-        if (x.threads[k].state == WAITING && (!first || k < first->tid)) first = &x.threads[k];
-    for (u32 k : turn) {
-        const Thread& t = x.threads[k];
-        const u32 site = t.state == ENDED ? NO_SITE : t.barrier_site;
-        if (site == first->barrier_site) continue;
-        report(DIVERGENT_BARRIER, first->barrier_site, site, *first, t.tid);
-        good = false;
+    for (const u32 number : numbers((u32)turn.size())) {
+        const Thread& waiting = x.threads[number];
+        if (waiting.state != WAITING) continue;
+        for (u32 k = 0; k < turn.size(); ++k) {
+            const bool whole = waiting.barrier_tile == 0;
+            if (!whole && (k / WARP != number / WARP || !(waiting.barrier_tile >> k % WARP & 1))) continue;
+            const Thread& t = x.threads[k];
+            const u32 site = t.state == ENDED ? NO_SITE : t.barrier_site;
+            if (site == waiting.barrier_site && t.barrier_tile == waiting.barrier_tile) continue;
+            if (good) report(DIVERGENT_BARRIER, waiting.barrier_site, site, waiting, t.tid);
+            good = false;
+        }
     }
     return good;
 }
@@ -267,7 +271,16 @@ void* take_pages(u64 bytes) {
 
 extern "C" {
 
+// Threads of a tile wait for each other alone; the executor lets all tiles of a block go on together.
+void ptx_tile_barrier(Thread* t, u32 tile, u32 site) {
+    if (!(tile >> t->tid % WARP & 1)) report(DIVERGENT_BARRIER, site, NO_SITE, *t, t->tid);
+    t->barrier_tile = tile;
+    t->barrier_site = site;
+    t->state = WAITING;
+    ptx_switch(&t->stack_pointer, x.scheduler);
+}
 void ptx_barrier(Thread* t, u32 site) {
+    t->barrier_tile = 0;
     t->barrier_site = site;
     t->state = WAITING;
     ptx_switch(&t->stack_pointer, x.scheduler);

@@ -24,6 +24,7 @@ struct Thread {
     u64 shared;                 // address of the block's dynamic shared memory
     u64 local_top, local_end;   // free local memory
     u32 barrier_site;           // where it waits
+    u32 barrier_tile;           // for which threads of its warp, as bits; 0 for the whole block
     u32 state;
     void* stack_pointer;
 };
@@ -47,6 +48,7 @@ enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BA
 
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
+void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
 // Checks of one access; false where it must not be carried out.
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);

@@ -48,7 +48,7 @@ _ALLOWED = {
     "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.{_ANY}",
     "atom": r"((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
     "red": r"((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
-    "bar": "sync",
+    "bar": r"sync|warp\.sync",
     "bra": "(uni)?",
     "call": "(uni)?",
     "ret": "(uni)?",
@@ -59,7 +59,7 @@ _REASONS = (
     (r".*\.(approx|full)\b.*", "is not rounded as IEEE 754 has it: --prec-div=true, --prec-sqrt=true, detmath.cuh"),
     (r"(add|sub|mul|div|sqrt|rcp)\.(sat\.)?f(32|64)", "has no .rn, and ptxas may fuse it: compile with --fmad=false"),
     (r".*\.(rz|rm|rp)\b.*", "rounds in another direction than the CPU: use the default"),
-    (r"(shfl|vote|match|activemask|redux|elect|bar\.warp)\b.*", "couples the threads of a warp: the CPU has none"),
+    (r"(shfl|vote|match|activemask|redux|elect)\b.*", "couples the threads of a warp: the CPU has none"),
     (r"(atom|red)\..*f(16|32|64).*", "adds in an order that nobody knows: reduce in a fixed order"),
     (r"brx\b.*", "jumps where a register tells: make no jump table"),
 )

@@ -214,9 +214,11 @@ class Instructions(ABC):
     def op_ret(self, m: list[str]) -> str:
         return "return;"
 
-    def op_bar(self, m: list[str], number: str) -> str:
-        if number != "0":
-            raise ValueError(number)
+    def op_bar(self, m: list[str], which: str) -> str:
+        if m[0] == "warp":
+            return f"ptx_tile_barrier(t, {self.operand(which, 'b32')}, {self.site()});"
+        if which != "0":
+            raise ValueError(which)
         return f"ptx_barrier(t, {self.site()});"
 
     def op_call(self, s: Instruction) -> str:

@@ -9,10 +9,10 @@ struct StrutNumbers {
     MEMBER double operator[](int at) const { return first[at * stride]; }
 };
 GPUSIM_FN StrutNumbers strut_of(const World& w, int k) {
-    return {w.a->strut_parameters + w.id * w.a->stride_strut + k, w.strut_count()};
+    return {in_global(w.args()->strut_parameters) + w.id * w.args()->stride_strut + k, w.strut_count()};
 }
 GPUSIM_FN StrutNumbers joint_strut_of(const World& w, int k) {
-    return {w.a->joint_strut_parameters + w.id * w.a->stride_joint_strut + k, w.joint_strut_count()};
+    return {in_global(w.args()->joint_strut_parameters) + w.id * w.args()->stride_joint_strut + k, w.joint_strut_count()};
 }
 // A force c0 + c1 y + c3 y^3, y = x - at, within its interval.
 struct StrutPiece {

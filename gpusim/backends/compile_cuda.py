@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gpusim.backends.kernel_sources import define_flags, reachable_sources
+from gpusim.backends.kernel_sources import define_flags, gpu_sources
 from gpusim.backends.nvrtc import Compiled, Nvrtc, load_nvrtc
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
@@ -44,7 +44,7 @@ def compile_cuda(
         UnknownNameError: there is no ``main``.
     """
     nvrtc = load_nvrtc()
-    sources = reachable_sources(main, generated)
+    sources = gpu_sources(main, generated)
     inputs = [nvrtc.name, *nvrtc_options(defines, arch, fast), main]
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     name = f"{Path(main).stem}-{arch}-{digest([*inputs, *texts])}.cubin"
@@ -73,7 +73,7 @@ def compile_cubin(
     Args:
         nvrtc: the compiler.
         main: which of the sources to compile.
-        sources: from ``reachable_sources``.
+        sources: from ``gpu_sources``.
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
         fast: allow fused multiply-adds.

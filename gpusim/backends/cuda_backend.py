@@ -8,13 +8,14 @@ are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpusim.arrays import is_on_device
 from gpusim.backends.compile import compile_cuda
-from gpusim.backends.cuda_device import load_cupy, threads_of_block
+from gpusim.backends.cuda_device import Gpu, launch_shape, load_cupy
 from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
@@ -106,22 +107,22 @@ class CudaBackend(KernelBackend):
 
     def _load(self, fast: bool, specialize: bool) -> None:
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
+        self._processors = int(gpu.attributes["MultiProcessorCount"])
+        most = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
+        machine = Gpu(self._processors, of_processor, most, int(cupy.cuda.runtime.memGetInfo()[1]))
+        self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
 
-        def build(main: str) -> Any:
-            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, specialize)
+        def build(main: str, shared: bool = False) -> Any:
+            specialized = specialize, 1, shared
+            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, *specialized)
             return self.build(variant, fast)
 
-        # Signals and resets are in the fused build, whatever shape the steps have.
-        self._fused_module = build("fused.cu")
+        # Signals and resets are in the fused build, whatever shape the steps have; it is made when it is needed.
+        self._make_fused = partial(build, "fused.cu")
+        self._fused_module: Any = None
         self._staged_module: Any = build("staged.cu") if self.staged else None
-        self._processors = int(gpu.attributes["MultiProcessorCount"])
-        self._threads = threads_of_block(self.sizes)
-        self._shared = 0
-        most = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
-        if not self.staged and self.layout.size <= most:
-            self._shared = self.layout.size
-            # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
-            self._kernel("run_worlds").max_dynamic_shared_size_bytes = most
+        self._steps: Any = None if self.staged else self._steps_kernel(build, most)
         # Counts of worlds, as they arrive from the device.
         self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_TOLD))
         self._told = np.frombuffer(self._pinned, np.int32, len(_TOLD))
@@ -132,10 +133,22 @@ class CudaBackend(KernelBackend):
         with self._here():
             return build_module(self._cupy, self.device, variant, fast)
 
+    def _steps_kernel(self, build: Callable[..., Any], most: int) -> Any:
+        """The kernel that runs steps: of a build of its own where the work is in shared memory."""
+        if not self._shape.shared:
+            return self._kernel("run_worlds")
+        kernel = build("fused.cu", shared=True).get_function("run_worlds")
+        # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
+        kernel.max_dynamic_shared_size_bytes = most
+        return kernel
+
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
         if name not in self._kernels:
-            module = self._staged_module if name.startswith("staged_") else self._fused_module
+            staged = name.startswith("staged_")
+            if not staged and self._fused_module is None:
+                self._fused_module = self._make_fused()
+            module = self._staged_module if staged else self._fused_module
             self._kernels[name] = module.get_function(name)
         return self._kernels[name]
 
@@ -162,8 +175,7 @@ class CudaBackend(KernelBackend):
         """Take the commands from ``control``, (num_worlds, controls)."""
         with self._here():
             self.fill_arguments(control)
-            resident = self._processors * 32
-            needed = 0 if self._shared else min(self.num_worlds, resident)
+            needed = 0 if self._shape.shared else self._shape.tiles
             self._ensure_slabs(self.num_worlds if self.staged else needed)
 
     def _ensure_slabs(self, count: int) -> None:
@@ -288,12 +300,13 @@ class CudaBackend(KernelBackend):
     # Launches.
 
     def _run(self, h: float, steps: int) -> None:
-        stepping = steps > 0
-        shared = self._shared if stepping else 0
-        slabs = self._arrays["slab"].size // self.layout.size
-        grid = self.num_worlds if shared or not stepping else min(self.num_worlds, slabs)
-        arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(bool(shared)))
-        self._kernel("run_worlds")((grid,), (self._threads,), arguments, shared_mem=shared)
+        shape, stepping = self._shape, steps > 0
+        shared = shape.shared if stepping else 0
+        tiles = min(shape.tiles, self._arrays["slab"].size // self.layout.size)
+        grid = shape.grid(self.num_worlds if shared or not stepping else tiles)
+        arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(shape.lanes))
+        kernel = self._steps if stepping else self._kernel("run_worlds")
+        kernel((grid,), (shape.block,), arguments, shared_mem=shared)
 
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds, on CuPy's current stream, without waiting for them.

@@ -54,6 +54,8 @@ SETTINGS_DOUBLE = (
 )  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
+# Bytes between the slabs of worlds in shared memory: not all of them begin at the same bank.
+TILE_GAP = 8
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
     "PUSH_WEIGHTS", "POINT_FLOOR", "POINT_LEAST", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK",
@@ -154,6 +156,7 @@ def codes() -> dict[str, int]:
         **strut.NUMBERS,
         "FORWARD": FORWARD,
         "POSE": POSE,
+        "TILE_GAP": TILE_GAP,
     }
 
 
@@ -227,7 +230,8 @@ def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type:
 def sizes_header(fixed: dict[str, int] | None) -> str:
     """``sizes.cuh``: where sizes and offsets come from; constants for ``fixed`` ones (``n_...``, ``offset_...``)."""
     if fixed is None:
-        return "#pragma once\n#define GPUSIM_SIZE(name) a->n_##name\n#define GPUSIM_OFFSET(name) a->offset_##name\n"
+        lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
+        return "\n".join(["#pragma once", *lines]) + "\n"
     out = ["#pragma once", "#define GPUSIM_SIZE(name) FIXED_n_##name"]
     out += ["#define GPUSIM_OFFSET(name) FIXED_offset_##name"]
     return "\n".join(out + [f"#define FIXED_{name} {value}" for name, value in fixed.items()]) + "\n"
@@ -251,6 +255,9 @@ def _noted(f: Field) -> str:
 def _world(kinds: Kinds) -> Iterable[str]:
     yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
     yield "    int id, tid, threads;"
+    yield from ("#if GPUSIM_GPU", "    int place;  // in shared memory, bytes")
+    yield from ("    unsigned tile;  // bits of the threads in their warp", "#endif")
+    yield "    MEMBER const Arguments* args() const { return in_global(a); }"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
     for name in all_sizes(kinds):
         if name == "worlds":  # the one size that a build never fixes
@@ -259,21 +266,23 @@ def _world(kinds: Kinds) -> Iterable[str]:
     # Each build holds one solver only.
     yield _member("int", "direct", "", "GPUSIM_DIRECT")
     for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
-        yield _member("int" if name in SETTINGS_INT else "double", name, "", f"a->{name}")
+        yield _member("int" if name in SETTINGS_INT else "double", name, "", f"args()->{name}")
     for name, kind in TABLE_TYPES.items():
-        yield _member(f"const {kind}*", name, "", f"a->{name}")
+        yield _member(f"const {kind}*", name, "", f"in_global(args()->{name})")
     for f in (*READ_PARAMETERS, *DERIVED_FIELDS):
-        yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", f"a->{f.name} + id * a->stride_{f.name}", _noted(f))
+        value = f"in_global(args()->{f.name}) + id * args()->stride_{f.name}"
+        yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", value, _noted(f))
     for f in slab_fields(kinds):
         kind = C_TYPES[f.kind]
-        value = f"reinterpret_cast<{kind}*>(base + GPUSIM_OFFSET({f.name}))"
+        value = f"reinterpret_cast<{kind}*>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
         yield _member(f"{kind}*", f.name, "", value, _noted(f))
     for f in KEPT_FIELDS:
         places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
-        value = f"a->kept_{f.name} + (long long)id * {places}"
+        value = f"in_global(args()->kept_{f.name}) + (long long)id * {places}"
         yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
-    yield _member("int", "before_count", "", "a->kept_pair_count[id]")
-    yield _member("double", "control", "int column", "a->control[(long long)id * controls() + column]")
+    yield _member("int", "before_count", "", "in_global(args()->kept_pair_count)[id]")
+    value = "in_global(args()->control)[(long long)id * controls() + column]"
+    yield _member("double", "control", "int column", value)
     for actuator in kinds:
         yield from _actuator_accessors(actuator, kinds)
     yield "};"
@@ -282,9 +291,10 @@ def _world(kinds: Kinds) -> Iterable[str]:
 def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
     """One function for each parameter, variable, command and scratch number of an actuator kind."""
     n = f"{kind.name}_count()"
-    yield _member("const int*", f"{kind.name}_axis", "", f"a->{kind.name}_axis", "axis rows, or bodies that are pushed")
+    axis = f"in_global(args()->{kind.name}_axis)"
+    yield _member("const int*", f"{kind.name}_axis", "", axis, "axis rows, or bodies that are pushed")
     for at, p in enumerate(kind.parameters):
-        value = f"a->{kind.name}_parameters[id * a->stride_{kind.name} + {at} * {n} + k]"
+        value = f"in_global(args()->{kind.name}_parameters)[id * args()->stride_{kind.name} + {at} * {n} + k]"
         yield _member("double", f"{kind.name}_{p.name}", "int k", value, f"{p.unit}: {p.doc}")
     for at, v in enumerate(kind.variables):
         value = f"{kind.name}_state()[{at} * {n} + k]"
@@ -292,7 +302,7 @@ def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
     for at, name in enumerate(kind.kernel_scratch):
         yield _member("double&", f"{kind.name}_{name}", "int k", f"{kind.name}_scratch()[{at} * {n} + k]")
     for at, name in enumerate(kind.commands):
-        column = f"a->{kind.name}_columns[{at} * {n} + k]"
+        column = f"in_global(args()->{kind.name}_columns)[{at} * {n} + k]"
         yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})", "in the coming step")
         yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last one")
 
@@ -383,9 +393,10 @@ def _copy_state(kinds: Kinds) -> list[str]:
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
         # Of the places for pairs only those in use; others hold nothing.
-        out.append(f"    const int pairs = {'w.a->kept_pair_count[w.id]' if left == 'slab' else '*w.pair_count()'};")
+        out.append(f"    const int pairs = {'w.before_count()' if left == 'slab' else '*w.pair_count()'};")
         for f in kept_fields(kinds):
-            slab, kept = f"w.{f.name}()", f"(w.a->kept_{f.name} + (long long)w.id * ({size_expression(f)}))"
+            slab, own = f"w.{f.name}()", f"in_global(w.args()->kept_{f.name})"
+            kept = f"({own} + (long long)w.id * ({size_expression(f)}))"
             here = {"slab": slab, "kept": kept}
             used = size_expression(f).replace("w.pairs()", "pairs")
             loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
@@ -396,7 +407,8 @@ def _copy_state(kinds: Kinds) -> list[str]:
     for f in kept_fields(kinds):
         place = f"(long long)w.id * ({size_expression(f)}) + i"
         loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {size_expression(f)}; i += w.threads)"
-        out.append(f"    {loop} w.a->kept_{f.name}[{place}] = from->kept_{f.name}[{place}];")
+        source = f"in_global(in_global(from)->kept_{f.name})"
+        out.append(f"    {loop} in_global(w.args()->kept_{f.name})[{place}] = {source}[{place}];")
     out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
     out.append("    int number = i;")

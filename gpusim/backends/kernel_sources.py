@@ -18,6 +18,7 @@ SUFFIXES = (".cu", ".cuh")
 
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
 _COMPUTED_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
+_BY_REFERENCE = re.compile(r"(?<=\bconst )World& w\b")
 _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -63,6 +64,12 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
         reached[name], targets = _resolve(name, known)
         todo += known if _COMPUTED_INCLUDE.search(reached[name]) else targets
     return dict(sorted(reached.items()))
+
+
+def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
+    """The same as a GPU gets them: functions take a World by value, which registers hold; a reference needs an address,
+    and so a place in a thread's local memory."""
+    return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:

@@ -26,7 +26,7 @@ def kept_header(kinds: Kinds) -> str:
         "    }",
     ]
     for f in kept_fields(kinds):
-        value = f"a->kept_{f.name} + (long long)id * ({size_expression(f, '')})"
+        value = f"in_global(args()->kept_{f.name}) + (long long)id * ({size_expression(f, '')})"
         out.append(f"    MEMBER {C_TYPES[f.kind]}* {f.name}() const {{ return {value}; }}")
     return "\n".join([*out, *_actuators(kinds), "};"]) + "\n"
 
@@ -38,7 +38,7 @@ def _actuators(kinds: Kinds) -> Iterator[str]:
             value = f"{kind.name}_state()[{at} * {n} + k]"
             yield f"    MEMBER stored& {kind.name}_{v.name}(int k) const {{ return {value}; }}"
         for at, name in enumerate(kind.commands):
-            value = f"command_before()[a->{kind.name}_columns[{at} * {n} + k]]"
+            value = f"command_before()[in_global(args()->{kind.name}_columns)[{at} * {n} + k]]"
             yield f"    MEMBER double {kind.name}_{name}_before(int k) const {{ return {value}; }}"
 
 

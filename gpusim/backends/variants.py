@@ -56,6 +56,7 @@ def model_variant(
     kinds: Kinds,
     specialize: bool = False,
     world_lanes: int = 1,
+    shared: bool = False,
 ) -> Variant:
     """The build for a model.
 
@@ -68,13 +69,14 @@ def model_variant(
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, kinds, swept, coupled, world_lanes)
+        rest = kinds, swept, coupled, world_lanes, shared
+        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, *rest)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
-    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes)
+    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared)
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
@@ -126,13 +128,14 @@ def make_variant(
     swept: bool = False,
     coupled: bool = False,
     world_lanes: int = 1,
+    shared: bool = False,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
     ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
     ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
     solver leaves some joints to sweeps. ``coupled``: there are laws over several axes. ``world_lanes``: worlds that a
-    CPU steps at once (worlds.cuh).
+    CPU steps at once (worlds.cuh). ``shared``: a GPU's steps with their work in shared memory, and nothing else.
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
@@ -151,6 +154,7 @@ def make_variant(
         "GPUSIM_SHAPES": str(shapes),
         "GPUSIM_LANES": str(lanes),
         **({"GPUSIM_WORLD_LANES": str(world_lanes)} if world_lanes > 1 else {}),
+        **({"GPUSIM_SHARED_SLAB": "1"} if shared else {}),
     }
     solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
@@ -158,7 +162,9 @@ def make_variant(
     side = f" {lanes} side by side" if lanes > 1 else ""
     laws = " with coupled laws" if coupled else ""
     groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
-    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{side}{groups}{' fixed' if fixed else ''}"
+    near = " in shared memory" if shared else ""
+    last = f"{side}{groups}{near}{' fixed' if fixed else ''}"
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{last}"
     return Variant(name, main, generated, defines)
 
 
@@ -222,6 +228,10 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits.
     yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
+    # Steps of models whose work fits into shared memory; with contacts, which are few then, of both types of numbers.
+    yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
+    yield replace(make_variant("fused.cu", double, double, True, shared=True), everywhere=False)
+    yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
     yield robotics_variant()
     yield rays_variant()
     # What fast=True adds.

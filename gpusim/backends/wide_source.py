@@ -90,7 +90,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
     yield f"    char* array[{len(arrays)}];"
     yield f"    char* parameter[{len(wide_parameters())}];"
     yield "    static constexpr int tid = 0, threads = 1;"
-    yield "    MEMBER void sync() const {}"
+    yield from ("    MEMBER void sync() const {}", "    MEMBER const Arguments* args() const { return a; }")
     for name in all_sizes(kinds):
         if name != "worlds":
             yield f"    MEMBER int {name}() const {{ return GPUSIM_SIZE({name}); }}"
@@ -113,8 +113,8 @@ def group_tables(kinds: Kinds) -> Iterable[str]:
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"
-    yield "    const Arguments* a = w.a;"
-    yield "    (void)a;"
+    yield "    const auto args = [&] { return w.a; };"
+    yield "    (void)args;"
     for number, name in enumerate(arrays):
         size = f"sizeof({C_TYPES[fields[name].kind]})"
         yield f"    out[{number}] = {{GPUSIM_OFFSET({name}), {size_expression(fields[name])}, int({size})}};  // {name}"

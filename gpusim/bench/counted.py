@@ -25,6 +25,43 @@ _PRELUDE = r"""
 
 namespace counting {
 static long long operations[2];  // of float, of double
+// Of a phase, whose items are spread over a world's threads, the busiest thread's operations; what is between phases all
+// threads do. By the number of threads, 1, 2, 4 ... 256; and how many phases there were.
+const int WIDTHS = 9;
+static long long critical[WIDTHS], phases, mark_, lane[WIDTHS][1 << (WIDTHS - 1)];
+inline long long now() { return operations[0] + operations[1]; }
+inline long long since() {
+    const long long spent = now() - mark_;
+    mark_ += spent;
+    return spent;
+}
+inline void end_serial() {
+    const long long spent = since();
+    for (int k = 0; k < WIDTHS; ++k) critical[k] += spent;
+}
+struct Phase {
+    int count, i = 0;
+    explicit Phase(int n) : count(n) {
+        end_serial();
+        ++phases;
+    }
+    bool on() const { return i < count; }
+    void next() {
+        const long long spent = since();
+        for (int k = 0; k < WIDTHS; ++k) lane[k][i & ((1 << k) - 1)] += spent;
+        ++i;
+    }
+    ~Phase() {
+        for (int k = 0; k < WIDTHS; ++k) {
+            long long most = 0;
+            for (int l = 0; l < 1 << k && l < count; ++l) {
+                most = lane[k][l] > most ? lane[k][l] : most;
+                lane[k][l] = 0;
+            }
+            critical[k] += most;
+        }
+    }
+};
 template <class T> constexpr int kind_of() { return sizeof(T) == sizeof(double); }
 template <class T> struct is_plain : std::is_arithmetic<T> {};
 template <class T, class U = void> using if_plain = typename std::enable_if<is_plain<T>::value, U>::type;
@@ -92,25 +129,40 @@ using counting::sqrt;
 }
 
 extern "C" void take_operations(long long* out) {
-    for (int k = 0; k < 2; ++k) {
-        out[k] = counting::operations[k];
-        counting::operations[k] = 0;
-    }
+    counting::end_serial();
+    for (int k = 0; k < 2; ++k) out[k] = counting::operations[k];
+    out[2] = counting::phases;
+    for (int k = 0; k < counting::WIDTHS; ++k) out[3 + k] = counting::critical[k];
+    counting::operations[0] = counting::operations[1] = counting::phases = counting::mark_ = 0;
+    for (int k = 0; k < counting::WIDTHS; ++k) counting::critical[k] = 0;
 }
+#define GPUSIM_COUNTED_ITEMS(count) \
+    for (counting::Phase phase_(count); phase_.on(); phase_.next()) if (int i = phase_.i; true)
 #define float Number<float>
 #define double Number<double>
 """
 
 
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Threads of a world, for which critical paths are counted."""
+
+
 @dataclass(frozen=True)
 class Operations:
-    """Floating-point operations (+ - * / sqrt) by number type."""
+    """Floating-point operations (+ - * / sqrt) by number type.
+
+    Attributes:
+        phases: that ran with items, each with a barrier behind it.
+        critical: operations of the busiest thread, summed over the phases, by the threads of a world, as in WIDTHS.
+    """
 
     float32: float = 0.0
     float64: float = 0.0
+    phases: float = 0.0
+    critical: tuple[float, ...] = ()
 
     def __truediv__(self, n: float) -> Operations:
-        return Operations(self.float32 / n, self.float64 / n)
+        return Operations(self.float32 / n, self.float64 / n, self.phases / n, tuple(c / n for c in self.critical))
 
     @property
     def total(self) -> float:
@@ -143,6 +195,7 @@ class Counter:
 
     def take(self) -> Operations:
         """Operations since the last call."""
-        counts = (ctypes.c_longlong * 2)()
+        counts = (ctypes.c_longlong * (3 + len(WIDTHS)))()
         self._library.take_operations(counts)
-        return Operations(float(counts[0]), float(counts[1]))
+        numbers = [float(x) for x in counts]
+        return Operations(numbers[0], numbers[1], numbers[2], tuple(numbers[3:]))

@@ -321,7 +321,7 @@ DRIFT = Stage("drift", (
 ))  # fmt: skip
 # Velocities once more, from the impulses as they are.
 RESOLVE = Routine("resolve", (
-    If(FREE, (SWEEP_FREE,)),
+    If(FREE, (If(PAIRS, (SWEEP_FREE,)),)),
     If(JOINTS, (
         If(DIRECT, (*run("refill_axis resume_passes"), DIRECT_PASSES)),
         If(COLORED, (SWEEPS,)),

@@ -78,6 +78,8 @@ class Function:
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
         """Run it: one thread does the work of all blocks."""
         kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
+        if self._key[1] == "run_worlds":  # whose last argument is the threads of a world, on a CPU those of all
+            arguments = (*arguments[:-1], np.int32(1))
         self._function(
             *(ctypes.c_void_p(a.ctypes.data) if isinstance(a, FakeArray) else kinds[type(a)](a) for a in arguments)
         )
@@ -146,7 +148,9 @@ class Device(contextlib.nullcontext[None]):
     """GPU 0 or 1."""
 
     compute_capability = "90"
-    attributes = {"MultiProcessorCount": 4, "MaxSharedMemoryPerBlockOptin": 232448}
+    attributes = {
+        "MultiProcessorCount": 4, "MaxSharedMemoryPerBlockOptin": 232448, "MaxSharedMemoryPerMultiprocessor": 233472,
+    }  # fmt: skip
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -181,7 +185,9 @@ cuda = SimpleNamespace(
     Stream=Stream,
     get_current_stream=Stream,
     alloc_pinned_memory=bytearray,
-    runtime=SimpleNamespace(getDeviceCount=lambda: 2, memcpyAsync=_copy),
+    runtime=SimpleNamespace(
+        getDeviceCount=lambda: 2, memcpyAsync=_copy, memGetInfo=lambda: (60 << 30, 80 << 30)
+    ),
 )
 
 
