@@ -178,7 +178,11 @@ class Instructions(ABC):
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(source)
-            return self.assign(to, f"read<{c_type(kind)}>({self.param_address(base)} + {offset})", kind)
+            place, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
+            parts = [to] if count == 1 else split_operands(to[1:-1])
+            return " ".join(
+                self.assign(r, f"read<{c_type(kind)}>({place} + {k * size})", kind) for k, r in enumerate(parts)
+            )
         what = c_type(kind) if count == 1 else f"Vector<{c_type(kind)}, {count}>"
         value = f"load<{what}, {space.upper()}>(t, {self._at(source)}, {self.site()})"
         if count == 1:
@@ -190,7 +194,11 @@ class Instructions(ABC):
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(to)
-            return f"write<{c_type(kind)}>({self.param_address(base)} + {offset}, {self.operand(source, kind)});"
+            place, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
+            given = [source] if count == 1 else split_operands(source[1:-1])
+            return " ".join(
+                f"write<{c_type(kind)}>({place} + {k * size}, {self.operand(x, kind)});" for k, x in enumerate(given)
+            )
         what, value = c_type(kind), self.operand(source, kind) if count == 1 else ""
         if count > 1:
             what = f"Vector<{what}, {count}>"

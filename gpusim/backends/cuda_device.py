@@ -50,7 +50,7 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class Gpu:
-    """What the shape of a launch depends on: multiprocessors; shared memory of one, and of a block; all memory (bytes)."""
+    """What a launch depends on: multiprocessors; bytes of shared memory of one, and of a block; bytes of all memory."""
 
     processors: int
     shared: int

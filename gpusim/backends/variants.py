@@ -69,8 +69,8 @@ def model_variant(
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        rest = kinds, swept, coupled, world_lanes, shared
-        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, *rest)
+        sizes_of = *room, None, shapes, lanes
+        return make_variant(main, real, stored, direct, *sizes_of, kinds, swept, coupled, world_lanes, shared)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}

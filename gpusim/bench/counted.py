@@ -25,8 +25,8 @@ _PRELUDE = r"""
 
 namespace counting {
 static long long operations[2];  // of float, of double
-// Of a phase, whose items are spread over a world's threads, the busiest thread's operations; what is between phases all
-// threads do. By the number of threads, 1, 2, 4 ... 256; and how many phases there were.
+// Of a phase, whose items are spread over a world's threads, the busiest thread's operations; what is between phases
+// all threads do. By the number of threads, 1, 2, 4 ... 256; and how many phases there were.
 const int WIDTHS = 9;
 static long long critical[WIDTHS], phases, mark_, lane[WIDTHS][1 << (WIDTHS - 1)];
 inline long long now() { return operations[0] + operations[1]; }
