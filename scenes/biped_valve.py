@@ -60,7 +60,7 @@ def build(
     """Build the scene; the command is "wheel", the angle that is asked for (rad).
 
     Args:
-        turn: of the wheel, degrees, -110 to 110; below zero the other way round.
+        turn: of the wheel, degrees, -110 to 110, not 0; below zero the other way round.
         friction: dry friction of the wheel's hinge, N m, above 0 and at most 20; from 15 on with a wheel of 0.16 m, and
             from 10 on with one of 0.1 m, the robot does not stand as firmly as its checks ask.
         radius: of the wheel's rim, where both hands hold it, m, 0.1 to 0.2.
