@@ -148,7 +148,7 @@ class Simulation(Stoppable):
 
     @property
     def state(self) -> State:
-        """The state's arrays."""
+        """The state's arrays, with ``copy()`` and ``restore(kept, worlds)``; call :meth:`changed` after writing."""
         return self.backend.state
 
     def read_state(self) -> dict[str, Array]:
