@@ -60,9 +60,10 @@ def build(
     """Build the scene; the command is "wheel", the angle that is asked for (rad).
 
     Args:
-        turn: of the wheel, degrees, -110 to 110, not 0; below zero the other way round.
-        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20; from 15 on with a wheel of 0.16 m, and
-            from 10 on with one of 0.1 m, the robot does not stand as firmly as its checks ask.
+        turn: of the wheel, degrees, -110 to 110, not 0; below zero the other way round. From 100 on an arm does not
+            reach the rim of a wheel that is both large (0.2 m, or 0.18 m) and farther away than it thinks.
+        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20; with a wheel of 0.16 m some checks
+            fail from 15 on, with one of 0.1 m from 10 on.
         radius: of the wheel's rim, where both hands hold it, m, 0.1 to 0.2.
         misplaced: how much farther away than the robot thinks the wheel is, m, -0.03 to 0.03.
         feedback: of the wheel's angle and of the forces in the wrists.
