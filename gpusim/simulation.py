@@ -118,7 +118,9 @@ class Simulation(Stoppable):
         self.programs: Programs | None = None
         if model.diagrams or any(map(delay_of, model.actuators)):
             self.programs, self._signals = Programs(self._self), None  # they have signals too
-        self.quarantine = self.backend.make_quarantine()
+        self.drivers: Mapping[str, str] = {} if self.programs is None else self.programs.drivers
+        """Which diagram gives a command, by label."""
+        self.quarantine = self.backend.make_quarantine(self.drivers)
         self.capacity = CapacityWatch(self.backend, model, self.config)
         self.accuracy = AccuracyWatch(self.backend, model, self.config)
         self._forward: Work | None = None
@@ -148,7 +150,7 @@ class Simulation(Stoppable):
 
     @property
     def state(self) -> State:
-        """The state's arrays."""
+        """The state's arrays, with ``copy()`` and ``restore(kept, worlds)``; call :meth:`changed` after writing."""
         return self.backend.state
 
     def read_state(self) -> dict[str, Array]:
@@ -429,7 +431,7 @@ class Simulation(Stoppable):
         if self.programs is not None:
             self.programs.adopt()
         self.now = self._make_now()
-        former, self.quarantine = self.quarantine, self.backend.make_quarantine()
+        former, self.quarantine = self.quarantine, self.backend.make_quarantine(self.drivers)
         self.quarantine.take_over(former)
         self.capacity.backend = self.backend
         self.accuracy.adopt(self.backend, model)

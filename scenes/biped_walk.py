@@ -56,14 +56,15 @@ def build(
     """Build the scene; the commands are "push_x" and "push_y", forces on the chest (N).
 
     Args:
-        steps: on flat ground, before the board and the bend.
-        length: of a step, m.
-        turn: of the bend to the left, degrees.
-        board: thickness of the board under the left foot, m; 0 for none.
+        steps: 2 to 200 on flat ground, before the board and the bend.
+        length: of a step, m, 0.13 to 0.22.
+        turn: of the bend to the left, degrees, -90 to 90.
+        board: thickness of the board under the left foot, m, 0 to 0.03; 0 for none.
         seen: whether the plan knows of the board.
-        push: force on the chest for 0.2 s while the right foot bears alone, N; it stays up at 40 N to every side.
-        side: whereto it pushes, degrees from ahead to the left.
-        friction: of the soles.
+        push: force on the chest for 0.2 s while the right foot bears alone, N, 0 to 80; it stays up at 40 N to every
+            side.
+        side: whereto it pushes, degrees from ahead to the left (-360 to 360).
+        friction: of the soles, 0.3 to 1.5.
     """
     require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
     require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")

@@ -52,10 +52,10 @@ def build(
     """Build the scene; chamber A starts at the pressure that holds the boom.
 
     Args:
-        length: of the boom, a uniform rod, m.
-        boom_mass: kg.
-        tip_mass: point mass at the tip, kg.
-        angle: of the boom over the horizontal at the start, rad.
+        length: of the boom, a uniform rod, m, above 0.7 (the rod's pin).
+        boom_mass: kg, above 0.
+        tip_mass: point mass at the tip, kg, 0 or more.
+        angle: of the boom over the horizontal at the start, rad, -0.349 to 0.864, where the cylinder's stroke ends.
         command: factor on the valve commands of the schedule, 0 to 1.6.
         piston_mass: reduced to the cylinder's axis; without weight, kg.
         viscous_friction: of the cylinder, N s/m.

@@ -24,9 +24,9 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
     """Build the scene, at rest; the frame of each bar is at its far end, axes along the world's.
 
     Args:
-        length: of every bar, m.
-        width: of the square section, m.
-        mass: of every bar, kg.
+        length: of every bar, m, above 0.
+        width: of the square section, m, above 0.
+        mass: of every bar, kg, above 0.
     """
     for name, value in (("length", length), ("width", width), ("mass", mass)):
         require(value > 0.0, NAME, name, value, "must be above 0")

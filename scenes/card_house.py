@@ -18,10 +18,10 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
     """Build the scene.
 
     Args:
-        levels: of leaning pairs; the lowest has as many pairs, each other one fewer.
+        levels: of leaning pairs, 1 to 10; the lowest has as many pairs, each other one fewer.
         angle: of the leaning cards from the vertical, deg, 5 to 30. Two cards alone stand where the friction is at
             least half of its tangent.
-        friction: coefficient of sliding friction.
+        friction: coefficient of sliding friction, 0 or more.
     """
     require(1 <= levels <= 10, NAME, "levels", levels, "must be from 1 to 10")
     require(5.0 <= angle <= 30.0, NAME, "angle", angle, "must be from 5 to 30")

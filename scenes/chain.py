@@ -34,10 +34,10 @@ def build(
     """Build the scene; the frame of each link is at its upper end, the link along -z.
 
     Args:
-        links: how many.
-        link_length: m.
-        link_mass: kg.
-        mass_ratio: mass of the ball over the mass of one link; 0 for a chain without a ball.
+        links: how many, 1 to 10000.
+        link_length: m, above 0.
+        link_mass: kg, above 0.
+        mass_ratio: mass of the ball over the mass of one link, 0 or more; 0 for a chain without a ball.
         horizontal: start stretched out along x and swing down; false: hang at rest.
         joint: "revolute" (planar) or "ball".
         damping: of every joint, N m s/rad.

@@ -45,8 +45,8 @@ def build(
     """Build the scene.
 
     Args:
-        crane_mass: kg.
-        ball_mass: of the ball under the crane's tip, kg.
+        crane_mass: kg, above 0.
+        ball_mass: of the ball under the crane's tip, kg, above 0.
         command: factor on the valve commands of the schedule, -1 to 1.
         supply_pressure: Pa.
         pressure_a: chamber A at the start, Pa.

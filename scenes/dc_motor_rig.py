@@ -44,8 +44,8 @@ def build(
         electrical_time_constant: of the winding, s; 0 for torque without delay (case 2a).
         gear_ratio: motor turns for one turn of the shaft.
         load_torque: against the shaft's positive direction, N m.
-        load_inertia: of the flywheel about the shaft, kg m2.
-        pendulum_mass: kg.
+        load_inertia: of the flywheel about the shaft, kg m2, above 0.
+        pendulum_mass: kg, above 0.
         pendulum_length: shaft to center of mass, m; the pendulum has 0.1 kg m2 about its center of mass.
         command: factor on the motor commands of the schedule, -1 to 1.
     """

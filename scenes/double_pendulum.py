@@ -28,10 +28,10 @@ def build(
     """Build the scene; the frame of each rod is at its upper hinge, the rod along -z.
 
     Args:
-        length1: of the upper rod, m.
-        length2: of the lower rod, m.
-        mass1: of the upper rod, kg.
-        mass2: of the lower rod, kg.
+        length1: of the upper rod, m, above 0.
+        length2: of the lower rod, m, above 0.
+        mass1: of the upper rod, kg, above 0.
+        mass2: of the lower rod, kg, above 0.
         angle1: upper rod from straight down, rad.
         angle2: lower rod from straight down, rad.
         damping: of both hinges, N m s/rad.

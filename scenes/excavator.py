@@ -58,10 +58,10 @@ def build(
 
     Args:
         undercarriage: two tracks that hydraulic motors drive, or a chassis that is held.
-        stones: in the trench, 20 in a layer.
-        flow: of the pump, m3/s.
-        pressure: at which the pump's cut-off leaves no flow, Pa.
-        power: greatest hydraulic power of the pump, W.
+        stones: in the trench, 0 to 60, 20 in a layer.
+        flow: of the pump, m3/s, above 0.
+        pressure: at which the pump's cut-off leaves no flow, Pa, above 0.
+        power: greatest hydraulic power of the pump, W, above 0.
         control: "schedule" writes the valves' commands; "diagram" gives them by a block diagram
             (scenes/_digger_control.py) with sticks, pedals and a safety lever as inputs.
     """

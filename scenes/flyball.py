@@ -39,8 +39,8 @@ def build(
         spin: of the whole governor about its shaft at the start, rad/s.
         spring_stiffness: of each spring, N/m.
         spring_damping: of each spring, N s/m.
-        slider_mass: kg.
-        ball_mass: of each of the two point masses, kg.
+        slider_mass: kg, above 0.
+        ball_mass: of each of the two point masses, kg, 0 or more.
     """
     require(slider_mass > 0.0, NAME, "slider_mass", slider_mass, "must be above 0")
     require(ball_mass >= 0.0, NAME, "ball_mass", ball_mass, "must not be negative")

@@ -24,9 +24,9 @@ def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float
     The frame of each vertical is at its pivot (link along +z), of each horizontal at its left end (along +x).
 
     Args:
-        windows: number of windows N; the mechanism has N+1 vertical and N horizontal links.
-        length: of every link, a thin rod, m.
-        mass: of every link, kg.
+        windows: number of windows N, 1 to 10000; the mechanism has N+1 vertical and N horizontal links.
+        length: of every link, a thin rod, m, above 0.
+        mass: of every link, kg, above 0.
         speed: of the upper ends at the start, along +x, m/s.
     """
     require(1 <= windows <= MOST_WINDOWS, NAME, "windows", windows, f"must be at least 1 and at most {MOST_WINDOWS}")

@@ -152,15 +152,15 @@ def build(
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, 1 t that must be held;
             "closed_centre" is taken too).
-        mass: load, kg.
+        mass: load, kg, above 0.
         piston_mass: piston and rod, kg; gravity does not act on it.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: N s/m.
         command: valve command that the variant's table is multiplied by, -1 to 1.
         command_time: when the command starts, s.
         brake: rod brake, 0 (open) to 1.
-        position: piston position at the start, m.
-        stroke: piston position of the upper stop, m.
+        position: piston position at the start, m, 0 to the stroke.
+        stroke: piston position of the upper stop, m, above 0.
         supply_pressure: Pa.
         tank_pressure: Pa.
         bulk_modulus: of the oil, Pa.

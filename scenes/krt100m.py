@@ -63,16 +63,17 @@ def build(
     Args:
         obstacle: under the left wheels alone: a kerb 0.3 m long, waves 1 m long, or a step that goes on.
         height: of the obstacle, m, 0.01 to 0.15.
-        speed: that the schedule drives at, m/s; 0 for standing.
-        turn: speed of the right wheels over the mean, m/s: with speed = 0 it turns on the spot, to the left.
+        speed: that the schedule drives at, m/s, -5.4 to 5.4, which the motors reach; 0 for standing.
+        turn: speed of the right wheels over the mean, m/s, -5.4 to 5.4: with speed = 0 it turns on the spot, to the
+            left.
         steer: angle of the bicycle model's front wheel, rad, positive to the left.
         drive_mode: a DC motor by voltage, or a drive that holds the wheels' mean speed.
         trailer: whether it draws one.
-        travel: of the wheels, up and down, m.
+        travel: of the wheels, up and down, m, 0.02 to 0.12.
         stiffness: of the robot's torsion bars, N m/rad.
         damping: of their dampers, N m s/rad.
         friction: of the ground; the tires have 1.
-        slope: of the ground, falling forward, rad.
+        slope: of the ground, falling forward, rad, -0.6 to 0.6.
         brake: all brakes on from the start.
         control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_krt_control.py) with
             the inputs "stick" and "wheel", for which speed, turn, steer and brake are not asked.

@@ -27,14 +27,14 @@ def build(
 
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
-        speed: of the motions, m/s and rad/s.
-        mass: of the platform, kg.
-        wheelbase: between the axles, m.
-        track: between left and right wheels, m.
-        roller_angle: between the rollers on the ground and the way ahead, degrees.
+        speed: of the motions, m/s and rad/s, -1 to 1.
+        mass: of the platform, kg, above 0.
+        wheelbase: between the axles, m, at least 0.3.
+        track: between left and right wheels, m, at least 0.2.
+        roller_angle: between the rollers on the ground and the way ahead, degrees, 15 to 70.
         rollers: of each wheel.
-        roller_mass: of each roller, kg.
-        friction: of rollers and ground.
+        roller_mass: of each roller, kg, above 0.
+        friction: of rollers and ground, 0 or more.
     """
     require(abs(speed) <= 1.0, NAME, "speed", speed, "must lie between -1 and 1")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

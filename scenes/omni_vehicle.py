@@ -27,12 +27,12 @@ def build(
 
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
-        speed: of the motions, m/s and rad/s.
-        mass: of the platform, kg.
-        distance: of the wheels from its middle, m.
+        speed: of the motions, m/s and rad/s, -1.5 to 1.5.
+        mass: of the platform, kg, above 0.
+        distance: of the wheels from its middle, m, at least 0.2.
         rollers: of each wheel.
-        roller_mass: of each roller, kg.
-        friction: of rollers and ground.
+        roller_mass: of each roller, kg, above 0.
+        friction: of rollers and ground, 0 or more.
     """
     require(abs(speed) <= 1.5, NAME, "speed", speed, "must lie between -1.5 and 1.5")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

@@ -25,12 +25,12 @@ def build(
     """Build the scene.
 
     Args:
-        count: bodies.
+        count: bodies, 1 to 100000.
         balls: share of balls among them, 0 to 1.
-        size: edges and diameters, m; each is 0.7 to 1 times that.
-        friction: coefficient of sliding friction.
+        size: edges and diameters, m, above 0; each is 0.7 to 1 times that.
+        friction: coefficient of sliding friction, 0 or more.
         restitution: 0 to 1; balls that bounce take longer to rest.
-        seed: of the random sizes and poses.
+        seed: of the random sizes and poses, 0 or more.
     """
     require(1 <= count <= 100000, NAME, "count", count, "must be from 1 to 100000")
     require(0.0 <= balls <= 1.0, NAME, "balls", balls, "must be from 0 to 1")

@@ -16,11 +16,11 @@ def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: fl
     """Build the scene.
 
     Args:
-        height: rows; the lowest has as many boxes, each other one fewer.
-        size: edge of a box, m.
-        space: between the boxes of a row, shares of an edge, below 0.5.
-        friction: coefficient of sliding friction.
-        mass: of a box, kg.
+        height: rows, 1 to 100; the lowest has as many boxes, each other one fewer.
+        size: edge of a box, m, above 0.
+        space: between the boxes of a row, shares of an edge, 0 to below 0.5.
+        friction: coefficient of sliding friction, 0 or more.
+        mass: of a box, kg, above 0.
     """
     require(1 <= height <= 100, NAME, "height", height, "must be from 1 to 100")
     require(size > 0.0, NAME, "size", size, "must be above 0")

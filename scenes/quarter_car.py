@@ -34,11 +34,11 @@ def build(
     """Build the scene, at rest in its static equilibrium.
 
     Args:
-        body_mass: sprung mass, kg.
-        wheel_mass: unsprung mass, kg.
-        spring_stiffness: between body and wheel, N/m.
+        body_mass: sprung mass, kg, above 0.
+        wheel_mass: unsprung mass, kg, above 0.
+        spring_stiffness: between body and wheel, N/m, above 0.
         spring_damping: between body and wheel, N s/m.
-        tire_stiffness: between wheel and road, N/m.
+        tire_stiffness: between wheel and road, N/m, above 0.
         tire_damping: between wheel and road, N s/m.
         step_height: how far the road jumps, m.
         step_time: when it jumps, s.

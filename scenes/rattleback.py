@@ -26,8 +26,8 @@ def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: 
     Args:
         spin: about the vertical at the start, rad/s; with a negative ``skew`` a negative one reverses.
         skew: product of inertia Ixy, kg m2, between -5e-4 and 5e-4.
-        tilt: about both horizontal axes at the start, deg.
-        friction: coefficient of sliding friction; a large one lets the stone roll only.
+        tilt: about both horizontal axes at the start, deg, -10 to 10.
+        friction: coefficient of sliding friction, 0 or more; a large one lets the stone roll only.
     """
     require(abs(skew) <= 5e-4, NAME, "skew", skew, "must be between -5e-4 and 5e-4")
     require(abs(tilt) <= 10.0, NAME, "tilt", tilt, "must be between -10 and 10")

@@ -44,11 +44,11 @@ def build(
     Args:
         control: of the joints: by the arm's equations of motion, or each by itself with the same gains.
         path: a square of 24 cm with round corners, or an eight.
-        speed: along the path, m/s.
-        tilt: of the path's plane towards the arm, degrees.
-        load: in the tool, kg.
-        unknown: what it is heavier by than the control knows, kg.
-        rate: of the control, samples a second; none for one each step.
+        speed: along the path, m/s, 0.05 to 0.5.
+        tilt: of the path's plane towards the arm, degrees, 0 to 45.
+        load: in the tool, kg, 0 to 2.5, which the motors bear.
+        unknown: what it is heavier by than the control knows, kg, 0 to 0.5.
+        rate: of the control, samples a second, at least 200; none for one each step.
     """
     require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
     require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")

@@ -45,9 +45,9 @@ def build(
 
     Args:
         outriggers: whether it stands on them before it reaches out.
-        load: on the bucket, N.
-        step: its height, m.
-        friction: of the ground.
+        load: on the bucket, N, 0 to 10000.
+        step: its height, m, 0 to 0.25.
+        friction: of the ground, above 0.
         control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_rescuer_control.py)
             with sticks, a rocker, a slider of the outriggers and a safety lever as inputs.
     """

@@ -33,11 +33,11 @@ def build(
     """Build the scene; the frame of each link is at its joint nearer to the crank's bearing, x along the link.
 
     Args:
-        crank_length: m.
-        rod_length: of the connecting rod, m.
-        crank_mass: kg.
-        rod_mass: of the connecting rod, kg.
-        slider_mass: kg.
+        crank_length: m, above 0.
+        rod_length: of the connecting rod, m, above the crank's; both together end before the wall, at 0.5.
+        crank_mass: kg, above 0.
+        rod_mass: of the connecting rod, kg, above 0.
+        slider_mass: kg, above 0.
         spring_stiffness: N/m.
         spring_rest_length: m.
         crank_angle: at the start, from +x towards +z, rad.

@@ -23,8 +23,8 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
 
     Args:
         angle: of the slope, deg, 0 to below 60 (a steeper one tips the block).
-        friction: coefficient of sliding friction.
-        mass: of the block, kg.
+        friction: coefficient of sliding friction, 0 or more.
+        mass: of the block, kg, above 0.
     """
     require(0.0 <= angle < 60.0, NAME, "angle", angle, "must be from 0 to below 60")
     require(friction >= 0.0, NAME, "friction", friction, "must not be negative")

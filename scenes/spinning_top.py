@@ -34,9 +34,9 @@ def build(
         free: a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
         spin: rate about the disc's axis (100 if left out), or about the middle axis if free (5), rad/s.
         tilt: of the disc's axis from the vertical, rad; not used if free.
-        mass: kg.
-        radius: of the disc, m; not used if free.
-        height: of the disc's center over the tip, m; not used if free.
+        mass: kg, above 0.
+        radius: of the disc, m, above 0; not used if free.
+        height: of the disc's center over the tip, m, above 0; not used if free.
         wobble: rate about the two other axes if free, rad/s.
     """
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

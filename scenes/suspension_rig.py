@@ -57,12 +57,12 @@ def build(
         kind: of the suspension.
         spring: a coil, or a torsion bar on the arm's hinge, which a sliding pillar has not.
         steered: with a kingpin and a tie rod.
-        load: force on the wheel under which it stands as built, N.
-        payload: the load that is on it, over ``load``.
-        stiffness: of the spring where the wheel's center is, N/m, roughly; of a coil itself.
-        damping: of its damper, likewise, N s/m.
-        travel_up: greatest travel of the wheel, m.
-        travel_down: likewise, down, m.
+        load: force on the wheel under which it stands as built, N, above 500.
+        payload: the load that is on it, over ``load``, 0.5 to 2.
+        stiffness: of the spring where the wheel's center is, N/m, roughly, above 0; of a coil itself.
+        damping: of its damper, likewise, N s/m, 0 or more.
+        travel_up: greatest travel of the wheel, m, above 0.
+        travel_down: likewise, down, m, above 0.
     """
     require(load > 500.0, NAME, "load", load, "must be above 500")
     require(0.5 <= payload <= 2.0, NAME, "payload", payload, "must lie between 0.5 and 2")

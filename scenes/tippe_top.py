@@ -29,10 +29,10 @@ def build(
     Args:
         spin: rate about the top's axis at the start, rad/s; a slow top does not turn over.
         tilt: of the axis from the vertical at the start, rad.
-        radius: of the ball, m.
-        offset: of the center of mass below the ball's center, m.
-        mass: kg.
-        friction: coefficient of sliding friction; it is what lifts the top.
+        radius: of the ball, m, above 0.
+        offset: of the center of mass below the ball's center, m, 0 to below the radius.
+        mass: kg, above 0.
+        friction: coefficient of sliding friction, 0 or more; it is what lifts the top.
     """
     require(radius > 0.0, NAME, "radius", radius, "must be above 0")
     require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")

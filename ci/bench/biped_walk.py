@@ -14,12 +14,12 @@ import argparse
 import json
 import math
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scene_runs import MACHINE, figure, steps_of, timed_run
 
 import gpusim
 from gpusim.bench.machine import describe
@@ -50,9 +50,6 @@ CASES: dict[str, dict[str, Any]] = {
     "seeds, 40 N to the right": {"side": 270.0, "worlds": True},
     "seeds, board that the plan does not know of": {"seen": False, "worlds": True},
 }
-SAMPLES = 0.01
-"""Time between samples, s."""
-MACHINE = "2-core shared AMD EPYC VM"
 FIGURES = ("off_end_mm", "late_ms", "slip_mm", "lean_deg", "load", "gap_mm")
 FALLEN = 0.5
 """Height of a pelvis that is down, m."""
@@ -79,19 +76,7 @@ def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
     sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config, threads=1)
     if worlds > 1:
         vary(sim, worlds)
-    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
-    steps, stride = round(scene.duration / config.dt), round(SAMPLES / config.dt)
-    spent = load = 0.0
-    for k in range(steps + 1):
-        if k % stride == 0:
-            for name, values in run.items():
-                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
-        start = time.process_time()
-        scene.schedule(sim, sim.time)
-        sim.step()
-        spent += time.process_time() - start
-        load = max(load, float(sim.read("diagram.robot.load", numpy=True).max()))
-    run = {name: np.array(values) for name, values in run.items()}
+    run, load, spent = timed_run(scene, sim, "diagram.robot.load")
     known = ("steps", "length", "turn", "board")
     plan = biped_walk.walk(**{k: v for k, v in given.items() if k in known}, **_board(given))[0]
     height = run["body.pelvis.position"][..., 2]
@@ -104,7 +89,7 @@ def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
         "lean_deg": math.degrees(float(np.abs(run["diagram.robot.lean"][..., 1:]).max())),
         "load": load,
         "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
-        "us_a_step": 1e6 * spent / (steps + 1) / worlds,
+        "us_a_step": 1e6 * spent / steps_of(scene, sim) / worlds,
         "real_time_factor": scene.duration / spent * worlds,
     }
 
@@ -127,7 +112,7 @@ def table(found: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, x in found.items():
-        figures = " | ".join(f"{x[key]:.2g}" if x[key] < 10.0 else f"{x[key]:.0f}" for key in FIGURES)
+        figures = " | ".join(figure(x[key]) for key in FIGURES)
         times = f"{x['us_a_step']:.0f} | {x['real_time_factor']:.0f}"
         lines.append(f"| {name} | {x['fell']} of {x['worlds']} | {figures} | {times} |")
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from gpusim.model.program import Program
@@ -122,5 +122,5 @@ class Backend(Protocol):
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`gpusim.Simulation.read` returns it."""
 
-    def make_quarantine(self) -> Watch:
-        """Who tells of failed worlds."""
+    def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
+        """Who tells of failed worlds; ``drivers``: which diagram gives a command, by label."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
 
+from gpusim.backends.bad_commands import BadCommands
 from gpusim.backends.base import Backend
 from gpusim.errors import SimulationError, callers_level
 from gpusim.model.actuator_kinds import Group
@@ -28,8 +30,9 @@ def _checked(group: Group) -> list[str]:
 class Quarantine:
     """Watches the state after every step."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend
+        self._bad_commands = BadCommands(backend.work.model, drivers)
         self.stopped: Array = np.zeros(backend.state.num_worlds, dtype=bool)
         self._reasons: dict[int, str] = {}
         self._good = backend.state.copy()
@@ -41,8 +44,8 @@ class Quarantine:
             return
         failed = ~self._fine() & ~self.stopped
         for world in np.flatnonzero(failed):
-            self._reasons[int(world)] = self._cause(int(world))
-            reason = self._reasons[int(world)]
+            reason = self._cause(int(world)) + self._bad_commands.told(self._backend.read_control()[world])
+            self._reasons[int(world)] = reason
             message = f"world {world} failed and is kept at its last good state: {reason}"
             warnings.warn(message, stacklevel=callers_level())
         self.stopped |= failed
@@ -206,6 +209,9 @@ class KernelHealth(Protocol):
     def read_health_value(self) -> Array:
         """The number that failed in each world, (num_worlds,)."""
 
+    def read_control(self) -> Array:
+        """Commands, to be read only, (num_worlds, controls)."""
+
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
 
@@ -216,9 +222,11 @@ class KernelHealth(Protocol):
 class KernelQuarantine:
     """The same for backends whose kernels check each world and keep a failed one at its last good state."""
 
-    def __init__(self, backend: KernelHealth) -> None:
+    def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend
-        self._told: set[int] = set()
+        self._bad_commands = BadCommands(backend.model, drivers)
+        self._told: dict[int, str] = {}
+        """Worlds that were warned of, and which of their commands were not finite then."""
 
     @property
     def stopped(self) -> Array:
@@ -229,7 +237,9 @@ class KernelQuarantine:
         """Warn of worlds that failed since the last call: of the first ones each, of the others together."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._told]
-        self._told.update(new)
+        if new:
+            commands = self._backend.read_control()
+            self._told.update({world: self._bad_commands.told(commands[world]) for world in new})
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
             message = f"world {world} failed and is kept at its last good state: {reason}"
             warnings.warn(message, stacklevel=callers_level())
@@ -243,7 +253,8 @@ class KernelQuarantine:
             self._told.clear()
             return
         self._backend.release(worlds)
-        self._told.difference_update(int(w) for w in worlds)
+        for world in worlds:
+            self._told.pop(int(world), None)
 
     def report(self) -> str:
         """One line a stopped world."""
@@ -263,7 +274,8 @@ class KernelQuarantine:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()
         times = self._backend.read_state().arrays["time"]
-        return {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in worlds}
+        told = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in worlds}
+        return {w: reason + self._told.get(w, "") for w, reason in told.items()}
 
     def _reason(self, word: int, value: float, time: float) -> str:
         model, after = self._backend.model, f"after t = {time:.6g} s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -167,9 +167,9 @@ class KernelBackend(ABC):
         if self.run(n, dt):
             check()
 
-    def make_quarantine(self) -> KernelQuarantine:
-        """Who tells of failed worlds."""
-        return KernelQuarantine(self)
+    def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
+        """Who tells of failed worlds; ``drivers``: which diagram gives a command, by label."""
+        return KernelQuarantine(self, drivers)
 
     @abstractmethod
     def run_forward(self, h: float) -> Work:

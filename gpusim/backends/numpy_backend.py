@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,9 @@ class NumpyBackend:
             for _ in range(n):
                 step(self, self.work.config, dt)
 
-    def make_quarantine(self) -> Quarantine:
-        """Who watches the worlds."""
-        return Quarantine(self)
+    def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
+        """Who watches the worlds; ``drivers``: which diagram gives a command, by label."""
+        return Quarantine(self, drivers)
 
     def changed(self) -> None:
         """Something was written; nothing is kept that could be out of date."""

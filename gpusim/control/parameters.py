@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.control import units
+from gpusim.control.unit_hints import hint
 from gpusim.model import validate
 
 
@@ -29,8 +30,8 @@ def _text(element: str, name: str, value: Any) -> None:
 def _unit(element: str, name: str, value: Any) -> None:
     _text(element, name, value)
     if units.parse(value) is None:
-        mend = 'make it of m, kg, s, A, K, deg, N, J, W, Pa, V, Hz ..., as "N m/s", or "-" for none'
-        raise validate.fail(element, f"{name} = {value!r} is unknown", mend)
+        known = 'make it of m, kg, s, A, K, deg, N, J, W, Pa, V, Hz ..., as "N m/s", or "-" for none'
+        raise validate.fail(element, f"{name} = {value!r} is unknown", hint(value) or known)
 
 
 def _names(element: str, name: str, value: Any) -> None:

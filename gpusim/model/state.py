@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import rotations
-from gpusim.model import fields
+from gpusim.model import fields, validate
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
@@ -81,7 +81,7 @@ class State:
         return named
 
     def copy(self) -> State:
-        """An independent copy of all variables (parameters are shared)."""
+        """An independent copy of all variables, to be kept or given to :meth:`restore` (parameters are shared)."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -89,13 +89,33 @@ class State:
             groups.append(new)
         return State(self.num_worlds, {k: v.copy() for k, v in self.arrays.items()}, groups)
 
-    def restore(self, other: State, worlds: Array) -> None:
-        """Take the given worlds from another state of the same model."""
+    def restore(self, other: State, worlds: Any = None) -> None:
+        """Take worlds from another state of the same model; call :meth:`Simulation.changed` after it.
+
+        Commands (``sim.control.array``) and parameters are no part of a state. A world that failed stands still until
+        :meth:`Simulation.reset`; restore it after that.
+
+        Args:
+            other: what :meth:`copy` gave, with as many worlds.
+            worlds: indices, or a mask (num_worlds,); None for all.
+
+        Raises:
+            ModelError: a state of another model or of other worlds.
+        """
+        if not isinstance(other, State) or _shapes(self) != _shapes(other):
+            rule = "what it was given is no state of the same model with as many worlds"
+            raise validate.fail("State.restore", rule, "give what sim.state.copy() returned in such a simulation")
+        if worlds is None:
+            worlds = slice(None)
         for name, array in self.arrays.items():
             array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             for name, array in mine.state.items():
                 array[worlds] = theirs.state[name][worlds]
+
+
+def _shapes(state: State) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in state.variables().items()}
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:

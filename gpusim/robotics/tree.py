@@ -49,9 +49,13 @@ class Tree:
             one does. None: all bodies of the model; each group that does not hang on the world has a body that floats.
 
     Attributes:
-        names: of the numbers in a posture: ``"<joint>"``, ``"<joint>_0"`` ... of several, ``"<body>_x"`` ... of a pose.
-        rates: of those in velocities.
-        size, freedoms: how many.
+        carriers: labels of the joints that carry bodies and of bodies that float, in the order of their columns: what
+            :meth:`slice` and :meth:`rate_slice` take.
+        names: of the numbers in a posture, no labels: ``"<joint>"`` of one, ``"<joint>_0"`` ... of several,
+            ``"<joint>_qx"`` ... of a ball joint, ``"<body>_x"`` ... of a pose.
+        rates: of those in velocities, one for each column of a Jacobian, row and column of a mass matrix, and force:
+            ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
+        size, freedoms: how many ``names`` and ``rates`` there are.
         bodies: labels of the tree's bodies, carriers first.
         start: (1, size) the posture as built.
         lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite where there is none.
@@ -71,6 +75,7 @@ class Tree:
         self._nodes = {label: i for i, label in enumerate(self.bodies)}
         self._scalars = loops.scalar_coordinates(model, self.forest)
         self._table = coordinates(model)
+        self.carriers = [self._carrier_label(i) for i in range(len(self.forest.nodes))]
         self.names, self.rates = self._names(), self._rate_names()
         self.lower, self.upper = self._limits()
         self.start: Array = start_posture(model, self.forest, self._table)
@@ -83,7 +88,7 @@ class Tree:
     # What it is made of.
 
     def slice(self, label: str) -> builtins.slice:
-        """Columns of a posture that belong to a joint, or to a body that floats.
+        """Columns of a posture that belong to a joint, or to a body that floats: those of its ``names``.
 
         Raises:
             UnknownNameError: none of that label carries a body of the tree.
@@ -92,12 +97,18 @@ class Tree:
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
 
     def rate_slice(self, label: str) -> builtins.slice:
-        """Columns of velocities that belong to a joint, or to a body that floats."""
+        """Columns of velocities that belong to a joint, or to a body that floats: those of its ``rates``.
+
+        They are its columns of Jacobians, its rows and columns of mass matrices, and its generalized forces.
+
+        Raises:
+            UnknownNameError: none of that label carries a body of the tree.
+        """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
 
     def _carried_by(self, label: str) -> int:
-        known = {self._carrier_label(i): i for i in range(len(self.forest.nodes))}
+        known = {carrier: i for i, carrier in enumerate(self.carriers)}
         if label not in known:
             raise unknown_name("joint of the tree", label, known)
         return known[label]

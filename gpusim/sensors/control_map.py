@@ -22,17 +22,15 @@ def check_free(sim: Simulation, label: str) -> None:
     Raises:
         ModelError: one does.
     """
-    driver = None if sim.programs is None else sim.programs.drivers.get(label)
-    if driver is not None:
-        rule = f"diagram '{driver}' gives it before each sample"
+    if label in sim.drivers:
+        rule = f"diagram '{sim.drivers[label]}' gives it before each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 
 def offered(sim: Simulation, names: Any) -> list[str]:
     """Commands that wildcards stand for: those that no diagram gives, and those of ``names`` themselves."""
-    drivers = {} if sim.programs is None else sim.programs.drivers
     asked = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    return [label for label in sim.model.controls if label not in drivers or label in asked]
+    return [label for label in sim.model.controls if label not in sim.drivers or label in asked]
 
 
 class ControlMap(MutableMapping[str, Any]):

@@ -24,3 +24,6 @@ def test_examples_run() -> None:
     sim.reset()
     for label in sim.model.labels("joint"):
         assert abs(sim.read(f"joint.{label}.position")[0]) < 1e-14
+    tries, ends = names["tries"], names["ends"]
+    assert ends[0] != ends[1] != ends[2]
+    assert len(set(tries.read("joint.hinge.position"))) == 1 and set(tries.read("sim.time")) == {tries.time}

@@ -259,3 +259,32 @@ def test_scatter_writes_every_world() -> None:
     for name, values in scatter(5).items():
         sim.write(name, values)
         np.testing.assert_allclose(sim.read(name), values, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
+    """In all worlds or in one; the others go on, and a state of other worlds or another model is refused."""
+
+    def run(num_worlds: int) -> Simulation:
+        sim = Simulation(machine().finalize(), num_worlds, backend=backend, config=SolverConfig(dt=2e-3))
+        sim.control["motor"], sim.control["lift"] = 0.8, 0.4
+        sim.step(10)
+        return sim
+
+    sim = run(2)
+    kept = sim.state.copy()
+    sim.step(10)
+    once = bits(sim, 0)
+    sim.state.restore(kept)
+    sim.changed()
+    sim.step(10)
+    assert different(bits(sim, 0), once) == [] == different(bits(sim, 1), once)
+    sim.state.restore(kept, [1])
+    sim.changed()
+    sim.step(10)
+    assert different(bits(sim, 1), once) == [] != different(bits(sim, 0), once)
+    free = ModelBuilder()
+    ball_body(free)
+    for other in (run(3).state, Simulation(free.finalize(), 2).state, 5):
+        with pytest.raises(gpusim.ModelError, match="^State.restore: .* no state of the same model"):
+            sim.state.restore(other)  # type: ignore[arg-type]

@@ -124,6 +124,33 @@ def test_wrong_parameters(kind: str, parameters: dict[str, Any], message: str) -
     assert re.fullmatch(r"diagram 'd' block 'b': " + message, str(caught.value)), str(caught.value)
 
 
+UNITS = {
+    "mm": 'write "m" and a gain of 0.001', "kN": 'write "N" and a gain of 1000', "MPa": 'write "Pa" and a gain of 1e6',
+    "µm": 'write "m" and a gain of 1e-6', "rpm": 'write "rad/s" and a gain of 0.10472',
+    "RPM": 'write "rad/s" and a gain of 0.10472', "%": 'write "-" and a gain of 0.01',
+    "N/mm": 'write "N/m" and a gain of 1000', "mm2": 'write "m2" and a gain of 1e-6',
+    "l/min": 'write "l/s" and a gain of 0.0166667',
+    "km/h": 'write "m/s" and a gain of 0.277778', "cm3/rev": 'write "m3/rad" and a gain of 1.59155e-7',
+    "Nm": 'write "N m"', "kgm2": 'write "kg m2"', "Nmm": 'write "N m" and a gain of 0.001', "m/s^2": 'write "m/s2"',
+    "kg/m³": 'write "kg/m3"', "N·m": 'write "N m"', "°/s": 'write "deg/s"', "degrees": 'write "deg"',
+    "rad/sec": 'write "rad/s"', "m/s/s": 'write "m/s s"', "N m/rpm": 'write "N m s/rad" and a gain of 9.5493',
+    **dict.fromkeys(
+        ("furlong", "T", "kkg", "rpm2", "1e-3 m", "?", "m furlong", "furlong/mm"),
+        'make it of m, kg, s, A, K, deg, N, J, W, Pa, V, Hz ..., as "N m/s", or "-" for none',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_unknown_units_are_told_what_to_write(unit: str) -> None:
+    """And that is known."""
+    with pytest.raises(ModelError) as caught:
+        Diagram("d").add("gain", "b", unit=unit)
+    assert str(caught.value) == f"diagram 'd' block 'b': unit = {unit!r} is unknown; {UNITS[unit]}"
+    if UNITS[unit].startswith("write"):
+        Diagram("d").add("gain", "b", unit=UNITS[unit].split('"')[1])
+
+
 NEEDED: dict[str, dict[str, Any]] = {
     "chain": {"joints": [HINGE]}, "ik": {"joints": [HINGE], "start": [0.0]},
     "inverse_dynamics": {"joints": [HEAVY]},

@@ -1,0 +1,39 @@
+"""Commands that are not finite, by name, with the diagrams that gave them: what a failed world is told with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+_NAMED = 3
+
+
+class BadCommands:
+    """Tells of commands that are not finite.
+
+    Args:
+        model: of the simulation.
+        drivers: which diagram gives a command, by label.
+    """
+
+    def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
+        self._labels = {column: label for label, column in model.controls.items()}
+        # Delays of commands are programs too, but nobody's diagrams.
+        diagrams = {diagram.label for diagram in model.diagrams}
+        self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
+
+    def told(self, commands: Array) -> str:
+        """The end of a sentence on a world with these commands, (controls,); empty where all are finite."""
+        bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
+        told = [self._told(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
+        if len(bad) > _NAMED:
+            told.append(f"{len(bad) - _NAMED} more commands are not finite")
+        return "".join(f"; {one}" for one in told)
+
+    def _told(self, label: str, value: float) -> str:
+        given = f", which diagram '{self._drivers[label]}' gives" if label in self._drivers else ""
+        return f"command '{label}' = {value}{given}"

@@ -1,0 +1,48 @@
+"""Scene biped_valve: other turns and wheels elsewhere meet the checks of the one that comes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.scene import load_scene
+from gpusim.scenes.biped_valve import Times
+
+STRIDE = 10
+WAYS: dict[str, dict[str, Any]] = {
+    "the other way round, farther than it thinks": {"turn": -90.0, "misplaced": 0.02},
+    "as far as it goes": {"turn": 110.0},
+    "a little": {"turn": -20.0, "friction": 5.0},
+}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("way", WAYS)
+def test_it_turns_otherwise(way: str) -> None:
+    """What a longer list of turns shows: ci/bench/biped_valve.md."""
+    scene = load_scene("biped_valve", **WAYS[way])
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
+    assert scene.schedule is not None
+    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
+    for k in range(round(scene.duration / scene.config.dt) + 1):
+        if k % STRIDE == 0:
+            for name, values in run.items():
+                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
+        scene.schedule(sim, sim.time)
+        sim.step()
+    assert sim.health().all(), sim.health_report()
+    recording = {name: np.array(values) for name, values in run.items()}
+    assert [check.statement for check in scene.checks if not check.passes(recording)] == []
+
+
+def test_a_longer_turn_takes_longer() -> None:
+    """At 0.6 rad/s; up to 90 degrees all runs take 9 s."""
+    assert Times.of(math.radians(-90.0)) == Times.of(math.radians(90.0))
+    assert (Times.of(0.5).back, Times.of(0.5).end) == (5.0, 9.0)
+    far = Times.of(math.radians(-110.0))
+    assert far.back == pytest.approx(2.3 + math.radians(110.0) / 0.6)
+    assert far.end - far.back == pytest.approx(far.back - 1.0)

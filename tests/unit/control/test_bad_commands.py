@@ -1,0 +1,73 @@
+"""A world that fails by a command that is not finite names the command, and the diagram that gave it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, Simulation
+from gpusim.control import Diagram
+from tests.unit.helpers import both_backends, slider
+
+
+def pushed(backend: str, delay: float = 0.0, diagram: bool = True) -> Simulation:
+    """Two worlds with a cart each; the diagram takes the logarithm of what people give."""
+    b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    late = {"delay": delay, "most_delay": delay} if delay else {}
+    b.add_joint_force(slider(b), label="push", **late)
+    if diagram:
+        d = Diagram("law")
+        d.add("input", "stick", lower=-1.0, upper=1.0, default=1.0)
+        d.add("expression", "share", text="log(stick)")
+        d.connect("stick", "share.stick")
+        d.connect("share", "command:push")
+        b.add_diagram(d)
+    return Simulation(b.finalize(), 2, backend=backend)
+
+
+@both_backends
+def test_the_command_and_its_diagram_are_named(backend: str) -> None:
+    """In the warning and in the report, also when another command is given since."""
+    sim = pushed(backend)
+    sim.step(2)
+    sim.control["stick"] = [1.0, 0.0]
+    with pytest.warns(UserWarning, match=r"world 1 failed .*; command 'push' = -inf, which diagram 'law' gives$"):
+        sim.step(2)
+    assert sim.health().tolist() == [True, False]
+    report = sim.health_report()
+    assert report.startswith("world 1: body 'slide' has ") and report.endswith("-inf, which diagram 'law' gives")
+    sim.control["stick"] = 1.0
+    sim.step(2)
+    assert sim.health_report() == report
+    sim.reset([1])
+    assert sim.health_report() == "all worlds are fine"
+
+
+@both_backends
+def test_a_command_on_its_way_is_named_where_it_acts(backend: str) -> None:
+    """Its actuator acts on it later; the diagram's own command is finite again by then."""
+    sim = pushed(backend, delay=5e-3)
+    sim.step(2)
+    sim.control["stick"] = [1.0, 0.0]
+    sim.step(1)
+    sim.control["stick"] = 1.0
+    with pytest.warns(UserWarning, match=r"; command 'push.applied' = -inf$"):
+        sim.step(10)
+
+
+@both_backends
+def test_a_command_that_a_person_gave_is_named_too(backend: str) -> None:
+    sim = pushed(backend, diagram=False)
+    sim.control.array[0] = np.nan
+    sim.changed()
+    with pytest.warns(UserWarning, match=r"world 0 failed .*; command 'push' = nan$"):
+        sim.step(2)
+
+
+@both_backends
+def test_other_failures_are_told_as_they_were(backend: str) -> None:
+    sim = pushed(backend)
+    sim.write("body.slide.linear_velocity", (1e12, 0.0, 0.0), world=0)
+    with pytest.warns(UserWarning, match=r"after t = 0 s$"):
+        sim.step(1)
+    assert "command" not in sim.health_report()

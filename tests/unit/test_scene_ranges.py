@@ -1,0 +1,52 @@
+"""Ranges that scenes ask of their parameters are told where a user looks: ``gpusim list SCENE``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+
+import gpusim
+from gpusim.scene import list_scenes, load_scene, scene_parameters
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+class _Begins(Exception):
+    """The scene is about to build its model; what it asks of its parameters comes before."""
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(number) for number in NUMBER.findall(text)}
+
+
+def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What a scene asks: parameters and rules."""
+    found: list[tuple[str, str]] = []
+
+    def asked(condition: bool, scene: str, parameter: str, value: object, rule: str) -> None:
+        found.append((parameter, rule))
+
+    def begin(*args: object, **kwargs: object) -> None:
+        raise _Begins
+
+    module = importlib.import_module(f"gpusim.scenes.{name}")
+    if hasattr(module, "require"):
+        monkeypatch.setattr(module, "require", asked)
+    monkeypatch.setattr(gpusim, "ModelBuilder", begin)
+    with pytest.raises(_Begins):
+        load_scene(name)
+    return found
+
+
+@pytest.mark.parametrize("name", list_scenes())
+def test_ranges_are_told_with_the_parameters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = {parameter.name: parameter.doc for parameter in scene_parameters(name)}
+    rules = _rules(name, monkeypatch)
+    assert rules
+    for parameter, rule in rules:
+        doc = docs[parameter]
+        if "negative" in rule:
+            assert "0 or more" in doc, f"{name}: {parameter} {rule}"
+        assert _numbers(rule) <= _numbers(doc), f"{name}: {parameter} {rule}, but it is told as {doc!r}"
