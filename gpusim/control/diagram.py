@@ -72,9 +72,8 @@ class Diagram:
         self.element = f"diagram '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
         self.most_rate = None if most_rate is None else validate.positive(self.element, "most_rate", most_rate)
-        if self.rate is not None and self.most_rate is not None and self.rate > self.most_rate:
-            rule = f"rate = {self.rate:g} is above most_rate = {self.most_rate:g}"
-            raise validate.fail(self.element, rule, "give a greater most_rate")
+        if self.rate is not None and self.most_rate is not None:
+            validate.up_to(self.element, "rate", self.rate, "most_rate", self.most_rate)
         self.blocks: dict[str, Block | Subsystem] = {}
         self.wires: dict[Port, Port] = {}
 

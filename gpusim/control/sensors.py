@@ -55,9 +55,8 @@ class SensorDiagram(Diagram):
 def _latency(element: str, latency: float, most_latency: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
     most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
-    if most is not None and time > most:
-        rule = f"latency = {time:g} s is above most_latency = {most:g} s"
-        raise validate.fail(element, rule, "give a greater most_latency")
+    if most is not None:
+        validate.up_to(element, "latency", time, "most_latency", most, "s")
     return Latency(time, most)
 
 

@@ -59,6 +59,13 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
+def up_to(element: str, name: str, value: float, most_name: str, most: float, unit: str = "") -> None:
+    """A checked number is not above the greatest one, which another argument gives."""
+    if value > most:
+        shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
+        raise fail(element, f"{name} = {shown} is above {most_name} = {bound}", f"give a greater {most_name}")
+
+
 def ratio(element: str, name: str, value: Any) -> float:
     """A gear ratio of either sign: not zero, and of a size that a product with its square survives."""
     result = number(element, name, value)

@@ -84,15 +84,15 @@ class RunningProgram:
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
 
-    def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
-        """A parameter of a block, in some worlds."""
-        name, tuned = next((name, tuned) for name, tuned in self.program.tuned.items() if tuned.at == at)
+    def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
+        """A parameter that may be written, in some worlds."""
+        tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
-        self.parameters[worlds, at] = values
-        if at == self.program.rate_at:
+        self.parameters[worlds, tuned.at] = values
+        if tuned.at == self.program.rate_at:
             self._count_anew(worlds)
 
     def _count_anew(self, worlds: Array) -> None:
@@ -156,7 +156,7 @@ class Programs:
                 table.add(wire.name, wire.shape, wire.unit, wire.doc, _wire(sim, running.name, wire.at, wire.shape))
             for name, tuned in running.program.tuned.items():
                 if name not in table.by_name:
-                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, tuned.at)
+                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, name)
                     table.add(name, (), tuned.unit, tuned.doc, reader, writer)
 
 
@@ -169,5 +169,5 @@ def _parameter(sim: Simulation, running: RunningProgram, at: int) -> Any:
     return lambda: np.broadcast_to(running.parameters[:, at], (sim.num_worlds,)).copy()
 
 
-def _writer(running: RunningProgram, at: int) -> Any:
-    return lambda worlds, values: running.write_parameter(at, worlds, values)
+def _writer(running: RunningProgram, name: str) -> Any:
+    return lambda worlds, values: running.write_parameter(name, worlds, values)

@@ -264,9 +264,7 @@ class Delay(Block):
         validate.positive(element, "most", self.most)
         if self.time is None:
             raise validate.fail(element, "most bounds a time, and none is given", "give time=... in s")
-        if validate.not_negative(element, "time", self.time) > self.most:
-            rule = f"time = {self.time:g} s is above most = {self.most:g} s"
-            raise validate.fail(element, rule, "give a greater most")
+        validate.up_to(element, "time", validate.not_negative(element, "time", self.time), "most", self.most, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """As its input."""
