@@ -14,7 +14,7 @@ import numpy as np
 from gpusim.arrays import on_host
 from gpusim.model import validate
 from gpusim.model.program import Program, due_time, next_sample, sample_at
-from gpusim.sensors.delays import delays
+from gpusim.sensors.delays import Delays, delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
@@ -130,7 +130,7 @@ class Programs:
         commands = {label: steering.unit for label, steering in command_steering(model).items()}
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
         made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
-        late = delays(model, dt)
+        self._sim, late = sim, delays(model, dt)
         made += [late] if late else []
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
@@ -147,7 +147,15 @@ class Programs:
     def sample(self) -> None:
         """What is due before a step."""
         for running in self.running:
+            if isinstance(running.program, Delays):  # what a stop holds is delayed, not what it keeps from acting
+                self._sim.backend.hold_stopped()
             running.sample()
+
+    def settle(self, worlds: Array, commands: Array) -> None:
+        """Nothing but these commands, (len(worlds), controls), is on the way in worlds that are stopped."""
+        for running in self.running:
+            if isinstance(running.program, Delays):
+                running.program.settle(self._sim.state.arrays[running.name], worlds, commands)
 
     def add_signals(self, sim: Simulation, table: SignalTable) -> None:
         """Wires, and parameters that may be written."""
