@@ -33,7 +33,7 @@ def fail(element: str, rule: str, mend: str) -> ModelError:
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """A float that is not NaN, and finite unless ``infinite``."""
     try:
-        if isinstance(value, str | bytes):
+        if isinstance(value, str | bytes | bool):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model import validate
-from gpusim.model.program import Program, due_time, next_sample, sample_at
+from gpusim.model.program import MOST_AT_ONCE, Program, due_time, next_sample, sample_at
 from gpusim.sensors.delays import Delays, delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
@@ -79,8 +79,18 @@ class RunningProgram:
         numbers = arrays[self.name]
         par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
         own, commands = numbers[worlds], control[worlds]
-        self.program.run(given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1])), own, commands)
-        own[:, 0] = next_sample(own[:, 0], arrays["time"][worlds], self.program.periods(par))
+        time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
+        given, par = given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1]))
+        due = np.arange(worlds.size)
+        for _ in range(MOST_AT_ONCE):
+            some = own[due], commands[due]
+            self.program.run(given[due], par[due], *some)
+            some[0][:, 0] += 1.0
+            own[due], commands[due] = some
+            due = due[time[due] >= due_time(own[due, 0], periods[due])]
+            if not due.size:
+                break
+        own[:, 0] = next_sample(own[:, 0], time, periods)
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
 
@@ -91,16 +101,22 @@ class RunningProgram:
         self._check_bound(name, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
+        before = self.program.periods(self.parameters[worlds])
         self.parameters[worlds, tuned.at] = values
         if tuned.at == self.program.rate_at:
-            self._count_anew(worlds)
+            self._count_anew(worlds, before)
 
-    def _count_anew(self, worlds: Array) -> None:
-        """With another rate a world's next sample has another number."""
-        arrays = self._backend.state.arrays
-        time = arrays["time"][worlds]
-        number = sample_at(time, self.program.periods(self.parameters[worlds]))
-        arrays[self.name][worlds, 0] = np.where(arrays[self.name][worlds, 0] > 0.0, number, 0.0)
+    def _count_anew(self, worlds: Array, before: Array) -> None:
+        """With another rate a world's next sample has another number, and what delays hold other distances in time."""
+        arrays, period = self._backend.state.arrays, self.program.periods(self.parameters[worlds])
+        numbers = arrays[self.name][worlds]
+        begun = numbers[:, 0] > 0.0
+        following = sample_at(arrays["time"][worlds], period)
+        stretch = period / before
+        for ring in self.program.rings:
+            ring.space_anew(numbers, following * stretch - (numbers[:, 0] - 1.0), stretch)
+        numbers[:, 0] = following
+        arrays[self.name][worlds[begun]] = numbers[begun]  # the others begin with sample 0 at any rate
         self._backend.changed()
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
