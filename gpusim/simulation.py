@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -78,7 +78,9 @@ class Simulation(Stoppable):
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
-        check_options({"launch": launch, "threads": threads, "device": device, "fast": fast, "specialize": specialize})
+        options: dict[str, Any] = {"launch": launch, "threads": threads, "device": device}
+        options |= {"fast": fast, "specialize": specialize}
+        check_options(options)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
@@ -96,16 +98,7 @@ class Simulation(Stoppable):
                 "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
             ) from None
         work = DTYPES[work_dtype(dtype, self.config, fast)]
-        self._make_backend = partial(
-            make_backend,
-            config=self.config,
-            real=work,
-            launch=launch,
-            threads=threads,
-            device=device,
-            fast=fast,
-            specialize=specialize,
-        )
+        self._make_backend: Callable[..., Backend] = partial(make_backend, config=self.config, real=work, **options)
         self.backend: Backend = self._first_backend(backend, model, state)
         self.now = self._make_now()
         self._initial = state.copy()

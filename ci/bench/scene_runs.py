@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
 import gpusim
+from gpusim.recording.recorder import Recorder
 from gpusim.scene import Scene
 
 SAMPLES = 0.01
@@ -22,19 +22,19 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
     process time of the steps alone, s.
     """
     assert scene.schedule is not None
-    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
+    recorder = Recorder(sim, scene.signals())
     spent, most = 0.0, -np.inf
     stride = round(SAMPLES / sim.config.dt)
     for k in range(steps_of(scene, sim)):
         if k % stride == 0:
-            for name, values in run.items():
-                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
+            recorder.sample()
         start = time.process_time()
         scene.schedule(sim, sim.time)
         sim.step()
         spent += time.process_time() - start
         most = max(most, float(sim.read(greatest, numpy=True).max()))
-    return {name: np.array(values) for name, values in run.items()}, most, spent
+    run = recorder.recording()
+    return {"time": run.time, **run.signals}, most, spent
 
 
 def steps_of(scene: Scene, sim: gpusim.Simulation) -> int:

@@ -163,6 +163,9 @@ class HydraulicCircuit:
         if not 0.0 <= c1 < 1.0 or not -1.0 < c2 < 1.0:
             rule = f"overlaps {c1:g} and {c2:g} are out of range"
             raise validate.fail(element, rule, "give 0 <= overlap_supply < 1 and -1 < overlap_drain < 1")
+        for one, other, what in ((port_a, port_b, "ports A and B"), (supply, nodes["t"], "supply and tank")):
+            if one == other:
+                raise validate.fail(element, f"its {what} are one node", "give two, or take the valve away")
         gain = validate.positive(element, "flow_gain", flow_gain)
         return self._add("oil_valve", label, {
             **{f"node_{port}": self._node(element, f"port {port}", node) for port, node in nodes.items()},

@@ -257,5 +257,5 @@ def _program(
         label=flat.label, period=period, signals=read, initial=np.array(trace.initial),
         parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,
         drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*tables, *helpers]), run=quietly,
-        numpy=source, host=host, operations=len(trace.cpp), rate_at=rate_at,
+        numpy=source, host=host, operations=len(trace.cpp), rate_at=rate_at, rings=trace.rings,
     )  # fmt: skip

@@ -41,7 +41,7 @@ class Subsystem:
 class Diagram:
     """Blocks and wires that drive the commands of a simulation.
 
-        d = gpusim.Diagram("lift", rate=200.0)
+        d = gpusim.control.Diagram("lift", rate=200.0)
         d.add("input", "height", lower=0.0, upper=0.4, unit="m")
         d.add("signal", "position", signal="joint.rail.position")
         d.add("sum", "error", signs="+-")
@@ -54,9 +54,12 @@ class Diagram:
 
     Args:
         label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
-        rate: samples a second; each step of the simulation where left out. Between samples commands hold.
+        rate: samples a second; one in each step of the configuration where left out. Between samples commands hold.
+            Samples go by the clock: a longer step (``step(dt=...)``) is followed by all that it has missed, with the
+            same readings, and shorter steps have none in between.
         most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which worlds may have of their own, up to
-            this one; ``rate`` is then its first value. Filters and transfer functions have one rate for all worlds.
+            this one; ``rate`` is then its first value (``most_rate`` if left out). Filters and transfer functions have
+            one rate for all worlds.
 
     Raises:
         ModelError: a label that is no name, a rate that is not positive or above the greatest.
@@ -72,9 +75,8 @@ class Diagram:
         self.element = f"diagram '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
         self.most_rate = None if most_rate is None else validate.positive(self.element, "most_rate", most_rate)
-        if self.rate is not None and self.most_rate is not None and self.rate > self.most_rate:
-            rule = f"rate = {self.rate:g} is above most_rate = {self.most_rate:g}"
-            raise validate.fail(self.element, rule, "give a greater most_rate")
+        if self.rate is not None and self.most_rate is not None:
+            validate.up_to(self.element, "rate", self.rate, "most_rate", self.most_rate)
         self.blocks: dict[str, Block | Subsystem] = {}
         self.wires: dict[Port, Port] = {}
 

@@ -49,15 +49,16 @@ class SensorDiagram(Diagram):
 
     def late(self, source: str, name: str, latency: Latency) -> None:
         """A block ``name`` with what ``source`` had some time ago."""
-        self.connect(source, self.add("delay", name, time=latency.time, most=latency.most))
+        self.connect(source, self.add("delay", name, time=latency.time, most=latency.most, initial=None))
 
 
-def _latency(element: str, latency: float, most_latency: float | None) -> Latency:
+def _latency(element: str, latency: float, most_latency: float | None, most_rate: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
+    if most_latency is None and most_rate is not None and time > 0.0:
+        most_latency = time  # where rates differ, so does the number of samples
     most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
-    if most is not None and time > most:
-        rule = f"latency = {time:g} s is above most_latency = {most:g} s"
-        raise validate.fail(element, rule, "give a greater most_latency")
+    if most is not None:
+        validate.up_to(element, "latency", time, "most_latency", most, "s")
     return Latency(time, most)
 
 
@@ -92,12 +93,12 @@ def add_imu(
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
         label: of the sensor.
-        rate: samples a second; each step of the simulation where left out.
+        rate: samples a second; one in each step of the configuration where left out.
         acceleration_noise: standard deviation of each component, m/s2.
         acceleration_bias: of each component, m/s2; by world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
         rate_noise: rad/s.
         rate_bias: rad/s.
-        latency: s; rounded to whole samples.
+        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
         seed: of the noise; a world's does not depend on others.
         most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
         most_latency: s, likewise: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
@@ -112,7 +113,7 @@ def add_imu(
         raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
     given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
     _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias)
-    late = _latency(element, latency, most_latency)
+    late = _latency(element, latency, most_latency, most_rate)
     d = SensorDiagram(label, rate, most_rate)
     channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
                 ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
@@ -143,10 +144,10 @@ def add_range_finder(
         b: the builder.
         sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
         label: of the range finder.
-        rate: samples a second; each step of the simulation where left out.
+        rate: samples a second; one in each step of the configuration where left out.
         noise: standard deviation of each distance, m.
         bias: of each, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
-        latency: s; rounded to whole samples.
+        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
         seed: of the noise; a world's does not depend on others.
         most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
         most_latency: s, likewise: ``sensor.<label>.measured.time``.
@@ -161,7 +162,7 @@ def add_range_finder(
         known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
         raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
     _checked(element, noise=noise, bias=bias)
-    late = _latency(element, latency, most_latency)
+    late = _latency(element, latency, most_latency, most_rate)
     d = SensorDiagram(label, rate, most_rate)
     measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, late, seed)
     d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
@@ -189,8 +190,8 @@ def add_encoder(
         joint: label of the joint.
         label: of the sensor.
         counts: steps a turn, or a meter.
-        rate: samples a second; each step of the simulation where left out.
-        latency: s; rounded to whole samples.
+        rate: samples a second; one in each step of the configuration where left out.
+        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
         velocity_time: of the filter behind the differences, s.
         most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
         most_latency: s, likewise: ``sensor.<label>.position.time``.
@@ -205,7 +206,7 @@ def add_encoder(
         raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
     if isinstance(counts, bool) or not isinstance(counts, int) or counts < 1:
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
-    late = _latency(element, latency, most_latency)
+    late = _latency(element, latency, most_latency, most_rate)
     d = SensorDiagram(label, rate, most_rate)
     turns = joint_type(found.kind).unit_of(found, 0) == "rad"
     d.add("signal", "true", signal=f"joint.{joint}.position")

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpusim.model.program import Ring
+
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
 """Elementary functions: of det:: in C++, of exact_math in Python."""
 
@@ -114,6 +116,7 @@ class Trace:
         parameters: numbers that may differ from world to world.
         tables: constant arrays, each with its name.
         calls: functions that are not made of operations here: name, C++ text that defines it, Python function.
+        rings: of the numbers that live on.
     """
 
     cpp: list[str] = field(default_factory=list)
@@ -122,6 +125,7 @@ class Trace:
     parameters: list[float] = field(default_factory=list)
     tables: dict[str, list[float]] = field(default_factory=dict)
     calls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    rings: list[Ring] = field(default_factory=list)
     streams: int = 0
     _count: int = 0
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -261,10 +265,20 @@ class Trace:
 
     # Rings of numbers: delays of many samples.
 
-    def ring(self, count: int, initial: float) -> int:
-        """Room for a row of numbers; its first place."""
+    def ring(self, at: Place, count: int, initial: float) -> int:
+        """Room for a row of numbers, of which the next is written at the place that ``at`` holds; its first place."""
         self.initial += [float(initial)] * count
-        return len(self.initial) - count
+        first = len(self.initial) - count
+        self.rings.append(Ring(at.at, first, count))
+        return first
+
+    def ring_begin(self, first: int, count: int, value: Number) -> None:
+        """In the first sample: as if it had held this value for ever."""
+        text = self._text(value)
+        self.cpp.append(f"if (s[0] == 0.0) for (int k = 0; k < {count}; ++k) s[{first} + k] = {text};")
+        new = "s[:, 0] == 0.0"
+        value_of_new = f"np.broadcast_to({text}, rows.shape)[{new}, None]"
+        self.numpy.append(f"if ({new}).any(): s[{new}, {first}:{first + count}] = {value_of_new}")
 
     def ring_read(self, first: int, index: Num) -> Num:
         """The number at a place of a ring."""

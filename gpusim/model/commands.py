@@ -33,7 +33,5 @@ def checked_delay(element: str, delay: Any, most_delay: Any) -> dict[str, Any]:
     """
     time = validate.not_negative(element, "delay", delay)
     most = time if most_delay is None else validate.positive(element, "most_delay", most_delay)
-    if time > most:
-        rule = f"delay = {time:g} s is above most_delay = {most:g} s"
-        raise validate.fail(element, rule, "give a greater most_delay")
+    validate.up_to(element, "delay", time, "most_delay", most, "s")
     return {"delay": (time, most) if most > 0.0 else None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,8 @@ from gpusim.typing import Array
 
 EARLY = 1e-6
 """Of a period: a sample that is due within so much is due. Kernels know it by this name (backends/variants.py)."""
+MOST_AT_ONCE = 1000
+"""Samples that are made up for after one long step; with more of them those in between are left out."""
 
 
 def due_time(number: Any, period: Any) -> Any:
@@ -22,12 +24,9 @@ def due_time(number: Any, period: Any) -> Any:
 
 
 def next_sample(number: Any, time: Any, period: Any) -> Any:
-    """Number of the sample after one; ``next_sample`` of cuda_kernels/diagram.cu.
-
-    One that came late, after a step longer than the period, does not make up for those left out.
-    """
+    """Number of the sample after the last of a step; ``next_sample`` of cuda_kernels/diagram.cu."""
     following = np.floor(time / period + EARLY) + 1.0
-    return np.where(number + 1.0 > following, number + 1.0, following)
+    return np.where(number > following, number, following)
 
 
 def sample_at(time: Any, period: Any) -> Any:
@@ -96,9 +95,42 @@ class WireInfo:
     at: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Ring:
+    """Numbers of the last samples: the newest stands before the place that ``at`` holds the number of.
+
+    Attributes:
+        at: place of that number, from 0 to room - 1.
+        first: place of the ring. room: how many samples it holds.
+    """
+
+    at: int
+    first: int
+    room: int
+
+    def space_anew(self, numbers: Array, shift: Array, stretch: Array) -> None:
+        """Keep what was at so many new periods ago, after a change of the rate.
+
+        Args:
+            numbers: that live on, of some worlds; changed in place.
+            shift: how long before the next sample the last one was, in old periods, one each world.
+            stretch: new period over old one, likewise.
+        """
+        ago = np.arange(1, self.room + 1)
+        # From the next sample back to the last one it is ``shift``; the newest that is held was one sample ago.
+        before = np.rint(1.0 + ago * stretch[:, None] - shift[:, None])
+        held = (numbers[:, self.at, None] - np.clip(before, 1, self.room)).astype(int) % self.room
+        values = np.take_along_axis(numbers[:, self.first : self.first + self.room], held, axis=1)
+        places = (numbers[:, self.at, None] - ago).astype(int) % self.room
+        np.put_along_axis(numbers[:, self.first : self.first + self.room], places, values, axis=1)
+
+
 @dataclass
 class Program:
     """One diagram, ready to run.
+
+    Samples are counted by time: a step longer than the period is followed by as many samples as it has missed, all with
+    the same readings, so that integrators, filters and delays go by the clock at any step.
 
     A sample takes what was read of the simulation (worlds, inputs), parameters (1 or worlds, parameters), the numbers
     that live on (worlds, numbers; the first counts samples, the second is the world's number) and the commands
@@ -112,7 +144,7 @@ class Program:
         initial: of the numbers that live on.
         parameters: their values; ``tuned`` names those that may be written.
         rate_at: place of the parameter that is the rate, samples a second, where worlds differ in it.
-        wires: what may be read.
+        rings: of delays. wires: what may be read.
         inputs: its commands; ``drives``: labels of those that it gives.
         host: it runs Python functions, on the host.
     """
@@ -133,6 +165,7 @@ class Program:
     host: bool = False
     operations: int = 0
     rate_at: int | None = None
+    rings: list[Ring] = field(default_factory=list)
 
     def periods(self, parameters: Array) -> Any:
         """Seconds from sample to sample: a number, or one each row of parameters."""

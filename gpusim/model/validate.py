@@ -33,7 +33,7 @@ def fail(element: str, rule: str, mend: str) -> ModelError:
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """A float that is not NaN, and finite unless ``infinite``."""
     try:
-        if isinstance(value, str | bytes):
+        if isinstance(value, str | bytes | bool):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):
@@ -57,6 +57,13 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     if result < 0.0:
         raise fail(element, f"{name} = {result:g} must not be negative", f"give {name} >= 0")
     return result
+
+
+def up_to(element: str, name: str, value: float, most_name: str, most: float, unit: str = "") -> None:
+    """A checked number is not above the greatest one, which another argument gives."""
+    if value > most:
+        shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
+        raise fail(element, f"{name} = {shown} is above {most_name} = {bound}", f"give a greater {most_name}")
 
 
 def ratio(element: str, name: str, value: Any) -> float:

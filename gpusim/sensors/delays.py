@@ -2,11 +2,14 @@
 
 An actuator with a ``delay`` has its commands by their own names, and those that act by ``<name>.applied``. Between
 them runs a program as diagrams have one (model/program.py), the last of all, so that it delays what diagrams command
-too. The commands of the last steps are part of the state. Delays are whole numbers of steps, the nearest ones.
+too. The commands of the last steps are part of the state; an emergency stop puts its safe values in their place, so
+that nothing of before it acts after it. Delays are whole numbers of steps, the nearest ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +41,29 @@ for (int k = 0; k < {count}; ++k) {{
 s[2] = next + 1 < {room} ? double(next + 1) : 0.0;"""
 
 
-def delays(model: Model, dt: float) -> Program | None:
+@dataclass
+class Delays(Program):
+    """The program of a model's delays.
+
+    Attributes:
+        wanted: columns of the commands that are delayed. room: commands that each ring keeps.
+    """
+
+    wanted: Sequence[int] = ()
+    room: int = 1
+
+    def settle(self, numbers: Array, worlds: Array, commands: Array) -> None:
+        """As if worlds had had these commands for ever: what is on the way is gone.
+
+        Args:
+            numbers: that live on, of all worlds; changed in place.
+            worlds: which of them.
+            commands: of those, (len(worlds), controls).
+        """
+        numbers[worlds, _FIRST:] = np.repeat(commands[:, self.wanted], self.room, axis=1)
+
+
+def delays(model: Model, dt: float) -> Delays | None:
     """The program of a model's delays; None where no actuator has one.
 
     Args:
@@ -71,12 +96,13 @@ def delays(model: Model, dt: float) -> Program | None:
         values.append(delay)
     start = np.repeat(model.default_controls[wanted], room)
     texts = {name: ", ".join(map(str, x)) for name, x in (("wanted", wanted), ("applied", applied), ("delay", column))}
-    return Program(
+    return Delays(
         label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), start]),
         parameters=np.array(values), tuned=tuned, wires=[], inputs=[],
         drives=[name for spec in late for name in applied_names(spec)],
         cpp=_CPP.format(**texts, count=len(wanted), first=_FIRST, room=room, period=dt), helpers="",
         run=_runner(np.array(wanted), np.array(applied), np.array(column), room, dt), numpy="",
+        wanted=wanted, room=room,
     )  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class EmergencyStop:
         values = safe_commands(self._sim)  # reads signals: before the state is taken to be written
         held = self._sim.state.arrays[STOP]
         held[fresh, 0], held[fresh, 1:] = 1.0, values[fresh]
+        if self._sim.programs is not None:
+            self._sim.programs.settle(fresh, values[fresh])
         self._sim.changed()
         self.hold()
 

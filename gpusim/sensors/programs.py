@@ -13,8 +13,8 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model import validate
-from gpusim.model.program import Program, due_time, next_sample, sample_at
-from gpusim.sensors.delays import delays
+from gpusim.model.program import MOST_AT_ONCE, Program, due_time, next_sample, sample_at
+from gpusim.sensors.delays import Delays, delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalTable
@@ -79,28 +79,44 @@ class RunningProgram:
         numbers = arrays[self.name]
         par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
         own, commands = numbers[worlds], control[worlds]
-        self.program.run(given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1])), own, commands)
-        own[:, 0] = next_sample(own[:, 0], arrays["time"][worlds], self.program.periods(par))
+        time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
+        given, par = given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1]))
+        due = np.arange(worlds.size)
+        for _ in range(MOST_AT_ONCE):
+            some = own[due], commands[due]
+            self.program.run(given[due], par[due], *some)
+            some[0][:, 0] += 1.0
+            own[due], commands[due] = some
+            due = due[time[due] >= due_time(own[due, 0], periods[due])]
+            if not due.size:
+                break
+        own[:, 0] = next_sample(own[:, 0], time, periods)
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
 
-    def write_parameter(self, at: int, worlds: Array, values: Array) -> None:
-        """A parameter of a block, in some worlds."""
-        name, tuned = next((name, tuned) for name, tuned in self.program.tuned.items() if tuned.at == at)
+    def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
+        """A parameter that may be written, in some worlds."""
+        tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
-        self.parameters[worlds, at] = values
-        if at == self.program.rate_at:
-            self._count_anew(worlds)
+        before = self.program.periods(self.parameters[worlds])
+        self.parameters[worlds, tuned.at] = values
+        if tuned.at == self.program.rate_at:
+            self._count_anew(worlds, before)
 
-    def _count_anew(self, worlds: Array) -> None:
-        """With another rate a world's next sample has another number."""
-        arrays = self._backend.state.arrays
-        time = arrays["time"][worlds]
-        number = sample_at(time, self.program.periods(self.parameters[worlds]))
-        arrays[self.name][worlds, 0] = np.where(arrays[self.name][worlds, 0] > 0.0, number, 0.0)
+    def _count_anew(self, worlds: Array, before: Array) -> None:
+        """With another rate a world's next sample has another number, and what delays hold other distances in time."""
+        arrays, period = self._backend.state.arrays, self.program.periods(self.parameters[worlds])
+        numbers = arrays[self.name][worlds]
+        begun = numbers[:, 0] > 0.0
+        following = sample_at(arrays["time"][worlds], period)
+        stretch = period / before
+        for ring in self.program.rings:
+            ring.space_anew(numbers, following * stretch - (numbers[:, 0] - 1.0), stretch)
+        numbers[:, 0] = following
+        arrays[self.name][worlds[begun]] = numbers[begun]  # the others begin with sample 0 at any rate
         self._backend.changed()
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
@@ -130,7 +146,7 @@ class Programs:
         commands = {label: steering.unit for label, steering in command_steering(model).items()}
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
         made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
-        late = delays(model, dt)
+        self._sim, late = sim, delays(model, dt)
         made += [late] if late else []
         self.drivers = {label: program.label for program in made for label in program.drives}
         for program in made:
@@ -147,7 +163,15 @@ class Programs:
     def sample(self) -> None:
         """What is due before a step."""
         for running in self.running:
+            if isinstance(running.program, Delays):  # what a stop holds is delayed, not what it keeps from acting
+                self._sim.backend.hold_stopped()
             running.sample()
+
+    def settle(self, worlds: Array, commands: Array) -> None:
+        """Nothing but these commands, (len(worlds), controls), is on the way in worlds that are stopped."""
+        for running in self.running:
+            if isinstance(running.program, Delays):
+                running.program.settle(self._sim.state.arrays[running.name], worlds, commands)
 
     def add_signals(self, sim: Simulation, table: SignalTable) -> None:
         """Wires, and parameters that may be written."""
@@ -156,7 +180,7 @@ class Programs:
                 table.add(wire.name, wire.shape, wire.unit, wire.doc, _wire(sim, running.name, wire.at, wire.shape))
             for name, tuned in running.program.tuned.items():
                 if name not in table.by_name:
-                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, tuned.at)
+                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, name)
                     table.add(name, (), tuned.unit, tuned.doc, reader, writer)
 
 
@@ -169,5 +193,5 @@ def _parameter(sim: Simulation, running: RunningProgram, at: int) -> Any:
     return lambda: np.broadcast_to(running.parameters[:, at], (sim.num_worlds,)).copy()
 
 
-def _writer(running: RunningProgram, at: int) -> Any:
-    return lambda worlds, values: running.write_parameter(at, worlds, values)
+def _writer(running: RunningProgram, name: str) -> Any:
+    return lambda worlds, values: running.write_parameter(name, worlds, values)

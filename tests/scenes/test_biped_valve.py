@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gpusim
 from gpusim.scene import load_scene
 from gpusim.scenes.biped_valve import Times
+from tests.scenes.runs import recorded
 
 STRIDE = 10
 WAYS: dict[str, dict[str, Any]] = {
@@ -26,16 +26,7 @@ def test_it_turns_otherwise(way: str) -> None:
     """What a longer list of turns shows: ci/bench/biped_valve.md."""
     scene = load_scene("biped_valve", **WAYS[way])
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
-    assert scene.schedule is not None
-    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
-    for k in range(round(scene.duration / scene.config.dt) + 1):
-        if k % STRIDE == 0:
-            for name, values in run.items():
-                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
-        scene.schedule(sim, sim.time)
-        sim.step()
-    assert sim.health().all(), sim.health_report()
-    recording = {name: np.array(values) for name, values in run.items()}
+    recording = recorded(scene, sim, STRIDE)
     assert [check.statement for check in scene.checks if not check.passes(recording)] == []
 
 

@@ -15,6 +15,7 @@ from gpusim.scene import Scene, load_scene
 from gpusim.scenes import _walk_control, _walk_plan, biped_walk
 from gpusim.scenes._biped import FOOT, SIDES, SOLE, poses, standing
 from gpusim.scenes._walk_plan import LEG, Footprint, footprints, leg_angles
+from tests.scenes.runs import recorded
 
 STRIDE = 5
 SHORT = 2
@@ -36,16 +37,7 @@ def run_of(scene: Scene, worlds: int = 1, dt: float | None = None, write: Any = 
     sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config)
     if write:
         write(sim)
-    assert scene.schedule is not None
-    run: dict[str, Any] = {name: [] for name in ("time", *scene.signals())}
-    for k in range(round(scene.duration / config.dt) + 1):
-        if k % STRIDE == 0:
-            for name, values in run.items():
-                values.append(sim.time if name == "time" else np.array(sim.read(name, numpy=True)))
-        scene.schedule(sim, sim.time)
-        sim.step()
-    assert sim.health().all(), sim.health_report()
-    return {name: np.array(values) for name, values in run.items()}
+    return recorded(scene, sim, STRIDE)
 
 
 @cache

@@ -11,6 +11,7 @@ import gpusim
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes._krt_control import ASIDE, STEERING_RATE, asked_speed
 from gpusim.scenes.krt100m import WHEELBASE
+from tests.scenes.runs import recorded
 
 CASES = {
     "lift": ("hydraulic_lift", {}),
@@ -38,18 +39,7 @@ def recording(case: str) -> dict[str, np.ndarray]:
     """A run of the scene over its duration, native; made once."""
     scene = scene_of(case)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
-    assert scene.schedule is not None
-    times: list[float] = []
-    samples: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
-    for _ in range(0, round(scene.duration / scene.config.dt) + 1, STRIDE):
-        times.append(sim.time)
-        for name, values in samples.items():
-            values.append(np.array(sim.read(name, numpy=True)))
-        for _ in range(STRIDE):
-            scene.schedule(sim, sim.time)
-            sim.step()
-    assert sim.health().all(), sim.health_report()
-    return {"time": np.array(times)} | {name: np.stack(values) for name, values in samples.items()}
+    return recorded(scene, sim, STRIDE)
 
 
 @pytest.mark.native

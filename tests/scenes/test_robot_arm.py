@@ -18,6 +18,7 @@ from gpusim.scene import Scene, load_scene
 from gpusim.scenes import _robot_arm, robot_arm
 from gpusim.scenes._robot_arm_control import APPROACH, Path
 from gpusim.viewer.operator import Operator
+from tests.scenes.runs import recorded
 
 STRIDE = 5
 """Every so many steps are recorded; 1 is not of the other rates."""
@@ -42,18 +43,7 @@ def recording(case: str) -> dict[str, np.ndarray]:
     """Of a whole run; made once."""
     scene = load_scene("robot_arm", **CASES[case])
     sim = simulation(scene)
-    assert scene.schedule is not None
-    times: list[float] = []
-    samples: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
-    for step in range(round(scene.duration / scene.config.dt) + 1):
-        if step % STRIDE == 0:
-            times.append(sim.time)
-            for name, values in samples.items():
-                values.append(np.array(sim.read(name, numpy=True)))
-        scene.schedule(sim, sim.time)
-        sim.step()
-    assert sim.health().all(), sim.health_report()
-    return {"time": np.array(times)} | {name: np.stack(values) for name, values in samples.items()}
+    return recorded(scene, sim, STRIDE)
 
 
 def path_of(case: str) -> Path:

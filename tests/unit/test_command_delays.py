@@ -126,3 +126,37 @@ def test_what_may_not_be_written() -> None:
     with pytest.raises(ModelError, match=r"command 'drive\.applied'"):
         sim.control["drive.applied"] = 1.0
     assert sim.command("*").names == ["drive"]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_what_was_commanded_before_a_stop_does_not_act_after_it(backend: str) -> None:
+    """The command is the safe one, and so is all that is on the way; in other worlds nothing is lost."""
+    b = hinge(delay=0.02)
+    b.add_tracking_servo(0, 50.0, 5.0, target=0.1, label="servo", delay=0.02)
+    sim = simulation(b, 2, backend)
+    sim.control["drive"], sim.control["servo"] = 1.5, 1.0
+    sim.step(10)
+    sim.emergency_stop([0])
+    sim.step(5)
+    sim.release_stop()
+    held = float(sim.control["servo"][0])
+    assert held != 1.0
+    for k in range(40):
+        sim.step()
+        assert sim.control["drive.applied"].tolist() == [0.0, 1.5 if k >= 5 else 0.0]
+        assert sim.control["servo.applied"].tolist() == [held, 1.0 if k >= 5 else 0.1]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_what_a_diagram_commands_during_a_stop_does_not_act_after_it(backend: str) -> None:
+    b = hinge(delay=0.02)
+    d = Diagram("d")
+    d.connect(1.5, "command:drive")
+    b.add_diagram(d)
+    sim = simulation(b, backend=backend)
+    sim.step(30)
+    assert sim.control["drive.applied"] == 1.5
+    sim.emergency_stop()
+    np.testing.assert_array_equal(acting(sim, 60), np.zeros((60, 1)))
+    sim.release_stop()
+    assert int(np.argmax(acting(sim, 40)[:, 0] == 1.5)) == 20

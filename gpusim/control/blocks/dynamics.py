@@ -238,25 +238,29 @@ class Transfer(Linear):
 
 @block("delay")
 class Delay(Block):
-    """Its input ``samples`` ago, or ``time`` seconds ago; ``initial`` before.
+    """Its input ``samples`` ago (1), or ``time`` seconds ago; ``initial`` before, or the first input where it is None.
 
     With ``most`` the time may be written, by world, from 0 to ``most`` s; whole samples count, the nearest number of
-    them. As it may be 0, such a delay takes no loop apart.
+    them. As it may be 0, such a delay takes no loop apart, and neither does one that begins with its first input.
     """
 
-    samples: int = 1
+    samples: int | None = None
     time: float | None = None
-    initial: float = 0.0
+    initial: float | None = 0.0
     most: float | None = None
     waits = frozenset({"in"})
 
     def __post_init__(self) -> None:
-        self.waits = frozenset({"in"}) if self.most is None else frozenset()  # type: ignore[misc]
+        waits = self.most is None and self.initial is not None
+        self.waits = frozenset({"in"}) if waits else frozenset()  # type: ignore[misc]
 
     def check(self, element: str) -> None:
         """At least one sample; a time that has room."""
-        if not 1 <= self.samples <= LONGEST_DELAY:
+        if self.samples is not None and not 1 <= self.samples <= LONGEST_DELAY:
             raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
+        if self.samples is not None and self.time is not None:
+            rule = f"samples = {self.samples} and time = {self.time!r} s are both given"
+            raise validate.fail(element, rule, "leave one of them out")
         if self.most is None:
             if self.time is not None:
                 validate.positive(element, "time", self.time)
@@ -264,15 +268,14 @@ class Delay(Block):
         validate.positive(element, "most", self.most)
         if self.time is None:
             raise validate.fail(element, "most bounds a time, and none is given", "give time=... in s")
-        if validate.not_negative(element, "time", self.time) > self.most:
-            rule = f"time = {self.time:g} s is above most = {self.most:g} s"
-            raise validate.fail(element, rule, "give a greater most")
+        validate.up_to(element, "time", validate.not_negative(element, "time", self.time), "most", self.most, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """As its input."""
         name, time = ("time", self.time) if self.most is None else ("most", self.most)
         if time is not None and self._room(period) < 1:
-            raise ModelError(f"{name} = {time:g} s is less than half of a period of {period:g} s; give a longer one")
+            rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
+            raise ModelError(f"{rule}; give a longer one")
         if time is not None and self._room(period) > LONGEST_DELAY:
             rule = f"{name} = {time:g} s is more than {LONGEST_DELAY} periods of {period:g} s"
             raise ModelError(f"{rule}; give a shorter one, or the diagram a lower rate")
@@ -281,15 +284,18 @@ class Delay(Block):
     def _room(self, period: float) -> int:
         """How many samples it keeps."""
         time = self.time if self.most is None else self.most
-        return self.samples if time is None else round(time / period)
+        return (self.samples or 1) if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """What is oldest of a ring, or so many samples old."""
         if self.most is None and self.time is not None:
             c.fixed_period()
         room, size = self._room(c.shortest), c.kinds["out"].size
-        c.place("at")
-        c.memory["rings"] = [c.trace.ring(room, self.initial) for _ in range(size)]
+        next_place = c.place("at")
+        c.memory["rings"] = [c.trace.ring(next_place, room, self.initial or 0.0) for _ in range(size)]
+        if self.initial is None:
+            for first, u in zip(c.memory["rings"], given["in"], strict=True):
+                c.trace.ring_begin(first, room, u)
         (at,) = c.kept("at")
         if self.most is None:
             return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}

@@ -215,8 +215,8 @@ class _Reader:
 @block("python")
 class Python(Block):
     """A function in Python: ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name returns the
-    output alike. It runs on the host, over all worlds together; a diagram that has one does so as a whole. What it
-    remembers by itself is not reset with the worlds, and files do not keep it.
+    output alike. It runs on the host, over all worlds in which a sample is due; a diagram that has one does so as a
+    whole. What it remembers by itself is not reset with the worlds, and files do not keep it.
     """
 
     function: Callable[..., Any]
