@@ -168,7 +168,7 @@ GPUSIM_PHASE void guard_row(const World& w, int row) {
     if (!any(action > whole(0))) return;
     const truth keep = action == whole(GUARD_KEEP), release = action == whole(GUARD_RELEASE);
     const truth back = action >= whole(GUARD_RESTORE), own = release & truth(!is_left_to_sweeps(w, row));
-    const real kept = choose(keep, w.solved()[row], w.kept_impulse()[row]);
+    const real kept = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
     w.kept_impulse()[row] = kept;
     w.delta()[row] = choose(release, choose(own, -kept, real(0)), w.delta()[row]);
     w.solved()[row] = choose(back, choose(own, real(0), kept), w.solved()[row]);
@@ -176,8 +176,8 @@ GPUSIM_PHASE void guard_row(const World& w, int row) {
 GPUSIM_PHASE void guard_bias(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_RELEASE)))) return;
-    w.kept_bias()[row] = choose(action == whole(GUARD_KEEP), w.bias()[row], w.kept_bias()[row]);
-    w.bias()[row] = choose(action == whole(GUARD_RELEASE), w.kept_bias()[row], w.bias()[row]);
+    w.kept_bias()[row] = choose_at(action == whole(GUARD_KEEP), w.bias() + row, w.kept_bias() + row);
+    w.bias()[row] = choose_at(action == whole(GUARD_RELEASE), w.kept_bias() + row, w.bias() + row);
 }
 GPUSIM_PHASE void guard_body(const World& w, int b) {
     const whole action = *w.guard_action();
@@ -187,7 +187,7 @@ GPUSIM_PHASE void guard_body(const World& w, int b) {
     real moved[6] = {};
     if (any(release)) impulse_response(w, b, w.delta(), moved);
     for (int i = 6 * b; i < 6 * b + 6; ++i) {
-        const real kept = choose(keep, w.twist()[i], w.kept_twist()[i]);
+        const real kept = choose_at(keep, w.twist() + i, w.kept_twist() + i);
         w.kept_twist()[i] = kept;
         w.twist()[i] = choose(back, kept + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
     }

@@ -113,6 +113,8 @@ GPUSIM_CHOICE(smaller, "lt", float, "f32", "f")
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
+// Of two places in memory, of which the other may not have been written yet.
+template <class T> GPUSIM_FN T choose_at(bool mask, const T* yes, const T* no) { return mask ? *yes : *no; }
 GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN bool all(bool mask) { return mask; }
 

@@ -112,6 +112,7 @@ typedef Wide<int> whole;
 typedef Truth truth;
 
 using ::choose;
+using ::choose_at;
 template <class T> GPUSIM_FN Wide<T> choose(Truth mask, Wide<T> yes, Wide<T> no) {
     return Wide<T>(typename Raw<T>::type(mask.choose(WIDE_REGISTER(T, yes.v), WIDE_REGISTER(T, no.v))));
 }
@@ -121,6 +122,9 @@ using ::clamped;
 using ::magnitude;
 using ::square_root;
 using ::is_nan;
+template <class T> GPUSIM_FN Wide<T> choose_at(Truth mask, const Wide<T>* yes, const Wide<T>* no) {
+    return choose(mask, *yes, *no);
+}
 template <class T> GPUSIM_FN Wide<T> larger(Wide<T> a, Wide<T> b) { return choose(a > b, a, b); }
 template <class T> GPUSIM_FN Wide<T> smaller(Wide<T> a, Wide<T> b) { return choose(a < b, a, b); }
 template <class T> GPUSIM_FN Wide<T> clamped(Wide<T> x, Wide<T> low, Wide<T> high) {
