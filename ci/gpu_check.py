@@ -149,8 +149,8 @@ def _builds(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]
         if backend == "native":
             stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
         else:
-            module = "gpusim.backends.cuda_backend.build_module"
-            stack.enter_context(mock.patch(module, lambda cupy, device, variant, fast: note(variant)))
+            module = "gpusim.backends.cuda_builds.CudaBuilds.module"
+            stack.enter_context(mock.patch(module, lambda builds, variant: note(variant)))
             if _missing("cuda"):  # a rehearsal for an architecture
                 from tests.unit import fake_cupy
 
@@ -562,6 +562,7 @@ def _what(name: str, result: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process; the exit code."""
     options = _parser().parse_args(arguments)
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # what a long run has
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)

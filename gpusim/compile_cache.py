@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ ERRORS_SHOWN = 5
 OWN_FOLDER = "own"  # among the generated sources: kernels from outside the package, each by its kind's name
 STALE_AFTER = 86400.0  # seconds after which a scratch folder must be a killed build's
 SCRATCH_PREFIX = "build-"
+TOLD_AFTER = 1.0  # seconds
 
 # g++ and clang: "rows.cuh:12:3: error: ..."; NVRTC: "rows.cuh(12): error: ..."; ptxas and others name no line
 _LINE_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(\n]*)[:(](?P<line>\d+)[):][\d: ]*(?:\w+ )?error[^:\n]*: (?P<text>.*)$")
@@ -79,7 +81,18 @@ def digest(parts: Iterable[str]) -> str:
     return whole.hexdigest()[:32]
 
 
-def cached(name: str, make: Callable[[Path], bytes | Path]) -> Path:
+def found(name: str) -> Path | None:
+    """The cached file ``name``; None where it is missing or damaged.
+
+    Raises:
+        CompileError: the folder can't be read.
+    """
+    target = cache_folder() / name
+    with _writable(target.parent):
+        return target if _there(target) else None
+
+
+def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
     """The cached file ``name``; where it is missing, what ``make`` makes of it.
 
     Several processes may ask at once and no lock is needed: each builds in a folder of its own and the file appears
@@ -88,6 +101,7 @@ def cached(name: str, make: Callable[[Path], bytes | Path]) -> Path:
     Args:
         name: path within ``cache_folder()``.
         make: called with an empty scratch folder; returns the content, or a file in that folder.
+        what: is made, in words, for those who wait; nothing is told where empty.
 
     Raises:
         CompileError: the folder can't be written; and what ``make`` raises.
@@ -100,7 +114,8 @@ def cached(name: str, make: Callable[[Path], bytes | Path]) -> Path:
         _sweep(target.parent)
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=target.parent))
     try:
-        product = make(scratch)
+        with _told(what):
+            product = make(scratch)
         with _writable(target.parent):
             _publish(product, target, scratch)
     finally:
@@ -150,6 +165,22 @@ def _absolute(path: str) -> Path:
         raise CompileError(
             f"no folder for compiled kernels: {error}; set GPUSIM_CACHE to a folder that can be written"
         ) from error
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Tell people at a terminal what they wait for, once it takes its time."""
+    if not what or not sys.stderr.isatty():
+        yield
+        return
+    line = f"gpusim: compiling {what}; it is kept in {cache_folder()}\n"
+    timer = threading.Timer(TOLD_AFTER, lambda: sys.stderr.write(line))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

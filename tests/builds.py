@@ -32,7 +32,7 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_native, "PEELED", ())
 
 
-def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any) -> Path:
+def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any, **_options: Any) -> Path:
     """A library with a GPU's items, of one record each, for stand-ins of one; a quick build, since no user has it."""
     with pytest.MonkeyPatch.context() as own:
         optimize_less(own)

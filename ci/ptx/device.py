@@ -132,7 +132,7 @@ def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
     """Stands in for ``compile_cuda``."""
 
     def compile_cuda(
-        main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
+        main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool, quick: bool
     ) -> str:
         assert not fast, "the bits of fast=True differ from native's"
         path = f"ptx-{len(_asked)}"
@@ -190,7 +190,8 @@ def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
     )
     with (
         _imported("cupy", cupy),
-        mock.patch("gpusim.backends.cuda_backend.compile_cuda", _compiler(fault)),
+        mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault)),
         mock.patch("gpusim.backends.load_nvrtc", lambda: None),
+        mock.patch.dict("os.environ", {"GPUSIM_CUDA_BUILD": "full"}),
     ):
         yield

@@ -183,7 +183,7 @@ def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: di
             raise compile_error(main, compiler.command[0], failure)
         return library
 
-    return cached(f"{FOLDER}/{name}", make)
+    return cached(f"{FOLDER}/{name}", make, f"{main} for this CPU")
 
 
 def _lay_out(folder: Path, sources: dict[str, str]) -> None:

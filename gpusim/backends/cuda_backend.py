@@ -8,13 +8,12 @@ are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpusim.arrays import is_on_device
-from gpusim.backends.compile import compile_cuda
+from gpusim.backends.cuda_builds import CudaBuilds
 from gpusim.backends.cuda_device import Gpu, launch_shape, load_cupy
 from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
@@ -39,16 +38,6 @@ _STAGED_THREADS, _WARP = 128, 32
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
 MOST_STEPS = 1000
-
-
-def build_module(cupy: Any, device: int, variant: Variant, fast: bool = False) -> Any:
-    """CuPy's module of a build, for a GPU by its number.
-
-    Raises:
-        CompileError: an error in a source.
-    """
-    arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
-    return cupy.RawModule(path=str(compile_cuda(variant.main, variant.generated, variant.defines, arch, fast)))
 
 
 class CudaBackend(KernelBackend):
@@ -94,9 +83,11 @@ class CudaBackend(KernelBackend):
         self._stopping = False  # whether a world may be in an emergency stop
         self._initial_arguments: Any = None
         self._last_stream: Any = None
-        self._kernels: dict[str, Any] = {}
+        self._specialize = specialize
         with self._here():
-            self._load(fast, specialize)
+            self._builds = CudaBuilds(self._cupy, self.device, fast)
+            self._choose_shape()
+            self._load_kernels()
 
     def lanes(self) -> int:
         """As many as threads read at once; a block's shared memory has no room to fill lists up."""
@@ -105,41 +96,42 @@ class CudaBackend(KernelBackend):
     def _here(self) -> Any:
         return self._cupy.cuda.Device(self.device)
 
-    def _load(self, fast: bool, specialize: bool) -> None:
+    def _choose_shape(self) -> None:
+        """How worlds lie on this GPU, and where its counts arrive."""
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
-        most = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        self._most_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
         of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
-        machine = Gpu(self._processors, of_processor, most, int(cupy.cuda.runtime.memGetInfo()[1]))
+        machine = Gpu(self._processors, of_processor, self._most_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
         self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
-
-        def build(main: str, shared: bool = False) -> Any:
-            specialized = specialize, 1, shared
-            variant = model_variant(main, self.real, self.stored, self.sizes, self.direct, self.kinds, *specialized)
-            return self.build(variant, fast)
-
-        # Signals and resets are in the fused build, whatever shape the steps have; it is made when it is needed.
-        self._make_fused = partial(build, "fused.cu")
-        self._fused_module: Any = None
-        self._staged_module: Any = build("staged.cu") if self.staged else None
-        self._steps: Any = None if self.staged else self._steps_kernel(build, most)
-        # Counts of worlds, as they arrive from the device.
         self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_TOLD))
         self._told = np.frombuffer(self._pinned, np.int32, len(_TOLD))
         self._told[:] = 0
 
-    def build(self, variant: Variant, fast: bool = False) -> Any:
+    def _load_kernels(self) -> None:
+        """The builds as they are now; signals and resets are in the fused one, which is made when it is needed."""
+        self._kernels: dict[str, Any] = {}
+        self._fused_module: Any = None
+        self._staged_module: Any = self._model_build("staged.cu") if self.staged else None
+        self._steps: Any = None if self.staged else self._steps_kernel()
+
+    def _model_build(self, main: str, shared: bool = False) -> Any:
+        """A build for this model."""
+        model = self.real, self.stored, self.sizes, self.direct, self.kinds
+        return self.build(model_variant(main, *model, self._specialize, 1, shared))
+
+    def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""
         with self._here():
-            return build_module(self._cupy, self.device, variant, fast)
+            return self._builds.module(variant)
 
-    def _steps_kernel(self, build: Callable[..., Any], most: int) -> Any:
+    def _steps_kernel(self) -> Any:
         """The kernel that runs steps: of a build of its own where the work is in shared memory."""
         if not self._shape.shared:
             return self._kernel("run_worlds")
-        kernel = build("fused.cu", shared=True).get_function("run_worlds")
+        kernel = self._model_build("fused.cu", shared=True).get_function("run_worlds")
         # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
-        kernel.max_dynamic_shared_size_bytes = most
+        kernel.max_dynamic_shared_size_bytes = self._most_shared
         return kernel
 
     def _kernel(self, name: str) -> Any:
@@ -147,7 +139,7 @@ class CudaBackend(KernelBackend):
         if name not in self._kernels:
             staged = name.startswith("staged_")
             if not staged and self._fused_module is None:
-                self._fused_module = self._make_fused()
+                self._fused_module = self._model_build("fused.cu")
             module = self._staged_module if staged else self._fused_module
             self._kernels[name] = module.get_function(name)
         return self._kernels[name]
@@ -319,6 +311,9 @@ class CudaBackend(KernelBackend):
         h = dt / self.config.substeps
         with self._here():
             self._push()
+            if self._builds.arrived():
+                self._load_kernels()
+                self._graphs.clear()
             self._substep = h if n else self._substep
             if self.staged:
                 run, plan = self._runner(h), self.plan_for(int(self._told[3]))

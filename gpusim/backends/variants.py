@@ -231,7 +231,7 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
     # Steps of models whose work fits into shared memory; with contacts, which are few then, of both types of numbers.
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
-    yield replace(make_variant("fused.cu", double, double, True, shared=True), everywhere=False)
+    yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
     yield robotics_variant()
     yield rays_variant()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.backends.cuda_backend import build_module
+from gpusim.backends.cuda_builds import CudaBuilds
 from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.robot_header import OUTPUTS, TABLES
 from gpusim.backends.variants import robotics_variant
@@ -32,7 +32,7 @@ class CudaSolver(KernelSolver):
         super().__init__(ik)
         self._cupy = load_cupy(DEVICE)
         with self._cupy.cuda.Device(DEVICE):
-            self._kernel = build_module(self._cupy, DEVICE, robotics_variant()).get_function("solve_worlds")
+            self._kernel = CudaBuilds(self._cupy, DEVICE).module(robotics_variant()).get_function("solve_worlds")
             self._placed: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import cuda_backend
+from gpusim.backends import cuda_builds
 from gpusim.model.actuator_kinds import _KINDS, register
 from gpusim.scene import load_scene
 from tests.builds import build_plain
@@ -25,12 +25,13 @@ pytestmark = pytest.mark.native
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """CuPy over host memory; kernels by the C++ compiler."""
 
-    def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Any:
+    def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool, quick: bool) -> Any:
         assert arch == "sm_90" and not fast
         return build_plain(main, generated, defines)
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    monkeypatch.setattr(cuda_backend, "compile_cuda", build)
+    monkeypatch.setattr(cuda_builds, "compile_cuda", build)
+    monkeypatch.setenv("GPUSIM_CUDA_BUILD", "full")
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import cuda_backend
+from gpusim.backends import cuda_builds
 from tests.builds import build_plain
 from tests.unit import fake_cupy
 from tests.unit.control.plants import plant
@@ -23,7 +23,8 @@ def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
     """A plant with all kinds of blocks on cuda and on native, each world with gravity and a stick of its own."""
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    monkeypatch.setattr(cuda_backend, "compile_cuda", build_plain)
+    monkeypatch.setattr(cuda_builds, "compile_cuda", build_plain)
+    monkeypatch.setenv("GPUSIM_CUDA_BUILD", "full")
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     model, config = plant().finalize(), SolverConfig(dt=5e-3)
     made = [Simulation(model, WORLDS, backend, config=config) for backend in ("cuda", "native")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.backends import cuda_backend
+from gpusim.backends import cuda_builds
 from gpusim.control import Diagram
 from tests.builds import build_plain
 from tests.unit import fake_cupy
@@ -23,7 +23,8 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Each backend; cuda over the stand-in for CuPy."""
     if request.param == "cuda":
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-        monkeypatch.setattr(cuda_backend, "compile_cuda", build_plain)
+        monkeypatch.setattr(cuda_builds, "compile_cuda", build_plain)
+        monkeypatch.setenv("GPUSIM_CUDA_BUILD", "full")
         monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     return str(request.param)
 

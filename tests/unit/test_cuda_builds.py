@@ -1,0 +1,148 @@
+"""Quick builds first, full ones beside the run: which is taken when, and that simulations keep their bits."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import ModelError, Simulation, SolverConfig
+from gpusim.backends import compile_cuda as compiler
+from gpusim.backends import cuda_builds
+from gpusim.backends.cuda_builds import ENVIRONMENT, FullBuild
+from gpusim.backends.nvrtc import Compiled
+from gpusim.compile_cache import CompileError
+from gpusim.scene import load_scene
+from tests.builds import build_plain
+from tests.unit import fake_cupy
+
+
+class Compiler:
+    """Stands in for the compiler of a GPU: full builds are finished when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[bool] = []
+        self.waiting: list[FullBuild] = []
+        self.cached = False
+
+    def compile_cuda(self, *given: Any, quick: bool = False) -> Path:
+        self.asked.append(quick)
+        return build_plain(*given)
+
+    def find_cubin(self, *given: Any) -> Path | None:
+        return Path("full") if self.cached else None
+
+    def put(self, build: FullBuild) -> None:
+        self.waiting.append(build)
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    made = Compiler()
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
+    monkeypatch.setattr(cuda_builds, "compile_cuda", made.compile_cuda)
+    monkeypatch.setattr(cuda_builds, "find_cubin", made.find_cubin)
+    monkeypatch.setattr(cuda_builds, "_waiting", lambda: made)
+    return made
+
+
+def lift(backend: str = "cuda") -> Simulation:
+    return Simulation(load_scene("hydraulic_lift").builder.finalize(), 2, backend, config=SolverConfig(dt=1e-3))
+
+
+@pytest.mark.native
+def test_a_simulation_begins_with_quick_builds_and_changes_over(stand_in: Compiler) -> None:
+    sim, other = lift(), lift("native")
+    assert stand_in.asked and all(stand_in.asked)
+    for _ in range(3):
+        sim.step(2)
+        other.step(2)
+    quick = len(stand_in.asked)
+    assert quick == len(stand_in.waiting)
+    stand_in.cached = True  # by the thread of another one
+    for build in stand_in.waiting:
+        build.make()
+    sim.step(2)
+    other.step(2)
+    assert not any(stand_in.asked[quick:])
+    taken = len(stand_in.asked)
+    sim.step(2)
+    other.step(2)
+    assert len(stand_in.asked) == taken, "once"
+    for name, array in other.state.variables().items():
+        np.testing.assert_array_equal(sim.state.variables()[name], array, err_msg=name)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("way", "cached", "quick"), [("auto", True, False), ("full", False, False), ("quick", False, True)]
+)
+def test_nothing_is_made_beside_where_it_is_not_wanted(
+    stand_in: Compiler, monkeypatch: pytest.MonkeyPatch, way: str, cached: bool, quick: bool
+) -> None:
+    stand_in.cached = cached
+    monkeypatch.setenv(ENVIRONMENT, way)
+    lift().step()
+    assert stand_in.asked and set(stand_in.asked) == {quick}
+    assert not stand_in.waiting
+
+
+def test_an_unknown_way_is_told(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, "slow")
+    with pytest.raises(
+        ModelError, match=r"GPUSIM_CUDA_BUILD = 'slow' is no way to build kernels; set it to one of auto"
+    ):
+        lift()
+
+
+def test_full_builds_are_made_one_after_another_and_failures_stay_there() -> None:
+    done = threading.Event()
+    order: list[str] = []
+
+    def make(name: str, fails: bool = False) -> Callable[[], Path]:
+        def made() -> Path:
+            order.append(name)
+            if fails:
+                raise CompileError("the disk is full")
+            return Path(name)
+
+        return made
+
+    first, broken = FullBuild(make("first")), FullBuild(make("broken", fails=True))
+    last = FullBuild(lambda: (done.set(), Path("last"))[1])
+    for build in (first, broken, last):
+        cuda_builds._waiting().put(build)
+    assert done.wait(30.0)
+    assert order == ["first", "broken"]
+    assert first.path == Path("first") and broken.path is None
+
+
+def test_quick_and_full_builds_lie_beside_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By names of their own, and with the option that old compilers do not know only where it is known."""
+    asked: list[list[str]] = []
+
+    class Nvrtc:
+        name, version, archs = "NVRTC of a test", (12, 9), (90,)
+
+        def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
+            asked.append(options)
+            return Compiled(b"cubin", "")
+
+    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiler, "load_nvrtc", lambda: Nvrtc)
+    monkeypatch.setattr(Nvrtc, "compile", Nvrtc().compile)
+    given = "k.cu", {"k.cu": "__global__ void k() {}"}, {}, "sm_90"
+    quick = compiler.compile_cuda(*given, quick=True)
+    assert compiler.find_cubin(*given) is None
+    full = compiler.compile_cuda(*given)
+    assert quick != full and compiler.find_cubin(*given) == full
+    assert [compiler.QUICK in options for options in asked] == [True, False]
+    monkeypatch.setattr(Nvrtc, "version", (12, 4))
+    assert compiler.compile_cuda(*given, quick=True) == full and len(asked) == 2
