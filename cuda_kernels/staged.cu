@@ -1,7 +1,9 @@
 // Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
 // is in gpusim/solver/schedule.py, from which the entries are generated (entries.cuh); the phases are those of the fused
 // launch.
+#if !GPUSIM_GPU  // where signals and resets are in the fused build
 #include "writes.cuh"
+#endif
 #include "step.cuh"
 
 GPUSIM_FN World item_world(const Arguments* a, double h, int id) {

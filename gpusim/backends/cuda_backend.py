@@ -19,6 +19,7 @@ from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.schedule_source import MEETING
 from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
@@ -112,13 +113,14 @@ class CudaBackend(KernelBackend):
         """The builds as they are now; signals and resets are in the fused one, which is made when it is needed."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
-        self._staged_module: Any = self._model_build("staged.cu") if self.staged else None
+        parts = ((1, 2) if self.sizes["shape_level"] else (0,)) if self.staged else ()
+        self._staged_modules = {part: self._model_build("staged.cu", part=part) for part in parts}
         self._steps: Any = None if self.staged else self._steps_kernel()
 
-    def _model_build(self, main: str, shared: bool = False) -> Any:
+    def _model_build(self, main: str, shared: bool = False, part: int = 0) -> Any:
         """A build for this model."""
         model = self.real, self.stored, self.sizes, self.direct, self.kinds
-        return self.build(model_variant(main, *model, self._specialize, 1, shared))
+        return self.build(model_variant(main, *model, self._specialize, 1, shared, part))
 
     def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""
@@ -137,12 +139,17 @@ class CudaBackend(KernelBackend):
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
         if name not in self._kernels:
-            staged = name.startswith("staged_")
-            if not staged and self._fused_module is None:
-                self._fused_module = self._model_build("fused.cu")
-            module = self._staged_module if staged else self._fused_module
-            self._kernels[name] = module.get_function(name)
+            self._kernels[name] = self._module_of(name).get_function(name)
         return self._kernels[name]
+
+    def _module_of(self, name: str) -> Any:
+        """The build that has a kernel."""
+        if name.startswith("staged_"):
+            meets = name.removeprefix("staged_") in MEETING
+            return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
+        if self._fused_module is None:
+            self._fused_module = self._model_build("fused.cu")
+        return self._fused_module
 
     # Memory.
 

@@ -57,6 +57,7 @@ def model_variant(
     specialize: bool = False,
     world_lanes: int = 1,
     shared: bool = False,
+    part: int = 0,
 ) -> Variant:
     """The build for a model.
 
@@ -70,13 +71,14 @@ def model_variant(
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
         sizes_of = *room, None, shapes, lanes
-        return make_variant(main, real, stored, direct, *sizes_of, kinds, swept, coupled, world_lanes, shared)
+        return make_variant(main, real, stored, direct, *sizes_of, kinds, swept, coupled, world_lanes, shared, part)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
-    return make_variant(main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared)
+    options = kinds, swept, coupled, world_lanes, shared, part
+    return make_variant(main, real, stored, direct, *room, fixed, *contacts, *options)
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
@@ -129,6 +131,7 @@ def make_variant(
     coupled: bool = False,
     world_lanes: int = 1,
     shared: bool = False,
+    part: int = 0,
 ) -> Variant:
     """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
 
@@ -136,6 +139,7 @@ def make_variant(
     ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
     solver leaves some joints to sweeps. ``coupled``: there are laws over several axes. ``world_lanes``: worlds that a
     CPU steps at once (worlds.cuh). ``shared``: a GPU's steps with their work in shared memory, and nothing else.
+    ``part``: of the staged launch on a GPU, 1 finds contacts, 2 has the rest; 0 has all.
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
@@ -155,6 +159,7 @@ def make_variant(
         "GPUSIM_LANES": str(lanes),
         **({"GPUSIM_WORLD_LANES": str(world_lanes)} if world_lanes > 1 else {}),
         **({"GPUSIM_SHARED_SLAB": "1"} if shared else {}),
+        **({"GPUSIM_PART": str(part)} if part else {}),
     }
     solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
@@ -163,7 +168,8 @@ def make_variant(
     laws = " with coupled laws" if coupled else ""
     groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
     near = " in shared memory" if shared else ""
-    last = f"{side}{groups}{near}{' fixed' if fixed else ''}"
+    parts = f", part {part}" if part else ""
+    last = f"{side}{groups}{near}{' fixed' if fixed else ''}{parts}"
     name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{last}"
     return Variant(name, main, generated, defines)
 
@@ -220,9 +226,11 @@ def kernel_variants() -> Iterator[Variant]:
     for shapes in (0, 2):
         for main in ("fused.cu", "staged.cu"):
             for real, stored, direct in usual:
-                lanes = GPU_LANES if shapes and main == "staged.cu" else 1
-                variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes)
-                yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
+                parts = shapes and main == "staged.cu"
+                for part in (1, 2) if parts else (0,):
+                    lanes = GPU_LANES if parts else 1
+                    variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
+                    yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
     # Signals of models that run staged come from a fused build with their records side by side.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models in which some joints are left to sweeps: the same phases as above in another order.
