@@ -114,6 +114,8 @@ def test_geometry_that_cannot_move() -> None:
 
 
 def test_tie_rods_without_room() -> None:
+    with pytest.raises(ModelError, match="angle = 1.6 rad is not within 0 to pi/2; give one such as 0.3"):
+        m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, 1.0, 0.5, angle=1.6)
     with pytest.raises(ModelError, match="wheelbase = -1 must be above zero; give a positive"):
         m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, -1.0)
     with pytest.raises(ModelError, match="length = 0 and inner = -0.3 leave no room .*; give a length"):
