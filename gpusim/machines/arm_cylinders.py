@@ -202,6 +202,9 @@ def add_power_pack(
     if opens < top:
         rule = f"relief = {opens:g} lies below the pump's pressure = {top:g}"
         raise validate.fail(element, rule, "give a higher one, so that the pump's cut-off works first")
+    if top <= validate.not_negative(element, "return_pressure", return_pressure):
+        rule = f"pressure = {top:g} is not above that of the return line, {return_pressure:g} Pa, so that no oil flows"
+        raise validate.fail(element, rule, "give the pump more, such as 2e7")
     oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
     start = min(margin, top) if control == "load_sensing" else top
     line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
