@@ -60,14 +60,15 @@ def build(
         undercarriage: two tracks that hydraulic motors drive, or a chassis that is held.
         stones: in the trench, 0 to 60, 20 in a layer.
         flow: of the pump, m3/s, above 0.
-        pressure: at which the pump's cut-off leaves no flow, Pa, above 0.
+        pressure: at which the pump's cut-off leaves no flow, Pa, 5e6 or more: with less it does not lift its arm.
         power: greatest hydraulic power of the pump, W, above 0.
         control: "schedule" writes the valves' commands; "diagram" gives them by a block diagram
             (scenes/_digger_control.py) with sticks, pedals and a safety lever as inputs.
     """
     require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
-    for name, value in (("flow", flow), ("pressure", pressure), ("power", power)):
+    for name, value in (("flow", flow), ("power", power)):
         require(value > 0.0, NAME, name, value, "must be above 0")
+    require(pressure >= 5e6, NAME, "pressure", pressure, "must be 5e6 or more")
     b = gpusim.ModelBuilder()
     made = add_excavator(b, undercarriage, stones, flow, pressure, power)
     by_hand = control == "diagram"

@@ -36,6 +36,12 @@ VISCOSITY = 40.0
 """Between front and rear wheels, N m s/rad."""
 BRAKE = 500.0
 OBSTACLE_X = 2.5
+WAYS = {
+    "kerb": "crosses a kerb with its left wheels",
+    "sine": "crosses waves with its left wheels",
+    "step": "climbs a step with its left wheels",
+    "none": "drives on level ground",
+}
 STICK, LET_GO = 0.8, 5.5
 """Of the driver of the diagram; s."""
 WHEELS = ("fl", "fr", "rl", "rr")
@@ -110,7 +116,7 @@ def build(
         commands |= {f"{name}_brake": Schedule([(0.0, 1.0)]) for name in braked}
     return Scene(
         name=NAME,
-        description="A wheeled robot with a trailer crosses an obstacle with its left wheels.",
+        description=f"A wheeled robot {'with a trailer ' * trailer}{WAYS[obstacle]}.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-3),
         duration=7.0,
@@ -118,8 +124,8 @@ def build(
         camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
         schedule=drive(commands),
         checks=[
-            Check("the robot and its trailer cross the kerb and stay on their line", _crosses),
-            _droops(limits),
+            Check(f"it {WAYS[obstacle]} and stays on its line", _crosses),
+            *([] if obstacle == "none" else [_droops(limits, 0.7 * min(height, travel))]),
             keeps_whole(1e-4),
         ],
     )
@@ -290,17 +296,18 @@ def _plots(wheels: tuple[str, ...]) -> list[Plot]:
 
 
 def _crosses(run: Recording) -> bool:
-    """All wheels past the kerb, within 5 cm of the line, having rolled as far as they turned but for 3 %."""
+    """All wheels past where a kerb ends, within 5 cm of the line, having rolled as far as they turned but for 3 %."""
     x, y, _ = run["body.chassis.position"][-1, 0]
     rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
     return x + TRAILER_X > OBSTACLE_X + 0.3 and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03
 
 
-def _droops(most: dict[str, tuple[float, float]]) -> Check:
+def _droops(most: dict[str, tuple[float, float]], least: float) -> Check:
     """While the left wheels climb, the right ones droop, all within their travel.
 
     Args:
         most: limits of the suspensions' coordinates by signal, rad (m).
+        least: by which front wheels climb and droop at the least, rad of their lower arms.
     """
 
     def passes(run: Recording) -> bool:
@@ -309,6 +316,6 @@ def _droops(most: dict[str, tuple[float, float]]) -> Check:
             run[name].min() > low - slack and run[name].max() < high + slack for name, (low, high) in most.items()
         )
         left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
-        return bool(within and left.max() > 0.07 and right.min() < -0.07)
+        return bool(within and left.max() > least and right.min() < -least)
 
     return Check("while the left wheels climb the right ones droop, within their travel", passes)

@@ -27,7 +27,7 @@ import numpy as np
 from gpusim.actuators import hydraulics
 from gpusim.actuators.circuit_energy import CircuitNow
 from gpusim.actuators.circuit_flows import Flows, poppet_target
-from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, Parts, parts_of
+from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, Parts, parts_of
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
@@ -38,6 +38,8 @@ from gpusim.model.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_NODES, MOST_CONSUMERS = 24, 8
+PORTS = ("node_p", "node_t", "node_a", "node_b")
+"""Of valves, edges and consumers."""
 MOST_ITERATIONS = 40
 # Newton ends where no pressure moves by more than this share of the greatest one.
 PRECISION = 1e-13
@@ -71,7 +73,7 @@ class OilCircuit(ActuatorType):
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """A circuit moves something, and is not too large."""
+        """A circuit moves something, is not too large, and its pumps feed something."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
@@ -84,6 +86,7 @@ class OilCircuit(ActuatorType):
             ):
                 if count > most:
                     raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
+            _check_pumps(own, builder)
 
     def potential(self, group: Group, now: Now) -> Array | None:
         """Energy of the compressed oil."""
@@ -138,6 +141,15 @@ def move_spools(work: Work) -> None:
     gains = p["flow_gain"], p["drain_gain"], p["flow_gain"], p["drain_gain"]
     opened = [work.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
     work.scratch["oil_valve.opened"] = np.stack(opened)
+
+
+def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
+    """A pump's oil has somewhere to go: raises ModelError where its node has no valve, line or consumer."""
+    joined = {a.params[port] for a in own for port in PORTS if port in a.params}
+    for pump in own:
+        if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
+            rule = f"feeds node '{builder.actuators[node].label}', to which nothing else is joined"
+            raise validate.fail(pump.element, rule, "join a valve, a line or a consumer to it, or take the pump away")
 
 
 @dataclass

@@ -6,13 +6,13 @@ Pressures are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from gpusim.actuators.hydraulic_cylinder import cushions
+from gpusim.actuators.hydraulic_cylinder import check_start, cushions
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import (
     ActuatorType,
@@ -375,6 +375,11 @@ class OilCylinder(Consumer):
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
+        """The starting stroke lies between the stops."""
+        for spec in specs:
+            check_start(spec, builder)
+
     def check(self, group: Group) -> None:
         """The stops are in order."""
         super().check(group)
@@ -420,6 +425,7 @@ class Parts:
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Parts of circuit k."""
     if (key := f"parts {k}") not in group.derived:
+
         def own(kind: str) -> list[int]:
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
             return np.flatnonzero(found == k).tolist()

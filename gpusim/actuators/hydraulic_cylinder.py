@@ -120,6 +120,24 @@ _PARAMETERS = (
 )
 
 
+def check_start(spec: ActuatorSpec, builder: Elements) -> None:
+    """A cylinder starts with its stroke between its stops: the oil could not follow a jump onto one.
+
+    Raises:
+        ModelError: it does not.
+    """
+    p = spec.params
+    ends = [
+        p[f"point_{k}"] if p[f"body_{k}"] < 0 else builder.bodies[p[f"body_{k}"]].xform.apply(p[f"point_{k}"])
+        for k in "ab"
+    ]
+    x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
+    margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
+    if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
+        rule = f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m"
+        raise validate.fail(spec.element, rule, "move a pin, or change length_offset or the stops")
+
+
 @register
 class HydraulicCylinder(ActuatorType):
     """Adds oil force, friction and stops to the law of its line."""
@@ -203,21 +221,9 @@ class HydraulicCylinder(ActuatorType):
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """The starting stroke lies between the stops: the oil could not follow a jump onto one."""
+        """The starting stroke lies between the stops."""
         for spec in specs:
-            p = spec.params
-            ends = [
-                p[f"point_{k}"] if p[f"body_{k}"] < 0 else builder.bodies[p[f"body_{k}"]].xform.apply(p[f"point_{k}"])
-                for k in "ab"
-            ]
-            x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
-            margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
-            if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
-                raise validate.fail(
-                    spec.element,
-                    f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m",
-                    "move a pin, or change length_offset or the stops",
-                )
+            check_start(spec, builder)
 
     def check(self, group: Group) -> None:
         """Volumes stay positive over the stroke, and constants have their sign."""

@@ -13,6 +13,7 @@ drives the slower one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
@@ -67,8 +68,13 @@ def add_differential(
         raise validate.fail(element, f"kind = {kind!r} is unknown", "give one of " + ", ".join(KINDS))
     left = self.check_joint(element, "left", left)
     right = self.check_joint(element, "right", right)
-    if left == right or shaft in (left, right):
-        raise validate.fail(element, "has the same joint twice", "give three different joints")
+    given = {"left": left, "right": right}
+    if shaft is not None:
+        given["shaft"] = self.check_joint(element, "shaft", shaft)
+    for one, other in combinations(given, 2):
+        if given[one] == given[other]:
+            rule = f"{one} and {other} are both joint '{self.joints[given[one]].label}'"
+            raise validate.fail(element, rule, f"give {'two' if shaft is None else 'three'} different joints")
     friction = validate.not_negative(element, "preload", preload)
     damping = validate.not_negative(element, "viscosity", viscosity)
     if kind != "limited_slip" and (friction or damping):
@@ -81,7 +87,6 @@ def add_differential(
     if shaft is None:
         shaft = self.add_tendon(sides, label=f"{name}_input")
     else:
-        self.check_joint(element, "shaft", shaft)
         self.add_linear_coupling([(shaft, 1.0), (left, -half), (right, -half)], label=name)
     if kind == "locked":
         self.add_linear_coupling([(left, 1.0), (right, -1.0)], label=f"{name}_lock")

@@ -17,7 +17,7 @@ from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.machines.parts import Arm, Coil, Hub, TieRod, TorsionBar
 from gpusim.machines.planar_arm import ArmStatic, PointForce
-from gpusim.machines.steering import Hitch, SteeringRack, ackermann, add_steering_rack, add_trailer_hitch
+from gpusim.machines.steering import Hitch, SteeringRack, add_steering_rack, add_trailer_hitch
 from gpusim.machines.suspensions import (
     Suspension,
     add_double_trailing_arm,
@@ -27,7 +27,7 @@ from gpusim.machines.suspensions import (
     add_swing_axle,
     add_trailing_arm,
 )
-from gpusim.machines.tie_rods import lateral_tie_rod
+from gpusim.machines.tie_rods import ackermann, lateral_tie_rod
 from gpusim.machines.track_parts import Idler, Pin, RoadWheel, Roller, Shoe, Sprocket, TorsionArm
 from gpusim.machines.track_record import Track
 from gpusim.machines.tracks import add_track

@@ -125,7 +125,7 @@ class ArmCylinder:
         extension: of the piston as built, m; left out: half of the stroke.
         retracted: in place of it: distance of the pins at no stroke, m.
         holding: counterbalance valves.
-        relief: Pa at which the ports' relief valves open; None: no such valves.
+        relief: Pa at which the ports' relief valves open, to pass the spool's flow at 2e6 Pa more; None: no valves.
         back_pressure: as built, of the chamber that does not carry, Pa.
         viscous_friction, dry_friction, piston_mass: N s/m, N, kg.
         dead_volume: of each chamber at its least, m3.
@@ -189,7 +189,8 @@ def add_power_pack(
         b: the builder.
         flow, pressure, power, control, margin, band: of the pump, as of ``HydraulicCircuit.add_pump``.
         volume: of the line, m3.
-        relief: Pa at which the line's relief valve opens; left out: 1.1 times ``pressure``.
+        relief: Pa at which the line's relief valve opens, to pass the pump's flow at 2e6 Pa more; left out: 1.1 times
+            ``pressure``.
         return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
         label_prefix: goes before the labels.
 
@@ -202,6 +203,9 @@ def add_power_pack(
     if opens < top:
         rule = f"relief = {opens:g} lies below the pump's pressure = {top:g}"
         raise validate.fail(element, rule, "give a higher one, so that the pump's cut-off works first")
+    if top <= validate.not_negative(element, "return_pressure", return_pressure):
+        rule = f"pressure = {top:g} is not above that of the return line, {return_pressure:g} Pa, so that no oil flows"
+        raise validate.fail(element, rule, "give the pump more, such as 2e7")
     oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
     start = min(margin, top) if control == "load_sensing" else top
     line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
@@ -321,7 +325,8 @@ def add_hydraulic_drive(
         displacement: m3/rad of the joint, gears included.
         spool: the valve; 1 turns forward.
         label: of the valve's command.
-        relief: drop between the ports at which oil passes by the motor, Pa; None: no such valves.
+        relief: drop between the ports at which oil begins to pass by the motor, Pa: the spool's whole flow does at 2e6
+            more. None: no such valves, and no checks to the tank.
         brake_torque: N m at ``sim.control["<label>_motor"] = 1``.
         leakage: between the ports, m3/s/Pa.
         viscous_friction, rotor_inertia: on the joint, N m s/rad, kg m2.
@@ -357,7 +362,7 @@ def guard(
         consumer: from its ``add_cylinder`` or ``add_motor``.
         label: of the spool's command.
         spool: the valve.
-        relief: Pa; None: neither relief valves nor checks.
+        relief: at which they open, Pa, fully at 2e6 more; None: neither relief valves nor checks.
         holding: counterbalance valves.
         pressure: of both sides as built, Pa.
         crossed: the relief valves lead to the other port, not to the tank.

@@ -58,7 +58,7 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """The loop does not close there."""
+    """The loop does not close there; its text names the part that ends, if it is not the suspension itself."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Steering:
         cosine, sine = offset @ radius, offset @ across
         size = math.hypot(cosine, sine)
         if abs(side) > size:
-            raise Unreachable
+            raise Unreachable("tie rod")
         middle, swing = math.atan2(sine, cosine), math.acos(side / size)
         angles = [math.remainder(middle + sign * swing, 2.0 * math.pi) for sign in (1.0, -1.0)]
         angle = min(angles, key=abs)
@@ -198,9 +198,10 @@ class Linkage:
                 if abs(self.travel(last + step)) <= abs(reached):
                     raise Unreachable
                 last += step
-        except Unreachable:
-            rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its geometry reaches"
-            raise validate.fail(self.element, rule, "give a shorter travel, or longer arms") from None
+        except Unreachable as end:
+            rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its {str(end) or 'geometry'} reaches"
+            mend = "a longer tie rod" if str(end) else "longer arms"
+            raise validate.fail(self.element, rule, f"give a shorter travel, or {mend}") from None
         from scipy.optimize import brentq  # heavy to import
 
         return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))

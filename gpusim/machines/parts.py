@@ -13,10 +13,11 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Two points of a part, each with the name of its field, checked to be apart."""
-    start, end = (validate.numbers(element, f"{name}.{field}", point, 3) for field, point in (a, b))
+    """Two points of a part (of the whole where its name is empty), each with its field's name, checked to be apart."""
+    first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
+    start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
-        raise validate.fail(element, f"{name}.{a[0]} and {name}.{b[0]} are one point", "place them apart")
+        raise validate.fail(element, f"{first} and {second} are one point", "place them apart")
     return start, end
 
 

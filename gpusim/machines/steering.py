@@ -33,24 +33,9 @@ KINDS = ("ball", "pin")
 STEEPEST = 1.5
 """Greatest angle of the bicycle model's wheel, rad."""
 STEPS = 32
-"""Of a search along the travel."""
+"""Of searches along the travel."""
 RACK_RADIUS = 0.02
 """Of its picture, m."""
-
-
-def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
-
-    Args:
-        angle: rad, below pi/2 in size.
-        wheelbase: m.
-        track: distance of the kingpins, m.
-    """
-    if angle == 0.0:
-        return 0.0, 0.0
-    across = wheelbase / math.tan(abs(angle))
-    inner, outer = (math.atan2(wheelbase, across + side * 0.5 * track) for side in (-1.0, 1.0))
-    return (inner, outer) if angle > 0.0 else (-outer, -inner)
 
 
 @dataclass(frozen=True)
@@ -65,7 +50,7 @@ class SteeringRack:
         travel: greatest to either side, m.
         arm: length of the steering arms, m, backward; below zero forward.
         wheelbase, half_track: of Ackermann's condition, m; inf and 0 for parallel steering.
-        angle: where the trapezoid meets it, rad.
+        angle: of the bicycle model's wheel where the trapezoid meets it, rad.
     """
 
     label: str
@@ -91,12 +76,13 @@ class SteeringRack:
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
         steering = Steering(lambda moves: (start, UP), *rod.ends(element))
-        try:
-            for shift in (self.travel, -self.travel):
-                steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
-        except Unreachable:
-            rule = f"travel = {self.travel:g} m is farther than arm and tie rod reach"
-            raise validate.fail(element, rule, "give a shorter travel, a longer arm, or parallel steering") from None
+        if not _reaches(steering, self.travel):
+            low, high = 0.0, self.travel
+            for _ in range(STEPS):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if _reaches(steering, middle) else (low, middle)
+            rule = f"travel = {self.travel:g} m is farther than arm and tie rod reach, {low:.3g} m"
+            raise validate.fail(element, rule, "give a shorter travel, a longer arm, or parallel steering")
         return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
@@ -149,6 +135,16 @@ class SteeringRack:
 
         size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), before, travel)
         return math.copysign(float(size), angle)
+
+
+def _reaches(steering: Steering, travel: float) -> bool:
+    """Whether the tie rod lets the rack travel so far to both sides."""
+    try:
+        for shift in (travel, -travel):
+            steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
+    except Unreachable:
+        return False
+    return True
 
 
 def add_steering_rack(

@@ -26,7 +26,7 @@ from gpusim.machines.linkage import (
     rocker,
     turned,
 )
-from gpusim.machines.parts import Arm, Hub, TieRod
+from gpusim.machines.parts import Arm, Hub, TieRod, two_points
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 from gpusim.transform import Transform
@@ -277,8 +277,8 @@ def add_macpherson_strut(
     corner = Corner(b, chassis, xform, mirror, label, "MacPherson strut")
     element, center = corner.element, corner.center(hub)
     inner, outer = corner.ends("lower", lower)
-    rod = Arm(top, foot, rod_mass, 0.01)
-    high, low = rod.ends(element, "strut")
+    high, low = two_points(element, "", ("top", top), ("foot", foot))
+    rod = Arm(top, foot, validate.positive(element, "rod_mass", rod_mass), 0.01)
     axis, along = hinge(element, X, inner, outer, "lower"), (high - low) / np.linalg.norm(high - low)
     if abs(along[0]) > 1e-9 and tie_rod is None:
         raise validate.fail(element, "without a tie rod top and foot must have the same x", "align them, or steer it")

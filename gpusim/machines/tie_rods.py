@@ -6,12 +6,29 @@ import math
 
 import numpy as np
 
-from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
+from gpusim.machines.linkage import STAY, UP, Steering, Unreachable, turned
 from gpusim.machines.parts import TieRod
 from gpusim.model import validate
-from gpusim.typing import Vector
+from gpusim.typing import Array, Vector
 
 ELEMENT = "lateral_tie_rod"
+SAME = 1e-6
+"""Turns that are one, rad."""
+
+
+def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
+    """Angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
+
+    Args:
+        angle: rad, below pi/2 in size.
+        wheelbase: m.
+        track: distance of the kingpins, m.
+    """
+    if angle == 0.0:
+        return 0.0, 0.0
+    across = wheelbase / math.tan(abs(angle))
+    inner, outer = (math.atan2(wheelbase, across + side * 0.5 * track) for side in (-1.0, 1.0))
+    return (inner, outer) if angle > 0.0 else (-outer, -inner)
 
 
 def lateral_tie_rod(
@@ -27,7 +44,8 @@ def lateral_tie_rod(
 
     Parallel steering has its arms along x and turns both wheels alike. With Ackermann's the arms slant, about towards
     the middle of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn about one point on
-    its line. A trapezoid does so at one angle, and nearly below it.
+    its line. A trapezoid does so at one angle, and nearly below it: at ``angle`` both wheels stand as :func:`ackermann`
+    tells.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
@@ -35,7 +53,8 @@ def lateral_tie_rod(
         inner: y of the tie rod's inner end, below that of the outer end.
         wheelbase: from the kingpin back to the other axle, m; left out: parallel steering.
         half_track: from the kingpin to the vehicle's middle plane, m.
-        angle: where Ackermann's condition holds, rad (mean of both wheels).
+        angle: of the bicycle model's front wheel where Ackermann's condition holds, rad, below pi/2; its cotangent is
+            the mean of both wheels'.
         rack: as of ``TieRod``.
 
     Raises:
@@ -43,25 +62,26 @@ def lateral_tie_rod(
     """
     start, arm = validate.numbers(ELEMENT, "kingpin", kingpin, 3), validate.number(ELEMENT, "length", length)
     base = validate.positive(ELEMENT, "wheelbase", wheelbase, infinite=True)
-    ideal = 2.0 * validate.not_negative(ELEMENT, "half_track", half_track) / base
-    shift = abs(arm) * math.sin(validate.positive(ELEMENT, "angle", angle))
+    track = 2.0 * validate.not_negative(ELEMENT, "half_track", half_track)
     inward = validate.number(ELEMENT, "inner", inner)
+    if not 0.0 < validate.number(ELEMENT, "angle", angle) < 0.5 * math.pi:
+        raise validate.fail(ELEMENT, f"angle = {angle:g} rad is not within 0 to pi/2", "give one such as 0.3")
+    if arm == 0.0 or inward >= start[1] - 0.1 * abs(arm):
+        rule = f"length = {arm:g} and inner = {inward:g} leave no room for an arm and a rod"
+        raise validate.fail(ELEMENT, rule, "give a length that is not 0, and inner well below the kingpin's y")
 
     def rod(slant: float) -> TieRod:
         outer = start - arm * np.array([math.cos(slant), math.sin(slant), 0.0])
         return TieRod((outer[0], inward, outer[2]), outer, rack)
 
-    def error(slant: float) -> float:
-        steering = Steering(lambda moves: (start, UP), *rod(slant).ends(ELEMENT))
-        moved = [steering.move({"hub": STAY}, side * shift * np.array([0.0, 1.0, 0.0]))[0] for side in (1.0, -1.0)]
-        out, back = (1.0 / math.tan(abs(turn)) for turn in moved)
-        return math.copysign(1.0, arm) * (out - back) - ideal
-
-    if arm == 0.0 or inward >= start[1] - 0.1 * abs(arm):
-        rule = f"length = {arm:g} and inner = {inward:g} leave no room for an arm and a rod"
-        raise validate.fail(ELEMENT, rule, "give a length that is not 0, and inner well below the kingpin's y")
-    if ideal == 0.0:
+    if track / base == 0.0:
         return rod(0.0)
+    inside, outside = ackermann(angle, base, track)
+
+    def error(slant: float) -> float:
+        """What the rack must go farther for the inner wheel than for the outer one, m, below zero for more."""
+        return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
+
     steps = np.linspace(0.0, 1.0, 21)
     try:
         upper = next(slant for slant in steps if error(float(slant)) > 0.0)
@@ -71,3 +91,20 @@ def lateral_tie_rod(
     from scipy.optimize import brentq  # heavy to import
 
     return rod(float(brentq(error, 0.0, float(upper))))
+
+
+def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
+    """Where the rack stands for a turn of the left wheel about an upright kingpin, m.
+
+    Raises:
+        Unreachable: the rod is too short, or the mechanism gets there through a dead point only.
+    """
+    steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
+    end = turned(UP, turn, kingpin)(steering.outer)
+    length, aside = float(np.linalg.norm(steering.outer - steering.inner)), float(end[0] - steering.inner[0])
+    if abs(aside) >= length:
+        raise Unreachable
+    rack = float(end[1] - steering.inner[1]) - math.sqrt(length**2 - aside**2)
+    if abs(steering.move({"hub": STAY}, np.array([0.0, rack, 0.0]))[0] - turn) > SAME:
+        raise Unreachable
+    return rack

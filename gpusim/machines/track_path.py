@@ -18,6 +18,8 @@ from gpusim.typing import Array
 
 TOUCH = 1e-9
 """Of angles, rad: a tangent that a link already follows."""
+LEAST_GAIN = 0.5
+"""Links by which an idler that goes by two pitches makes the track longer, at the least; two and more are usual."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,23 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
     """
     turned = _entry_is_short(wheels)
     used = _mirrored(wheels) if turned else wheels
-    natural = _length(used, 0.0) / used.pitch
+    reach = used.pitch
+    least, natural, most = (_length(used, shift) / used.pitch for shift in (-reach, 0.0, reach))
+    if most - least < LEAST_GAIN or not least <= round(natural) <= most:
+        gain = (most - least) * used.pitch
+        rule = f"its idler hardly tightens it: moved by {2.0 * reach:g} m it makes the path longer by {gain:.2g} m"
+        raise validate.fail(element, rule, "place it farther from the sprocket than all road wheels and rollers")
     count = round(natural) if shoes is None else shoes
+    if not least <= count <= most:
+        word, way = ("short", "nearer to") if natural > count else ("long", "away from")
+        rule = f"a track of shoes = {count} is too {word} for its path of {natural * used.pitch:.4g} m"
+        move = float(f"{0.5 * (count - natural) * used.pitch:.2g}")
+        other = f", or move the idler about {abs(move):g} m {way} the sprocket" if _fits(used, move, count) else ""
+        raise validate.fail(element, rule, f"give shoes = {round(natural)}{other}")
 
     def error(shift: float) -> float:
         return _length(used, shift) / used.pitch - count
 
-    reach = used.pitch
-    if error(-reach) > 0.0 or error(reach) < 0.0:
-        word = "short" if natural > count else "long"
-        rule = f"a track of shoes = {count} is too {word} for its path of {natural * used.pitch:.4g} m"
-        move = 0.5 * abs(natural - count) * used.pitch
-        way = "nearer to" if natural > count else "away from"
-        mend = f"give shoes = {round(natural)}, or move the idler about {move:.2g} m {way} the sprocket"
-        raise validate.fail(element, rule, mend)
     from scipy.optimize import brentq  # heavy to import
 
     shift = float(brentq(error, -reach, reach, xtol=1e-15, rtol=1e-15))
@@ -100,6 +105,31 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
         pins = pins[::-1] * (-1.0, 1.0)
         strands = -strands[::-1] * (-1.0, 1.0)
     return Path(pins, shift, strands)
+
+
+def gaps(path: Path, circle: Circle) -> tuple[float, float]:
+    """From a wheel down to the lower run and up to the upper one, m: 0 where links lie on it.
+
+    Args:
+        path: convex, as links go round; those that climb at more than 60 degrees belong to neither run.
+        circle: the wheel.
+    """
+    ways = np.diff(path.pins, axis=0)
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    to = np.array([circle.x, circle.z]) - path.pins[:-1]
+    inside = ways[:, 0] * to[:, 1] - ways[:, 1] * to[:, 0] - circle.radius
+    lower, upper = (inside[side * ways[:, 0] > 0.5].min(initial=np.inf) for side in (1.0, -1.0))
+    return float(lower), float(upper)
+
+
+def _fits(wheels: Wheels, move: float, count: int) -> bool:
+    """Whether so many shoes close with the idler moved away from the sprocket, m, and no wheel is in its way."""
+    _, idler, *_ = _circles(wheels, move)
+    others = (wheels.sprocket, *wheels.others)
+    if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
+        return False
+    least, most = (_length(wheels, move + shift) / wheels.pitch for shift in (-wheels.pitch, wheels.pitch))
+    return most - least >= LEAST_GAIN and least <= count <= most
 
 
 def _mirrored(wheels: Wheels) -> Wheels:

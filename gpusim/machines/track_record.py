@@ -20,7 +20,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track; indices are those of its builder, ``label`` is the prefix if that was added to another one.
+    """A track; indices and labels are those of the builder that it was made in: it does not follow ``add_builder``.
 
     Attributes:
         label: before all labels.
@@ -89,7 +89,11 @@ class Track:
         return share
 
     def slip(self, sim: Simulation) -> Array:
-        """Share of the track's speed that the chassis lags behind, 1 - v/v_track, (num_worlds,); 0 below 1 mm/s."""
+        """Share of the track's speed that the chassis lags behind, 1 - v/v_track, (num_worlds,); 0 below 1 mm/s.
+
+        Of this moment: both speeds ripple as links come onto the sprocket, and the chassis swings; take means of
+        ``speed`` and ``ground_speed`` over some links for the slip of a drive.
+        """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
         lag: Array = np.where(moving, 1.0 - self.ground_speed(sim) / np.where(moving, speed, 1.0), 0.0)

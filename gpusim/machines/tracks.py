@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,7 @@ def add_track(
         rule = f"surface_speed = {surface_speed!r} is neither True nor False"
         raise validate.fail(element, rule, "give one of them")
     path = track_path.close(element, _wheels(plan), plan.shoes)
+    _check_road(plan, path)
     part = ModelBuilder(gravity=builder.gravity)
     made = _Maker(part, plan, path, surface_speed)
     made.all()
@@ -450,4 +451,27 @@ def _check_apart(plan: _Plan) -> None:
                 rule = (
                     f"{other} of radius {size:.3g} m and {name} of radius {radius:.3g} m overlap, {apart:.3g} m apart"
                 )
-                raise validate.fail(plan.element, rule, "move them apart, or give them smaller radii (fewer teeth)")
+                raise validate.fail(plan.element, rule, _how_to_part(plan, other, name, apart, radius + size))
+
+
+def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
+    """What to do about two wheels whose centers are nearer than their radii together, m."""
+    mend = f"move them {1.005 * least:.3g} m apart"  # a little more, as the number is rounded
+    if one != "sprocket":
+        return f"{mend}, or give them smaller radii"
+    fixed = 0.0 if other == "idler" and plan.idler.radius is None else least - plan.drum
+    for teeth in range(plan.sprocket.teeth - 1, FEWEST_TEETH - 1, -1):
+        drum = replace(plan, sprocket=replace(plan.sprocket, teeth=teeth)).drum
+        if drum > plan.half and drum + (fixed or drum) <= apart:
+            return f"{mend}, or give the sprocket at most {teeth} teeth"
+    return mend
+
+
+def _check_road(plan: _Plan, path: track_path.Path) -> None:
+    """No road wheel carries the upper run alone."""
+    for k, wheel in enumerate(plan.road):
+        circle = track_path.Circle(float(wheel.at[0]), float(wheel.at[1]), wheel.radius + plan.half + CLEARANCE)
+        lower, upper = track_path.gaps(path, circle)
+        if upper < 0.1 * plan.pitch and lower > 0.5 * plan.pitch:
+            rule = f"road[{k}] carries the upper run, and is {lower:.3g} m above the lower one"
+            raise validate.fail(plan.element, rule, "place it on the lower run, or give it in rollers as a Roller")

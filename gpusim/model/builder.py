@@ -369,8 +369,9 @@ class ModelBuilder(BuilderMethods, Elements):
         if not 0 <= axis < count:
             raise validate.fail(
                 element,
-                f"{name}: {joint.kind} joint '{joint.label}' has {count} coordinates, no coordinate {axis}",
-                "drive a joint that has one" if count == 0 else f"give axis = 0 to {count - 1}",
+                f"{name}: {joint.kind} joint '{joint.label}' has {count} coordinate{'s' * (count != 1)}, "
+                f"no coordinate {axis}",
+                "drive a joint that has one" if count == 0 else f"give axis = 0{f' to {count - 1}' * (count > 1)}",
             )
         return int(index)
 

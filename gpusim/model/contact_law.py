@@ -202,9 +202,9 @@ class ContactLaw:
                     f"leave it out, or choose {' or '.join(readers)}",
                 )
             if value is not None and name in FLOATS:
-                object.__setattr__(self, name, validate.positive("ContactLaw", name, value))
+                object.__setattr__(self, name, validate.positive(type(self).__name__, name, value))
             if value is not None and name in PAIRS:
-                object.__setattr__(self, name, _pair(name, value))
+                object.__setattr__(self, name, _pair(type(self).__name__, name, value))
         for choice in choices:
             for name in choice.needs:
                 if getattr(self, name) is None:
@@ -257,6 +257,11 @@ class Tire(ContactLaw):
         rolling_resistance: float = 0.0,
         width: float = 0.0,
     ) -> None:
+        if radial_stiffness is not None:
+            validate.positive("Tire", "radial_stiffness", radial_stiffness)
+        for name, value in (("radial_damping", radial_damping), ("rolling_resistance", rolling_resistance)):
+            validate.not_negative("Tire", name, value)
+        validate.not_negative("Tire", "width", width)
         if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
             raise validate.fail(
                 "Tire",
@@ -277,17 +282,17 @@ class Tire(ContactLaw):
         )
 
 
-def _pair(name: str, value: Any) -> tuple[float, float]:
+def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
     """Two positive numbers, from a pair or from one for both."""
     if isinstance(value, tuple | list):
         if len(value) != 2:
             raise validate.fail(
-                "ContactLaw", f"{name} has {len(value)} numbers", f"give one {name}, or two: along and across"
+                element, f"{name} has {len(value)} numbers", f"give one {name}, or two: along and across"
             )
         first, second = value
     else:
         first = second = value
-    return validate.positive("ContactLaw", name, first), validate.positive("ContactLaw", name, second)
+    return validate.positive(element, name, first), validate.positive(element, name, second)
 
 
 def _choice(socket: str, name: Any) -> Choice:

@@ -208,6 +208,32 @@ def test_a_circuit_without_consumers_says_so() -> None:
         b.finalize()
 
 
+def test_a_pump_that_feeds_nothing_says_so() -> None:
+    b, c, body = _circuit()
+    numbers = {"area_a": 1e-3, "area_b": 6e-4, "stroke_min": 0.0, "stroke_max": 0.6}
+    lift = c.add_cylinder(-1, body, (0, 0, -1), (0, 0, 0), length_offset=0.8, **numbers)  # type: ignore[attr-defined]
+    node = c.add_node(label="line")  # type: ignore[attr-defined]
+    c.add_pump(node, 1e-3, 1e7, label="pump")  # type: ignore[attr-defined]
+    with pytest.raises(
+        ModelError, match="pump 'pump': feeds node 'line', to which nothing else is joined; join a valve"
+    ):
+        b.finalize()
+    c.add_orifice(node, lift.node_a, 1e-7)  # type: ignore[attr-defined]
+    b.finalize()
+
+
+@pytest.mark.parametrize(("offset", "stroke"), [(0.1, "0.9"), (1.2, "-0.2")])
+def test_a_cylinder_that_is_built_outside_its_stroke_says_so(offset: float, stroke: str) -> None:
+    """Its pins are 1 m apart."""
+    b, c, body = _circuit()
+    numbers = {"area_a": 1e-3, "area_b": 6e-4, "stroke_min": 0.0, "stroke_max": 0.6}
+    c.add_cylinder(-1, body, (0, 0, -1), (0, 0, 0), length_offset=offset, label="ram", **numbers)  # type: ignore[attr-defined]
+    with pytest.raises(
+        ModelError, match=rf"cylinder 'ram': starts at the stroke {stroke} m, outside .*; move a pin, or"
+    ):
+        b.finalize()
+
+
 def test_commands_step() -> None:
     assert step(0.2, 0.5)(0.2) == 0.5 and step(0.2, 0.5)(0.19) == 0.0
 

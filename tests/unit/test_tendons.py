@@ -234,7 +234,12 @@ def test_sums_are_read_alike(backend: str) -> None:
         (lambda b, j: b.add_tendon([(9, 1.0)]), "9 is unknown"),
         (lambda b, j: b.add_tendon([(j[0], 1, 1.0)]), "no coordinate 1"),
         (lambda b, j: b.add_tendon(3), "no list of terms"),
-        (lambda b, j: b.add_differential(j[0], j[0]), "same joint twice"),
+        (lambda b, j: b.add_differential(j[0], j[0]), "left and right are both joint '.*'; give two different joints"),
+        (
+            lambda b, j: b.add_differential(j[0], j[1], j[1]),
+            "right and shaft are both joint '.*'; give three different",
+        ),
+        (lambda b, j: b.add_brake(j[0], 1.0, axis=1), "has 1 coordinate, no coordinate 1; give axis = 0$"),
         (lambda b, j: b.add_differential(*j, kind="torsen"), "give one of open"),
         (lambda b, j: b.add_differential(*j, preload=1.0), "limited_slip"),
         (lambda b, j: b.add_differential(*j, kind="limited_slip"), "no slip torque"),

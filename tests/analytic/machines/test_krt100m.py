@@ -12,6 +12,7 @@ import pytest
 from gpusim import EnergyAudit, ModelError, Simulation, Transform
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes import krt100m
+from tests.scenes.runs import recorded
 
 pytestmark = pytest.mark.native
 WHEELS = (*krt100m.WHEELS, *krt100m.TRAILER_WHEELS)
@@ -120,6 +121,18 @@ def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, 
         assert low - slack < least[name] and most[name] < high + slack
     assert least["joint.fr_lower.position"] < -0.07 and most["joint.fl_lower.position"] > 0.06
     assert run.sim.health().all() and run.read("body.chassis.position")[0] > krt100m.OBSTACLE_X
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "way"),
+    [("sine", "crosses waves with"), ("step", "climbs a step with"), ("none", "drives on level ground")],
+)
+def test_its_checks_are_those_of_its_way(obstacle: str, way: str) -> None:
+    """Texts tell the obstacle that is there, and the checks hold."""
+    run = Run(5e-3, obstacle=obstacle)
+    scene, recording = run.scene, recorded(run.scene, run.sim, 2)
+    assert way in scene.description and way in scene.checks[0].statement and "kerb" not in scene.checks[0].statement
+    assert not [check.statement for check in scene.checks if not check.passes(recording)]
 
 
 def test_its_energy_account_closes() -> None:

@@ -211,7 +211,10 @@ def test_bad_laws(values: dict[str, Any], words: tuple[str, ...]) -> None:
         ({"width": 0.1}, ("Tire", "rigid wheel", "radial_stiffness")),
         ({"radial_damping": 5.0}, ("Tire", "rigid wheel", "radial_stiffness")),
         ({"radial_stiffness": -1.0}, ("stiffness", "above zero")),
-        ({"rolling_resistance": -0.01}, ("rolling_resistance", "above zero")),
+        ({"rolling_resistance": -0.01}, ("Tire: rolling_resistance = -0.01", "must not be negative")),
+        ({"radial_stiffness": -2.0}, ("Tire: radial_stiffness = -2", "give a positive radial_stiffness")),
+        ({"radial_stiffness": 1e5, "radial_damping": -2.0}, ("Tire: radial_damping = -2", "must not be negative")),
+        ({"radial_stiffness": 1e5, "width": -0.2}, ("Tire: width = -0.2", "must not be negative")),
         ({"friction_ellipse": "round"}, ("friction_ellipse", "'round'")),
     ],
 )

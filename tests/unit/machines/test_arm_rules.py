@@ -139,6 +139,7 @@ RULES: list[tuple[Act, str]] = [
     (idle_pump, "feeds no cylinder and no motor; add one, or leave the circuit out"),
     (lambda b: power(b, flow=-1.0), "power pack: flow = -1 must be above zero"),
     (lambda b: power(b, volume=0.0), "power pack: volume = 0 must be above zero"),
+    (lambda b: power(b, pressure=1e5), "power pack: pressure = 100000 is not above that of the return line, 400000 Pa"),
     (lambda b: power(b, relief=1e7), "power pack: relief = 1e.07 lies below the pump's pressure = 2e.07; give a "),
     (lambda b: power(b, control="flow"), "control = 'flow' is unknown"),
     (drive(displacement=0.0), "displacement = 0 must be above zero"),

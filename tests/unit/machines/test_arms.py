@@ -109,6 +109,18 @@ def test_a_holding_valve_keeps_the_boom_up_and_lets_it_down() -> None:
 
 
 @pytest.mark.native
+def test_relief_valves_pass_the_spools_flow_at_20_bar_more() -> None:
+    """A motor that cannot turn, on a pump that gives more: the drop between its ports."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    joint = b.add_joint_revolute(-1, b.add_body(900.0, (1e9,) * 3, label="rock"), axis=(0, 0, 1), label="axle")
+    m.add_hydraulic_drive(b, power(b, pressure=3e7), joint, 1.5e-4, m.Spool(1.5e-4), "swing", relief=1.6e7)
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=5e-3))
+    sim.control["swing"] = 1.0
+    sim.step(600)
+    drop = sim.read("node.swing_motor_a.pressure")[0] - sim.read("node.swing_motor_b.pressure")[0]
+    assert drop == pytest.approx(1.8e7, rel=1e-3)
+
+
 def test_swing_turns_by_the_flow_of_its_valve() -> None:
     """Rate = opening flow/displacement behind a compensator, both ways; the brake stands against a push."""
     b = ModelBuilder()

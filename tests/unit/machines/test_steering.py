@@ -40,6 +40,32 @@ def test_ackermanns_angles_meet_at_one_point(angle: float) -> None:
     assert m.ackermann(0.0, WHEELBASE, 1.0) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("angle", "arm", "wheelbase", "travel"),
+    [(0.3, 0.12, 1.2, 0.04), (0.45, 0.13, 1.2, 0.05), (0.2, -0.12, 1.6, 0.04)],
+)
+def test_ackermanns_condition_holds_at_the_angle_asked_for(
+    angle: float, arm: float, wheelbase: float, travel: float
+) -> None:
+    """Upright kingpins: both wheels stand at ``angle`` as the closed form has it, to either side."""
+    b = ModelBuilder()
+    given = {"travel": travel, "arm": arm, "wheelbase": wheelbase, "track": 1.0, "angle": angle}
+    rack = m.add_steering_rack(b, -1, (0.6 - arm, 0, HEIGHT), **given)
+    rod = rack.tie_rod((0, 0.5, HEIGHT), 0.2)
+    corners = [
+        m.add_sliding_pillar(
+            b, -1, Transform((0.6, 0, 0)), mirror=label == "fr", label=label, tie_rod=rod, pillar=(0, 0.5, 0.3),
+            hub=m.Hub((0, 0.55, 0.3)), spring=m.Coil((0, 0.5, 0.7), (0, 0.5, 0.3), stiffness=15e3),
+        )
+        for label in ("fl", "fr")
+    ]  # fmt: skip
+    for side in (angle, -angle):
+        found = rack.angles(corners, rack.command(corners, side))
+        assert found == pytest.approx(m.ackermann(side, wheelbase, 1.0), abs=1e-8)
+    half = rack.angles(corners, rack.command(corners, 0.5 * angle))
+    assert half == pytest.approx(m.ackermann(0.5 * angle, wheelbase, 1.0), abs=8e-3)
+
+
 @pytest.mark.parametrize("arm", [0.12, -0.12])
 def test_a_rack_steers_after_ackermann_or_parallel(arm: float) -> None:
     """Within 2 mrad of the closed form to either side up to 0.3 rad, where the condition is met."""
@@ -105,7 +131,7 @@ def test_what_a_rack_does_not_reach_is_told() -> None:
         rack.command(corners, 1.0)
     with pytest.raises(ModelError, match=r"rack 'steer': at 0.11 m the tie rod of 'f[lr]' ends; give a smaller travel"):
         rack.angles(corners, 0.11)
-    with pytest.raises(ModelError, match=r"rack 'steer': travel = 0.07 m is farther than arm and tie rod reach; give"):
+    with pytest.raises(ModelError, match=r"travel = 0.07 m is farther than arm and tie rod reach, 0.05.* m; give"):
         front(ModelBuilder(), travel=0.07)
     with pytest.raises(ModelError, match=r"lateral_tie_rod: no steering arm of 0.12 m meets .*; give"):
         front(ModelBuilder(), angle=1.4)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from gpusim import BumpStop, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim import machines as m
@@ -197,11 +198,18 @@ def steering(length: float, wheelbase: float, shift: float) -> tuple[float, floa
 
 @pytest.mark.parametrize("length", [0.15, -0.15])
 def test_steering_arms_are_parallel_or_ackermanns(length: float) -> None:
-    """cot(outer) - cot(inner) = track/wheelbase at 0.35 rad, nearly so at 0.15; parallel arms turn both alike."""
+    """Where the bicycle model's wheel stands at 0.35 rad, and nearly so at 0.15; parallel arms turn both alike."""
+
+    def short(size: float, angle: float) -> float:
+        """By how much the mean cotangent at a shift of the rack is above that of the angle."""
+        turns = map(abs, steering(length, 1.6, math.copysign(size, length)))
+        return sum(1.0 / math.tan(turn) for turn in turns) / 2.0 - 1.0 / math.tan(angle)
+
     for angle, share in ((0.35, 1e-6), (0.15, 0.25)):
         shift = math.copysign(0.15 * math.sin(angle), length)
         left, right = steering(length, math.inf, shift)
         assert left == pytest.approx(right, rel=0.01) and abs(left) == pytest.approx(angle, rel=0.01)
+        shift = math.copysign(brentq(short, 0.01, abs(shift), args=(angle,), xtol=1e-13), length)
         for side in (1.0, -1.0):
             left, right = steering(length, 1.6, side * shift)
             outer, inner = sorted(map(abs, (left, right)))

@@ -113,7 +113,41 @@ def test_geometry_that_cannot_move() -> None:
     assert not b.bodies
 
 
+def test_a_tie_rod_that_is_too_short_is_named() -> None:
+    """It ends the travel before the arms do; a longer one, as the message says, does not."""
+
+    def build(inner: float) -> None:
+        rod = m.TieRod((-0.12, inner, 0.31), (-0.12, 0.52, 0.31))
+        m.add_double_wishbone(
+            ModelBuilder(), -1, lower=m.Arm((0, 0.25, 0.22), (0, 0.54, 0.2)), tie_rod=rod, travel=(-0.08, 0.08),
+            upper=m.Arm((0, 0.3, 0.44), (0, 0.51, 0.42)), hub=HUB, spring=m.TorsionBar(1e3),
+        )  # fmt: skip
+
+    with pytest.raises(
+        ModelError, match=r"travel = -0.08 m is beyond the -0.0\d+ m that its tie rod reaches; give .* a longer"
+    ):
+        build(0.5)
+    build(0.3)
+
+
+def test_a_struts_points_and_mass_are_named_as_they_are_given() -> None:
+    given: dict[str, Any] = {
+        "lower": m.Arm((0, 0.2, 0.2), (0, 0.6, 0.15)),
+        "top": (0, 0.5, 0.9),
+        "foot": (0, 0.55, 0.4),
+    }
+    for change, words in (
+        ({"top": (0, 0.55, 0.4)}, "top and foot are one point; place them apart"),
+        ({"foot": (0, 0.5)}, "foot has shape"),
+        ({"rod_mass": 0.0}, "rod_mass = 0 must be above zero; give a positive rod_mass"),
+    ):
+        with pytest.raises(ModelError, match=rf"strut 'macpherson_strut': {words}"):
+            m.add_macpherson_strut(ModelBuilder(), -1, hub=HUB, spring=m.TorsionBar(1e3), **(given | change))
+
+
 def test_tie_rods_without_room() -> None:
+    with pytest.raises(ModelError, match="angle = 1.6 rad is not within 0 to pi/2; give one such as 0.3"):
+        m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, 1.0, 0.5, angle=1.6)
     with pytest.raises(ModelError, match="wheelbase = -1 must be above zero; give a positive"):
         m.lateral_tie_rod((0, 0, 0), 0.1, -0.3, -1.0)
     with pytest.raises(ModelError, match="length = 0 and inner = -0.3 leave no room .*; give a length"):

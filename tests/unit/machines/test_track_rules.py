@@ -34,7 +34,19 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"chassis": 3}, r"chassis = 3 is unknown"),
     ({"xform": 3}, r"xform 3 is no Transform; give"),
     ({"label": "left side"}, r"'left side_.*must be a word.*; give"),
-    ({"shoes": 30}, r"a track of shoes = 30 is too short for its path of 4.9\d+ m; give shoes = 41, or move the idler"),
+    ({"shoes": 30}, r"a track of shoes = 30 is too short for its path of 4.9\d+ m; give shoes = 41$"),
+    (
+        {"shoes": 39},
+        r"shoes = 39 is too short .*; give shoes = 41, or move the idler about 0.14 m nearer to the sprocket",
+    ),
+    (
+        {"road": [m.RoadWheel((1.6, 0.181))]},
+        r"its idler hardly tightens it: moved by 0.24 m it makes the path longer by 0.01 m; place it farther from",
+    ),
+    (
+        {"road": [m.RoadWheel((0.0, 0.6))]},
+        r"road\[0\] carries the upper run, and is 0.3\d+ m above the lower one; place it",
+    ),
     ({"shoes": 50}, r"a track of shoes = 50 is too long for its path of .* m away from the sprocket"),
     ({"shoes": 2}, r"shoes = 2 is no whole number of at least 3; give their number"),
     ({"shoes": 41.5}, r"shoes = 41.5 is no whole number of at least 3; give"),
@@ -85,6 +97,30 @@ def test_rule_and_mend(change: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
     assert "label" in change or str(caught.value).startswith("track 'left': ")
     assert not b.bodies and not b.joints and not b.shapes
+
+
+@pytest.mark.parametrize(
+    ("change", "mended"),
+    [
+        ({"shoes": 39}, {"shoes": 39, "idler": m.Idler((0.76, 0.36))}),
+        ({"shoes": 50}, {"shoes": 50, "idler": m.Idler((1.42, 0.36))}),
+        ({"idler": m.Idler((-0.7, 0.36)), "road": []}, {"idler": m.Idler((-0.53, 0.36)), "road": []}),
+        (
+            {"idler": m.Idler((-0.6, 0.36)), "road": []},
+            {"idler": m.Idler((-0.6, 0.36)), "road": [], "sprocket": m.Sprocket((-0.9, 0.36), 9)},
+        ),
+        ({"rollers": [m.Roller((0.2, 0.2), 0.07)]}, {"rollers": [m.Roller((0.2, 0.2), 0.05)]}),
+    ],
+)
+def test_mends_work(change: dict[str, Any], mended: dict[str, Any]) -> None:
+    """What the messages propose builds."""
+    with pytest.raises(ModelError):
+        build(ModelBuilder(), **change)
+    build(ModelBuilder(), **mended)
+
+
+def test_a_large_road_wheel_may_carry_both_runs() -> None:
+    build(ModelBuilder(), road=[m.RoadWheel((x, 0.34), 0.22) for x in (-0.2, 0.3)])
 
 
 def test_what_a_surface_track_does_not_have() -> None:
