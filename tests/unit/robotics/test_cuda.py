@@ -10,7 +10,7 @@ import pytest
 from ci.ptx.device import installed
 from ci.ptx.executor import NOTES, executor, why_not
 from gpusim import ModelError
-from gpusim.backends import cuda_backend
+from gpusim.backends import cuda_builds
 from gpusim.backends.compile import build_native
 from gpusim.robotics import IK, ComTask, PointTask, PoseTask, PostureTask, Tree
 from tests.unit import fake_cupy
@@ -26,7 +26,7 @@ def stand_in(monkeypatch):
     """CuPy over host memory; the kernel by the C++ compiler."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(
-        cuda_backend, "compile_cuda", lambda main, generated, defines, *_: build_native(main, generated, defines)
+        cuda_builds, "compile_cuda", lambda main, generated, defines, *_, **__: build_native(main, generated, defines)
     )
 
 
