@@ -46,7 +46,7 @@ def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[s
 @pytest.mark.slow
 def test_other_bits_are_found(chain: None) -> None:
     """A sum whose order differs from native's."""
-    right = "GPUSIM_FN void forget_search(World w) {"  # as a GPU gets it
+    right = "GPUSIM_FN void forget_search(const World w) {"  # as a GPU gets it
     wrong = f"{right} if (w.tid == 0) w.a->kept_time[w.id] += 1e-9;"
     result = run_case(CHAIN, fault=("fused.cu", right, wrong))
     assert "time" in result.differing and result.failed()
