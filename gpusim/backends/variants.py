@@ -77,8 +77,9 @@ def model_variant(
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
-    options = kinds, swept, coupled, world_lanes, shared, part
-    return make_variant(main, real, stored, direct, *room, fixed, *contacts, *options)
+    return make_variant(
+        main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared, part
+    )
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]

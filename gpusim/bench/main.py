@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpusim.backends import choose_backend
+from gpusim.backends.kernel_backend import use_staged
 from gpusim.bench import machine, report
 from gpusim.bench.peers import PeerRecord, run_peers
-from gpusim.bench.runner import Options, run_cases
+from gpusim.bench.runner import Options, make_simulation, run_cases
 from gpusim.bench.workloads import WORKLOADS, chosen_cases
 from gpusim.errors import ModelError
 from gpusim.output_files import check_output_file
@@ -20,6 +21,39 @@ DONE, FAILED = 0, 1
 def show_workloads() -> None:
     """Print the workloads, one line each."""
     report.print_table(("workload", "note"), [(name, workload.description) for name, workload in WORKLOADS.items()])
+
+
+def show_estimates(names: Sequence[str], options: Options, card_name: str) -> int:
+    """Count what workloads do, and print what a GPU would take for it by estimate.
+
+    Args:
+        names: workloads; all where there are none.
+        options: how to run them; ``dtype`` and ``quick`` count.
+        card_name: of :data:`gpusim.bench.gpu_estimate.CARDS`.
+
+    Returns:
+        0.
+
+    Raises:
+        UnknownNameError: a workload or a card that does not exist.
+        ModelError: there is no C++ compiler.
+    """
+    from gpusim.bench.gpu_estimate import estimate_case, find_card, table
+
+    card, found = find_card(card_name), []
+    for case in chosen_cases(list(names), options.quick):
+        if case.backend not in ("", "native", "cuda"):
+            continue
+        _tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+        model = case.build().finalize()
+        sim = make_simulation(case, model, "native", options, num_worlds=1)
+        if use_staged(case.launch, sim.backend.layout.size):  # type: ignore[attr-defined]
+            sim = make_simulation(case, model, "native", options, num_worlds=1, launch="staged")
+        found.append((case, estimate_case(case, sim, card)))
+    lines = list(table(card, found))
+    report.print_table(lines[0], lines[1:])
+    print("Estimates from counted operations, good to a factor of two; nothing was measured on a card.")
+    return DONE
 
 
 def bench(names: Sequence[str], options: Options, peers: bool = False, json: Path | None = None) -> int:

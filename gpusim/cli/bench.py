@@ -26,6 +26,14 @@ def bench(
     return run(workloads, Options(backend, dtype, threads, quick, count), peers, json)
 
 
+def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str) -> int:
+    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
+    from gpusim.bench.main import show_estimates as run
+    from gpusim.bench.runner import Options
+
+    return run(workloads, Options("native", dtype, None, quick), card)
+
+
 def list_workloads() -> None:
     """Print the workloads."""
     from gpusim.bench.main import show_workloads

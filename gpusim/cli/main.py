@@ -383,15 +383,20 @@ def _bench(
         bool, typer.Option("--no-count", help="Do not count operations and compare with the machine's floor.")
     ] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Run other simulators that are installed too.")] = False,
+    estimate: Annotated[
+        str | None, typer.Option(metavar="CARD", help="Instead: what a GPU would take, by counts; h100 or h200.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
 ) -> None:
     """Measure speed on named workloads, and how far it is from what the machine could do."""
-    from gpusim.cli.bench import bench, list_workloads
+    from gpusim.cli.bench import bench, list_workloads, show_estimates
 
     if show:
         list_workloads()
         return
+    if estimate is not None:
+        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, estimate))
     raise typer.Exit(bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json))
 
 

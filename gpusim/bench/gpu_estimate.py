@@ -1,0 +1,210 @@
+"""What a GPU would take for a step, by counts, where there is no such card: every line of it is an estimate.
+
+Counted are the float operations of the busiest thread of a world, summed over the phases (its critical path), and the
+phases themselves, in a build of the kernels in which numbers count (:mod:`gpusim.bench.counted`). How many threads a
+world has and how many worlds run side by side follows from the model by the same function that the backend asks
+(:func:`gpusim.backends.cuda_device.launch_shape`). Two bounds come of it, for a multiprocessor and a world-step:
+
+- issue: warps x critical path x INSTRUCTIONS over what its four schedulers issue;
+- latency: critical path x INSTRUCTIONS x CYCLES, and PHASE_CYCLES for each phase, over the worlds that run side by
+  side.
+
+The greater one is told. One big world, staged, takes its bytes over the bandwidth, and LAUNCH_US for each launch.
+
+INSTRUCTIONS is of the machine code, 21 % of which are float operations; the cycles are guesses from the depths of
+pipelines and caches, so that the sum is good to a factor of two until a card has been asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpusim.backends.cuda_device import Gpu, LaunchShape, launch_shape
+from gpusim.bench.counted import WIDTHS, Operations
+from gpusim.bench.floor import count_operations, moved_bytes
+from gpusim.errors import unknown_name
+from gpusim.solver.launch_plan import LaunchPlan, Plan, Repeat
+
+if TYPE_CHECKING:
+    from gpusim.bench.workloads import Case
+    from gpusim.simulation import Simulation
+
+INSTRUCTIONS = 4.8
+"""Of a warp for each float operation of its busiest thread."""
+SCHEDULERS = 4
+ISSUE_SHARE = 0.6
+"""Of the cycles in which a scheduler that has warps enough issues something."""
+SHARED_CYCLES, GLOBAL_CYCLES = 6.0, 9.0
+"""From an instruction of a world to its next one, with its work in shared memory, or in caches."""
+PHASE_CYCLES = 60.0
+"""A barrier of a tile, and what a phase begins with: sizes, tables."""
+
+
+LAUNCH_US = 3.0
+"""From kernel to kernel of a CUDA graph, with their start and end."""
+BANDWIDTH_SHARE = 0.6
+"""Of the data sheet's, that kernels reach which read records at places from lists."""
+USED_LISTS = 12
+"""Colors of contacts that a pile has, about."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the estimate knows of a card: its resources; its clock, 1/s; bytes a second of its memory."""
+
+    name: str
+    gpu: Gpu
+    clock: float
+    bandwidth: float
+
+
+CARDS = {
+    "h100": Card("H100", Gpu(132, 228 * 1024, 227 * 1024, 80 << 30), 1.75e9, 3.35e12),
+    "h200": Card("H200", Gpu(132, 228 * 1024, 227 * 1024, 141 << 30), 1.75e9, 4.8e12),
+}
+"""By name; sizes from NVIDIA's data sheets, the clock as it is held under load."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one case.
+
+    Attributes:
+        shape: how worlds lie on the card. slab: bytes of a world's work.
+        warp_operations: critical path x warps of a world, which is what fused launch with a warp or less is made of.
+        block_operations: the same as 32 threads would have it.
+        phases: of a step. resident: worlds that run side by side on a multiprocessor.
+        issue_ns, latency_ns: least time of a world-step by either bound, ns, on the whole card.
+    """
+
+    shape: LaunchShape
+    slab: int
+    warp_operations: float
+    block_operations: float
+    phases: float
+    resident: float
+    issue_ns: float
+    latency_ns: float
+
+    @property
+    def ns(self) -> float:
+        """Of a world-step, ns."""
+        return max(self.issue_ns, self.latency_ns)
+
+
+@dataclass(frozen=True)
+class StagedEstimate:
+    """Of one big world: bytes of its work, launches and bytes moved of a step, and a step's time, us."""
+
+    slab: int
+    launches: int
+    bytes: float
+    us: float
+
+
+def find_card(name: str) -> Card:
+    """A card by name.
+
+    Raises:
+        UnknownNameError: there is no such card.
+    """
+    if name.lower() not in CARDS:
+        raise unknown_name("card", name, CARDS)
+    return CARDS[name.lower()]
+
+
+def estimate(operations: Operations, sizes: dict[str, int], slab: int, worlds: int, card: Card) -> Estimate:
+    """The estimate of a step, from what was counted.
+
+    Args:
+        operations: of one world's step, with its critical paths.
+        sizes: of the model, as backends know them.
+        slab: bytes of a world's work.
+        worlds: how many there are.
+        card: the machine.
+    """
+    gpu = card.gpu
+    shape = launch_shape(sizes, slab, worlds, gpu)
+    path = operations.critical[WIDTHS.index(shape.lanes)]
+    warps = max(shape.lanes / 32.0, 1.0 / 32.0)
+    side_by_side = gpu.shared // (shape.shared or 1) * shape.worlds if shape.shared else shape.tiles / gpu.processors
+    resident = max(min(side_by_side, worlds / gpu.processors, 2048 / shape.lanes), 1.0 / gpu.processors)
+    instructions = path * INSTRUCTIONS
+    issue = warps * instructions / (SCHEDULERS * ISSUE_SHARE)
+    cycles = SHARED_CYCLES if shape.shared else GLOBAL_CYCLES
+    latency = (instructions * cycles + operations.phases * PHASE_CYCLES) / resident
+    to_ns = 1e9 / (card.clock * gpu.processors)
+    return Estimate(
+        shape, slab, warps * path, operations.critical[WIDTHS.index(32)], operations.phases, resident,
+        issue * to_ns, latency * to_ns,
+    )  # fmt: skip
+
+
+def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
+    """The estimate of one big world's step, from launches and bytes (:mod:`gpusim.bench.floor`).
+
+    Args:
+        sim: of one world, staged on the native backend.
+        card: the machine.
+    """
+    backend: Any = sim.backend
+    sizes = backend.plan.sizes
+    plan = LaunchPlan(sizes | {"ready_pairs": sizes["pairs"]}, USED_LISTS if sizes["pairs"] else None)
+    launches = [_launches(part) for part in (plan.begin, plan.substep, plan.end)]
+    count = launches[0] + sim.config.substeps * launches[1] + launches[2]
+    moved = moved_bytes(sim, backend.layout)
+    us = 1e6 * moved / (card.bandwidth * BANDWIDTH_SHARE) + LAUNCH_US * count
+    return StagedEstimate(backend.layout.size, count, moved, us)
+
+
+def _launches(plan: Plan) -> int:
+    """Of a plan, with loops run once."""
+    return sum(_launches(part.body) if isinstance(part, Repeat) else len(part) for part in plan)
+
+
+def estimate_case(case: Case, sim: Simulation, card: Card) -> Estimate | StagedEstimate | None:
+    """The estimate of a case; None where its operations can't be counted.
+
+    Args:
+        case: names the worlds. sim: of the case, one world on the native backend.
+        card: the machine.
+    """
+    backend: Any = sim.backend
+    if backend.staged:
+        return estimate_staged(sim, card)
+    operations = count_operations(case, sim.model, sim)
+    if operations is None:
+        return None
+    return estimate(operations, backend.sizes, backend.layout.size, case.worlds, card)
+
+
+def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | None]]) -> Iterator[tuple[str, ...]]:
+    """Lines of the table, the head first; "warp ops" are of a step of one world, times of a world-step."""
+    yield (
+        "ESTIMATE", "worlds", "lanes", "slab kB", "work in", "phases", "warp ops", "at 32 lanes", "issue ns",
+        "latency ns", "ns", "M/s",
+    )  # fmt: skip
+    for case, own in found:
+        name = f"{card.name}: {case.name}"
+        if own is None:
+            yield (name, str(case.worlds), *["-"] * 10)
+        elif isinstance(own, StagedEstimate):
+            what = f"{own.launches} launches, {own.bytes / 1e9:.2f} GB"
+            yield (
+                name,
+                "1",
+                "staged",
+                f"{own.slab / 1e3:.0f}",
+                what,
+                *["-"] * 5,
+                f"{1e3 * own.us:.0f}",
+                f"{1 / own.us:.6f}",
+            )
+        else:
+            shape = own.shape
+            where = "shared memory" if shape.shared else "caches"
+            counts = f"{own.phases:.0f}", f"{own.warp_operations:.0f}", f"{own.block_operations:.0f}"
+            times = (f"{x:.1f}" for x in (own.issue_ns, own.latency_ns, own.ns, 1e3 / own.ns))
+            yield (name, str(case.worlds), str(shape.lanes), f"{own.slab / 1e3:.1f}", where, *counts, *times)

@@ -1,0 +1,89 @@
+"""Estimates of a GPU's time from counts: critical paths, their bounds, and what is told of cards that are unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import Simulation, SolverConfig
+from gpusim.bench.counted import WIDTHS, Counter, Operations
+from gpusim.bench.gpu_estimate import estimate, estimate_staged, find_card, table
+from gpusim.bench.main import show_estimates
+from gpusim.bench.piles import pile
+from gpusim.bench.runner import Options
+from gpusim.bench.workloads import CHAIN, MODELS, Case
+from gpusim.errors import UnknownNameError
+
+SIZES = {"rows": 5, "pairs": 0, "sides": 2, "block": 6, "elements": 3, "bodies": 4}
+H200 = find_card("H200")
+
+
+@pytest.fixture(scope="module")
+def chain() -> tuple[Operations, dict[str, int], int]:
+    """Counts of a chain's step."""
+    sim = Simulation(MODELS[CHAIN]().finalize(), 1, "native", config=SolverConfig(dt=1e-3), threads=1, launch="fused")
+    sim.step(5)
+    counter = Counter(sim)
+    counter.take()
+    sim.step(10)
+    return counter.take() / 10, sim.backend.sizes, sim.backend.layout.size  # type: ignore[attr-defined]
+
+
+@pytest.mark.native
+def test_a_critical_path_is_all_operations_or_their_share(
+    chain: tuple[Operations, dict[str, int], int],
+) -> None:
+    counts = chain[0]
+    paths = np.array(counts.critical)
+    assert paths[0] == pytest.approx(counts.total)
+    assert (np.diff(paths) <= 0.0).all(), "more threads, no longer path"
+    assert (paths * np.array(WIDTHS) >= counts.total * (1.0 - 1e-12)).all()
+    assert counts.phases > 50.0
+
+
+@pytest.mark.native
+def test_more_worlds_hide_latency_until_the_card_is_full(chain: tuple[Operations, dict[str, int], int]) -> None:
+    found = [estimate(*chain, worlds, H200) for worlds in (64, 1024, 8192, 65536)]
+    times = [own.ns for own in found]
+    assert times == sorted(times, reverse=True)
+    assert all(own.ns == max(own.issue_ns, own.latency_ns) for own in found)
+    assert found[0].shape.lanes > found[-1].shape.lanes
+
+
+def test_the_bounds_are_what_they_say() -> None:
+    """By hand, for a world in shared memory."""
+    counts = Operations(0.0, 500.0, 10.0, (500.0, 300.0, 180.0, 100.0, 90.0, 80.0, 80.0, 80.0, 80.0))
+    own = estimate(counts, SIZES, 6000, 8192, H200)
+    assert own.shape.shared
+    lanes = own.shape.lanes
+    path = counts.critical[WIDTHS.index(lanes)]
+    cycle = 1e9 / (1.75e9 * 132)  # ns, of all multiprocessors together
+    assert own.issue_ns == pytest.approx(lanes / 32 * path * 4.8 / (4 * 0.6) * cycle)
+    assert own.latency_ns == pytest.approx((path * 4.8 * 6.0 + 10 * 60.0) / own.resident * cycle)
+    assert own.resident == pytest.approx(own.shape.worlds * (228 * 1024 // own.shape.shared))
+
+
+@pytest.mark.native
+def test_a_pile_is_launches_and_bytes() -> None:
+    config = {"dt": 1 / 120, "iterations": 1, "joint_solver": "colored"}
+    model = pile(4, 4).finalize()
+    sims = [Simulation(model, 1, "native", config=SolverConfig(substeps=n, **config), launch="staged") for n in (2, 4)]
+    first, last = (estimate_staged(sim, H200) for sim in sims)
+    substep = (last.launches - first.launches) / 2
+    assert substep == int(substep) and 40 < substep < 120
+    assert last.us == pytest.approx(1e6 * last.bytes / (0.6 * 4.8e12) + 3.0 * last.launches)
+    lines = list(table(H200, [(Case("pile", "a pile", pile), last), (Case("pile", "unknown", pile), None)]))
+    assert len({len(line) for line in lines}) == 1
+    assert f"{last.launches} launches" in lines[1][4]
+
+
+@pytest.mark.native
+def test_the_command_marks_what_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100") == 0
+    told = capsys.readouterr().out
+    assert "ESTIMATE" in told and "nothing was measured on a card" in told and "boom" in told
+
+
+def test_an_unknown_card_is_told() -> None:
+    with pytest.raises(UnknownNameError, match="unknown card 'rtx'; known: h100, h200"):
+        find_card("rtx")
