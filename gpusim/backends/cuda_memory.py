@@ -1,0 +1,201 @@
+"""The memory of the cuda backend: arrays on the device, and the host's copies of state and commands.
+
+Poses, velocities and commands live on the device; the host's copies (``state``, ``control``) are brought up to date
+when they are asked for, and what the host has written goes to the device before the next launch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.arrays import is_on_device
+from gpusim.backends.cuda_device import load_cupy
+from gpusim.backends.header import kept_fields
+from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.model import validate
+from gpusim.model.config import SolverConfig
+from gpusim.model.model import Model
+from gpusim.model.state import STOP, State
+from gpusim.typing import Array
+
+
+class CudaMemory(KernelBackend):
+    """What a simulation has on a GPU.
+
+    Args:
+        model, state, parameters, config, real, launch: see KernelBackend.
+        device: number of the GPU; 0 if left out.
+
+    Raises:
+        ModelError: no CuPy, no such GPU.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        launch: str = "auto",
+        device: int | None = None,
+    ) -> None:
+        super().__init__(model, state, parameters, config, real, launch)
+        self.device = device or 0
+        self._cupy = load_cupy(self.device)
+        self._arrays: dict[str, Any] = {}
+        self._along: list[str] = []
+        self._host_newer = self._device_newer = self._control_newer = False
+        self._commands_newer = self._control_lent = False
+        self._substep = 0.0
+        self._stopping = False  # whether a world may be in an emergency stop
+        self._last_stream: Any = None
+
+    def _here(self) -> Any:
+        return self._cupy.cuda.Device(self.device)
+
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """A copy on the device; an array of the same name, shape and type is overwritten in its place, or its rows."""
+        with self._here():
+            old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
+            if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
+                if worlds is not None and worlds.size < old.shape[0]:
+                    old[self._cupy.asarray(worlds)] = self._cupy.asarray(contiguous[worlds])
+                elif contiguous.size:
+                    old.set(contiguous)
+            else:
+                self._arrays[name] = self._cupy.asarray(contiguous)
+            return int(self._arrays[name].data.ptr)
+
+    def sync_arguments(self) -> None:
+        """Copy the arguments to the device, where the kernels read them."""
+        self.place("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
+
+    def _kept(self) -> list[tuple[Array, Any]]:
+        """Host and device arrays of the state."""
+        pairs = []
+        for f in kept_fields(self.kinds):
+            host = self.kept_array(f.name)
+            if host.size:
+                pairs.append((host, self._arrays[f"kept_{f.name}"]))
+        pairs += [(self._state.arrays[name], self._arrays[f"kept_{name}"]) for name in self._along]
+        return pairs
+
+    def _pull(self) -> None:
+        if self._device_newer:
+            with self._here():
+                self._follow_stream()
+                for host, device in self._kept():
+                    device.get(out=host)
+            self._device_newer = False
+
+    def _push(self) -> None:
+        """Bring what the host wrote to the device; comes before every launch."""
+        with self._here():
+            self._follow_stream()
+            if self._host_newer:
+                self._substep = super().last_substep()
+                for host, device in self._kept():
+                    device.set(host)
+                self._stopping = self._holds_stop(self._state)
+                self._host_newer = False
+            if self._control_newer:
+                if self.control.size:
+                    self._arrays["control"].set(self.control)
+                self._control_newer = False
+
+    @staticmethod
+    def _holds_stop(state: State) -> bool:
+        """Whether a world of a state on the host is in an emergency stop."""
+        return STOP in state.arrays and bool(state.arrays[STOP][:, 0].any())
+
+    def _follow_stream(self) -> None:
+        """Let the current stream wait for what was launched on the one before, if it has changed."""
+        stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
+        if last is not None and last.ptr != stream.ptr:
+            stream.wait_event(last.record())
+        self._last_stream = stream
+
+    @property
+    def state(self) -> State:
+        """The state on the host; whoever asks for it may write, so the device takes it before the next launch."""
+        self._pull()
+        self._host_newer = True
+        return self._state
+
+    def read_state(self) -> State:
+        """The state on the host, to be read only."""
+        self._pull()
+        return self._state
+
+    def host_control(self) -> Array:
+        """Commands on the host, to be written; (num_worlds, controls)."""
+        self._control_newer = self._control_lent = True
+        return self.read_control()
+
+    def read_control(self) -> Array:
+        """Commands on the host, to be read only; (num_worlds, controls)."""
+        if self._commands_newer:
+            self._arrays["control"].get(out=self.control)
+            self._commands_newer = False
+        return self.control
+
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop to what is held there; on the device, where any may be."""
+        with self._here():
+            self._push()
+            if self._stopping and self.control.size:
+                held, control = self._arrays[f"kept_{STOP}"], self._arrays["control"]
+                control[...] = self._cupy.where(held[:, :1] != 0.0, held[:, 1:], control)
+                self._commands_changed()
+
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n).
+
+        Values on the device (CuPy, or what speaks DLPack) stay there; those of the host are copied to it.
+        """
+        with self._here():
+            array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
+            width = self._arrays["control"][:, columns].shape[1]
+            if array.shape != (self.num_worlds, width) and array.shape != (self.num_worlds,) * (width == 1):
+                rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
+                wanted = "(num_worlds,)" if width == 1 else f"(num_worlds, {width})"
+                raise validate.fail("command", rule, f"give {wanted}")
+            self._push()
+            self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
+        self._commands_changed()
+
+    def last_substep(self) -> float:
+        """Size of the last substep, s; 0 right after a reset. The state is not waited for."""
+        return self._substep if self._device_newer else super().last_substep()
+
+    def keep_along(self, name: str) -> None:
+        """An array of the state has come that the step does not know: the device has it too."""
+        self._along.append(name)
+        self._stopping = self._stopping or self._holds_stop(self._state)
+        self.place(f"kept_{name}", self._state.arrays[name])
+
+    def device_array(self, name: str) -> Any:
+        """An array on the device by the name that :meth:`place` got."""
+        return self._arrays[name]
+
+    def _commands_changed(self) -> None:
+        """The device's commands are newer; an array that the host was lent before is no longer the commands."""
+        self._commands_newer, self._control_lent = True, False
+
+    def to_device(self, array: Array) -> Any:
+        """A copy on the device."""
+        with self._here():
+            return self._cupy.asarray(array)
+
+    def read_health(self) -> Array:
+        """Health word of every world, (num_worlds,)."""
+        with self._here():
+            return np.asarray(self._arrays["health"].get())
+
+    def read_health_value(self) -> Array:
+        """The number that failed in each world, (num_worlds,)."""
+        with self._here():
+            return np.asarray(self._arrays["health_value"].get())
