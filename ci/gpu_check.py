@@ -448,8 +448,28 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
         )
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
     late = f"\n\nLeft out for want of time or of packages: {', '.join(left)}." if left else ""
-    table = f"{_bench_table(records)}\n\n{peer_table}{late}"
+    guessed = "" if time.monotonic() > end else _beside_estimates(records, chosen, content["machine"])
+    table = f"{_bench_table(records)}\n\n{guessed}{peer_table}{late}"
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
+
+
+def _beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any]) -> str:
+    """What the estimates from counts said of worlds side by side; empty for a card that they do not know."""
+    from gpusim.bench.gpu_estimate import CARDS, beside_measured
+    from gpusim.bench.report import markdown_table
+    from gpusim.bench.workloads import chosen_cases
+    from gpusim.errors import GpusimError
+
+    gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
+    card = next((card for name, card in CARDS.items() if name in gpu), None)
+    if card is None:
+        return ""
+    own = [record for record in records if record.workload == "many_worlds"]
+    try:
+        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), chosen, card)
+    except GpusimError as error:
+        return f"No estimates: {error}\n\n"
+    return markdown_table(head, rows) + "\n\n"
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:

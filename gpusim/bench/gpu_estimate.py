@@ -22,12 +22,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpusim.backends.cuda_device import Gpu, LaunchShape, launch_shape
+from gpusim.backends.kernel_backend import use_staged
 from gpusim.bench.counted import WIDTHS, Operations
 from gpusim.bench.floor import count_operations, moved_bytes
+from gpusim.bench.runner import make_simulation
 from gpusim.errors import unknown_name
 from gpusim.solver.launch_plan import LaunchPlan, Plan, Repeat
 
 if TYPE_CHECKING:
+    from gpusim.bench.runner import Options, Record
     from gpusim.bench.workloads import Case
     from gpusim.simulation import Simulation
 
@@ -164,20 +167,47 @@ def _launches(plan: Plan) -> int:
     return sum(_launches(part.body) if isinstance(part, Repeat) else len(part) for part in plan)
 
 
-def estimate_case(case: Case, sim: Simulation, card: Card) -> Estimate | StagedEstimate | None:
+def estimate_case(case: Case, options: Options, card: Card) -> Estimate | StagedEstimate | None:
     """The estimate of a case; None where its operations can't be counted.
 
     Args:
-        case: names the worlds. sim: of the case, one world on the native backend.
+        case: what is run, in how many worlds. options: number type.
         card: the machine.
+
+    Raises:
+        ModelError: there is no C++ compiler.
     """
+    model = case.build().finalize()
+    sim = make_simulation(case, model, "native", options, num_worlds=1, launch="fused")
     backend: Any = sim.backend
-    if backend.staged:
-        return estimate_staged(sim, card)
+    if use_staged(case.launch, backend.layout.size):
+        return estimate_staged(make_simulation(case, model, "native", options, num_worlds=1, launch="staged"), card)
     operations = count_operations(case, sim.model, sim)
     if operations is None:
         return None
     return estimate(operations, backend.sizes, backend.layout.size, case.worlds, card)
+
+
+def beside_measured(
+    records: Iterable[Record], cases: Iterable[Case], options: Options, card: Card
+) -> Iterator[tuple[str, ...]]:
+    """Lines of a table, the head first: measured and estimated times of a world-step, ns, and by how much they differ.
+
+    Args:
+        records: of the cases, as they were run on the card; those with an error are left out.
+        cases: by their workload, name, worlds and number type.
+        options: how they were run.
+        card: the machine.
+    """
+    yield ("case", "worlds", "measured ns", "ESTIMATE ns", "measured / estimate")
+    known = {(case.workload, case.name, case.worlds, case.dtype or options.dtype): case for case in cases}
+    for record in records:
+        case = known.get((record.workload, record.case, record.worlds, record.dtype))
+        found = None if case is None or record.error else estimate_case(case, options, card)
+        if found is None:
+            continue
+        ns, measured = 1e3 * found.us if isinstance(found, StagedEstimate) else found.ns, 1e9 / record.world_steps
+        yield (record.case, str(record.worlds), f"{measured:.1f}", f"{ns:.1f}", f"{measured / ns:.2f}")
 
 
 def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | None]]) -> Iterator[tuple[str, ...]]:

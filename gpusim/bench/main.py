@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpusim.backends import choose_backend
-from gpusim.backends.kernel_backend import use_staged
 from gpusim.bench import machine, report
 from gpusim.bench.peers import PeerRecord, run_peers
-from gpusim.bench.runner import Options, make_simulation, run_cases
+from gpusim.bench.runner import Options, run_cases
 from gpusim.bench.workloads import WORKLOADS, chosen_cases
 from gpusim.errors import ModelError
 from gpusim.output_files import check_output_file
@@ -45,11 +44,7 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str) -> in
         if case.backend not in ("", "native", "cuda"):
             continue
         _tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
-        model = case.build().finalize()
-        sim = make_simulation(case, model, "native", options, num_worlds=1)
-        if use_staged(case.launch, sim.backend.layout.size):  # type: ignore[attr-defined]
-            sim = make_simulation(case, model, "native", options, num_worlds=1, launch="staged")
-        found.append((case, estimate_case(case, sim, card)))
+        found.append((case, estimate_case(case, options, card)))
     lines = list(table(card, found))
     report.print_table(lines[0], lines[1:])
     print("Estimates from counted operations, good to a factor of two; nothing was measured on a card.")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.bench.counted import WIDTHS, Counter, Operations
-from gpusim.bench.gpu_estimate import estimate, estimate_staged, find_card, table
+from gpusim.bench.gpu_estimate import beside_measured, estimate, estimate_staged, find_card, table
 from gpusim.bench.main import show_estimates
 from gpusim.bench.piles import pile
-from gpusim.bench.runner import Options
-from gpusim.bench.workloads import CHAIN, MODELS, Case
+from gpusim.bench.runner import Options, Record
+from gpusim.bench.workloads import BOOM, CHAIN, MODELS, Case
 from gpusim.errors import UnknownNameError
 
 SIZES = {"rows": 5, "pairs": 0, "sides": 2, "block": 6, "elements": 3, "bodies": 4}
@@ -82,6 +84,18 @@ def test_the_command_marks_what_it_tells(capsys: pytest.CaptureFixture[str]) -> 
     assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100") == 0
     told = capsys.readouterr().out
     assert "ESTIMATE" in told and "nothing was measured on a card" in told and "boom" in told
+
+
+@pytest.mark.native
+def test_measured_and_estimated_times_beside_each_other() -> None:
+    options = Options("native", "float32", None, True)
+    boom = Case("many_worlds", BOOM, MODELS[BOOM], 64)
+    ran = Record("many_worlds", BOOM, 64, dtype="float32", world_steps=1e6)
+    failed, other = replace(ran, error="no"), replace(ran, case="another")
+    head, row = beside_measured([ran, failed, other], [boom], options, H200)
+    assert row[:3] == (BOOM, "64", "1000.0")
+    assert float(row[2]) / float(row[3]) == pytest.approx(float(row[4]), abs=0.01)
+    assert "ESTIMATE" in head[3]
 
 
 def test_an_unknown_card_is_told() -> None:
