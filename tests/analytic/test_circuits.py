@@ -229,6 +229,7 @@ def _circuit() -> tuple[ModelBuilder, object, int]:
         (lambda c, body: c.add_orifice(c.tank, c.tank, 1e-7), "same node"),
         (lambda c, body: c.add_orifice(c.tank, c.add_node(), 1e-7, opening=2.0), "opening = 2"),
         (lambda c, body: c.add_node(volume=0.0), "volume"),
+        (lambda c, body: c.add_pilot_line(c.tank, 0.0), "time_constant"),
         (lambda c, body: c.add_valve(c.tank, c.add_node(), c.add_node(), 1e-7, overlap_supply=1.0), "overlaps"),
         (lambda c, body: c.add_valve(c.add_node(), 1, 1, 1e-7), "ports A and B are one node"),
         (lambda c, body: c.add_valve(c.tank, c.add_node(), c.add_node(), 1e-7), "supply and tank are one node"),
