@@ -51,6 +51,10 @@ MUTANTS = (
     ), CYLINDERS, "cushion and numpy"),
     Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
            CYLINDERS, "shut_oil and numpy"),
+    Mutant("pipe-break valves open as fast as they shut", (
+        ("gpusim/actuators/circuit.py", "np.where(target > poppet, opening, closing)", "closing"),
+        ("cuda_kernels/actuators/circuit.cuh", "target > poppet ? w.oil_edge_opening_time(n) : ", ""),
+    ), "tests/analytic/test_circuits.py", "stays_shut"),
     Mutant("stale factors stay", (("gpusim/reference/direct_solve.py", "STALE = 0.2", "STALE = 1e300"),),
            CYLINDERS, "opens_within and numpy"),
     Mutant("no least-index rule", (("gpusim/reference/direct_solve.py", "CAREFUL_AFTER = 4", "CAREFUL_AFTER = 10**9"),),

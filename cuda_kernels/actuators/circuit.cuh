@@ -361,9 +361,13 @@ struct StoreFlow {
             target = clamped((p[b.i] + w.oil_edge_pilot_ratio(n) * piloted - w.oil_edge_set_pressure(n)) / w.oil_edge_range(n), 0.0, 1.0);
         } else {
             const bool held = poppet < 0.5 && p[b.i] - p[b.j] > w.oil_edge_transition_pressure(n);
+            Branch open = b;
+            open.forth = w.oil_edge_gain(n);
+            branch_flow(open, p[b.i] - p[b.j], &flow, &slope);
             target = flow > w.oil_edge_flow_limit(n) || held ? 0.0 : 1.0;
         }
-        w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / larger(w.oil_edge_time_constant(n), 1e-9)) * (target - poppet));
+        const double lag = target > poppet ? w.oil_edge_opening_time(n) : w.oil_edge_time_constant(n);
+        w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / larger(lag, 1e-9)) * (target - poppet));
     }
 };
 // Greatest pressure at the ports that open valves feed.

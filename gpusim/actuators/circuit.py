@@ -298,10 +298,10 @@ class CircuitSolve:
             flow, kind = self.flows.flow(at, p), int(group.params["kind"][0, n])
             group.state["flow"][:, n] = flow
             if kind in (COUNTERBALANCE, PIPE_BREAK):
-                target = poppet_target(work, group, n, self.place, p, flow)
-                lag = work.broadcast(group.params["time_constant"])[:, n]
-                share = -np.expm1(-work.h / np.maximum(lag, 1e-9))
+                target = poppet_target(work, group, n, self.place, p, self.flows.branches[at])
                 poppet = group.state["poppet"][:, n]
+                closing, opening = (work.broadcast(group.params[x])[:, n] for x in ("time_constant", "opening_time"))
+                share = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
                 group.state["poppet"][:, n] = poppet + share * (target - poppet)
 
     def _advance_pumps(self, work: Work, p: Array) -> None:

@@ -14,7 +14,7 @@ from gpusim.typing import Vector
 UNLIMITED = float("inf")
 _NO_EDGE = {
     "set_pressure": 0.0, "pilot_ratio": 0.0, "range": 1.0, "flow_limit": UNLIMITED, "time_constant": 0.0,
-    "node_pilot": -1, "initial_opening": 1.0, "initial_poppet": 1.0,
+    "opening_time": 0.0, "node_pilot": -1, "initial_opening": 1.0, "initial_poppet": 1.0,
 }  # fmt: skip
 
 
@@ -228,6 +228,22 @@ class HydraulicCircuit:
         self.add_orifice(a, end, gain, label=f"{self._builder.actuators[end].label}_line")
         return end
 
+    def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
+        """Add a pilot line with a damping orifice; returns the node at its end, which follows ``a`` with a lag.
+
+        Args:
+            a: node.
+            time_constant: s.
+            volume: behind the orifice, m3; it takes oil from ``a``.
+            label: of the node; its orifice, which is laminar, is the edge ``<label>_orifice``.
+        """
+        element = self._builder.element("actuator", label, "oil_node")
+        time = validate.positive(element, "time_constant", time_constant)
+        start = self._builder.actuators[self._node(element, "node_a", a)].params["initial_pressure"]
+        end = self.add_node(volume, start, label=label)
+        self.add_leak(a, end, volume / (self._bulk * time), label=f"{self._builder.actuators[end].label}_orifice")
+        return end
+
     def add_check_valve(
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
@@ -271,20 +287,23 @@ class HydraulicCircuit:
         """
         return self._edge(
             COUNTERBALANCE, load, valve, gain, transition_pressure, label, node_pilot=pilot, set_pressure=set_pressure,
-            pilot_ratio=pilot_ratio, range=opening_range, time_constant=time_constant, initial_poppet=0.0,
+            pilot_ratio=pilot_ratio, range=opening_range, time_constant=time_constant, opening_time=time_constant,
+            initial_poppet=0.0,
         )  # fmt: skip
 
     def add_pipe_break_valve(
         self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
-        transition_pressure: float = 1e4, label: str | None = None,
+        transition_pressure: float = 1e4, opening_time: float = 0.2, label: str | None = None,
     ) -> int:  # fmt: skip
         """Add a pipe-break valve: it shuts where more than ``flow_limit``, m3/s, leaves ``load`` for ``line``.
 
-        It stays shut until the drop over it is gone; from ``line`` to ``load`` it is free.
+        That is, from the drop on at which the open valve lets ``flow_limit`` pass. It stays shut until the drop is
+        gone, below ``transition_pressure``; from ``line`` to ``load`` it is free. It shuts with ``time_constant`` and
+        opens with ``opening_time``, s: one that opens as fast lets a load down that bounces on its oil.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
-            time_constant=time_constant,
+            time_constant=time_constant, opening_time=opening_time,
         )  # fmt: skip
 
     def add_leak(self, a: int, b: int, gain: float, label: str | None = None) -> int:

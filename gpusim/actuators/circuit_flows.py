@@ -15,7 +15,7 @@ The laws are those of Merritt, Hydraulic Control Systems (1967), chapters 3 and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -167,13 +167,18 @@ class Flows:
         return most
 
 
-def poppet_target(work: Work, group: Group, n: int, place: Array, p: Array, flow: Array) -> Array:
-    """Opening that a poppet moves to: by pressures, or shut by too much flow until the drop is gone."""
+def poppet_target(work: Work, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
+    """Opening that a poppet moves to: by pressures, or shut by too great a drop until the drop is gone.
+
+    The drop over a pipe-break valve pushes its poppet against a spring; the flow limit tells that spring: it gives way
+    at the drop at which the open valve would let that flow pass. A poppet on its way shut lets less flow pass, under a
+    greater drop. Past the middle of its way it goes on until the drop is gone.
+    """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")
     if int(q["kind"][0]) == COUNTERBALANCE:
         pilot = p[:, place[int(q["node_pilot"][0])]] if q["node_pilot"][0] >= 0.0 else 0.0
         return np.clip((a + q["pilot_ratio"] * pilot - q["set_pressure"]) / q["range"], 0.0, 1.0)
-    poppet = group.state["poppet"][:, n]
-    shut = (flow > q["flow_limit"]) | ((poppet < 0.5) & (a - b > q["transition_pressure"]))
-    return np.where(shut, 0.0, 1.0)
+    open_flow = replace(branch, forth=q["gain"]).flow(a - b)[0]
+    held = (group.state["poppet"][:, n] < 0.5) & (a - b > q["transition_pressure"])
+    return np.where((open_flow > q["flow_limit"]) | held, 0.0, 1.0)

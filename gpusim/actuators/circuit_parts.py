@@ -164,6 +164,7 @@ class OilEdge(ActuatorType):
         Parameter("flow_limit", "m3/s", "flow from A to B at which a pipe-break valve shuts"),
         Parameter("transition_pressure", "Pa", "drop below which it is laminar"),
         Parameter("time_constant", "s", "of the poppet of a counterbalance or pipe-break valve"),
+        Parameter("opening_time", "s", "the same, as it opens"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: p["initial_poppet"]),
@@ -188,7 +189,8 @@ class OilEdge(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Gains are positive."""
-        _check_signs(group, ("gain", "transition_pressure", "range", "flow_limit"), ("time_constant", "pilot_ratio"))
+        positive = ("gain", "transition_pressure", "range", "flow_limit")
+        _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
 @register

@@ -64,15 +64,25 @@ class Spool:
 class HoldingValve:
     """A counterbalance valve on a chamber: it holds the load until the other side is pressed, also with a broken hose.
 
+    A load that goes down presses the pilot's side the less the faster it goes, and the oil of both sides is a spring: a
+    valve that follows its pilot at once, and opens over a small range, makes it shudder. Wide range and slow pilot are
+    what damps it (tests/analytic/test_holding_stability.py has the poles).
+
     Attributes:
-        pressure: at which it opens without the pilot, Pa; above that of every load.
+        pressure: at which it begins to open without the pilot, Pa; above that of every load.
         chamber: "a" or "b".
         pilot_ratio: weight of the other side's pressure.
+        opening_range: pressure above ``pressure`` at which it is fully open, Pa.
+        pilot_time: time constant of its damped pilot line, s; 0: none.
+        time_constant: of its poppet, s.
     """
 
     pressure: float
     chamber: str = "a"
-    pilot_ratio: float = 4.0
+    pilot_ratio: float = 3.0
+    opening_range: float = 5e7
+    pilot_time: float = 0.5
+    time_constant: float = 0.005
 
 
 @dataclass(frozen=True)
@@ -384,10 +394,15 @@ def guard(
             rule = f"holding.pressure = {one.pressure:g} is below the {pressure[k]:.4g} Pa of the load as built"
             raise validate.fail(element, rule, "give about 1.3 times the pressure of the greatest load")
         ports[one.chamber] = oil.add_node(HOSE, label=f"{label}_hose_{one.chamber}")
+        name, pilot = f"{label}_holding_{one.chamber}", sides["ba"[k]]
+        if validate.not_negative(element, "holding.pilot_time", one.pilot_time) > 0.0:
+            pilot = oil.add_pilot_line(pilot, one.pilot_time, label=f"{name}_pilot")
         oil.add_counterbalance_valve(
-            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow, FREE_DROP), one.pressure,
-            pilot=sides["ba"[k]], pilot_ratio=one.pilot_ratio, transition_pressure=LAMINAR,
-            label=f"{label}_holding_{one.chamber}",
+            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow, FREE_DROP), one.pressure, pilot,
+            pilot_ratio=validate.not_negative(element, "holding.pilot_ratio", one.pilot_ratio),
+            opening_range=validate.positive(element, "holding.opening_range", one.opening_range),
+            time_constant=validate.not_negative(element, "holding.time_constant", one.time_constant),
+            transition_pressure=LAMINAR, label=name,
         )  # fmt: skip
     if relief is not None:
         opens = validate.positive(element, "relief", relief)

@@ -132,6 +132,8 @@ RULES: list[tuple[Act, str]] = [
     (boom(relief=0.0), "drive 'boom': relief = 0 must be above zero"),
     (boom(holding=m.HoldingValve(2e6)), "drive 'boom': holding.pressure = 2e.06 is below the .* Pa of the load a"),
     (boom(holding=m.HoldingValve(1e7, "c")), "drive 'boom': holding.chamber = 'c' is none; give \"a\" or \"b\""),
+    (boom(holding=m.HoldingValve(1e7, pilot_time=-1.0)), "drive 'boom': holding.pilot_time = -1"),
+    (boom(holding=m.HoldingValve(1e7, opening_range=0.0)), "drive 'boom': holding.opening_range = 0"),
     (arm(lambda b, a: a.static({"rocker": 0.1})), "arm 'boom': has no link 'rocker'; give turns of 'boom', 'stic"),
     (arm(lambda b, a: a.static(forces=[("tip", (0, 0), (0, 1))])), "arm 'boom': has no part 'tip'; give one of"),
     (arm(lambda b, a: a.static(forces=["dig"])), "arm 'boom': force 'dig' is not a part, a point and a force"),
