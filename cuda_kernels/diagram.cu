@@ -47,13 +47,7 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
 // From so many worlds on a CPU spreads them over threads.
 #define MANY_WORLDS 64
 #include "diagram.cuh"
-
-// When samples are due, as due_time and next_sample of gpusim/model/program.py tell NumPy; EARLY and MOST_AT_ONCE are from there.
-GPUSIM_FN bool sample_due(double number, double time, double period) { return time >= (number - EARLY) * period; }
-GPUSIM_FN double next_sample(double number, double time, double period) {
-    const double following = whole_below(time / period + EARLY) + 1.0;
-    return number > following ? number : following;
-}
+#include "diagram_clock.cuh"
 
 // Worlds in which a sample is due; those that failed stand still.
 GPUSIM_KERNEL void run_diagram(
@@ -72,11 +66,6 @@ GPUSIM_KERNEL void run_diagram(
         double* s = numbers + (long long)id * count;
         const double* own = par + (long long)id * par_stride;
         const double period = sample_period(own, shortest);
-        if (health[id] || !sample_due(s[0], time[id], period)) continue;
-        for (int k = 0; k < MOST_AT_ONCE && sample_due(s[0], time[id], period); ++k) {
-            sample(in + (long long)id * width, own, s, control + (long long)id * controls);
-            s[0] += 1.0;
-        }
-        s[0] = next_sample(s[0], time[id], period);
+        if (!health[id]) take_samples(in + (long long)id * width, own, s, control + (long long)id * controls, time[id], period);
     }
 }

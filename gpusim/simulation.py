@@ -262,7 +262,8 @@ class Simulation(Stoppable):
 
     # Signals.
 
-    def _table(self) -> SignalTable:
+    def signal_table(self) -> SignalTable:
+        """The table of all signals, for those who add some."""
         if self._signals is None:
             from gpusim.sensors.table import build_signals
 
@@ -271,7 +272,7 @@ class Simulation(Stoppable):
 
     def _known(self, name: str, many: str) -> SignalsByName:
         """The table of all signals, one of which ``name`` is; ``many``: what to call for those of a wildcard."""
-        table = self._table().by_name
+        table = self.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
         if isinstance(name, str) and any(sign in name for sign in "*?["):
@@ -280,7 +281,7 @@ class Simulation(Stoppable):
 
     def signals(self) -> dict[str, SignalInfo]:
         """All signals by name, with shape, unit and meaning."""
-        return {name: signal.info for name, signal in self._table().by_name.items()}
+        return {name: signal.info for name, signal in self.signal_table().by_name.items()}
 
     def read(self, name: str, numpy: bool = False) -> Array:
         """Value of a signal in every world, at the current time.
@@ -325,7 +326,7 @@ class Simulation(Stoppable):
 
     def signal_list(self, names: str | Sequence[str]) -> list[Signal]:
         """The signals that names or wildcards stand for."""
-        table = self._table().by_name
+        table = self.signal_table().by_name
         return [table[name] for name in matching("signal", names, table)]
 
     def command(self, names: str | Sequence[str]) -> Command:
@@ -380,7 +381,7 @@ class Simulation(Stoppable):
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
         """Of signals or wildcards; kept, for the same ones are written again and again."""
         if names not in self._writers:
-            table = self._table().by_name
+            table = self.signal_table().by_name
             parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
             self._writers[names] = StateWriter(self._self, parts)
         return self._writers[names]

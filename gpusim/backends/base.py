@@ -119,6 +119,9 @@ class Backend(Protocol):
         parameters (1 or num_worlds, n); None where NumPy does.
         """
 
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Columns of an array of the state (worlds, n), where :meth:`to_device` puts arrays."""
+
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`gpusim.Simulation.read` returns it."""
 

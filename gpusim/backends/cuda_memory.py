@@ -185,6 +185,12 @@ class CudaMemory(KernelBackend):
         """The device's commands are newer; an array that the host was lent before is no longer the commands."""
         self._commands_newer, self._control_lent = True, False
 
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Columns of an array of the state that is kept along, on the device."""
+        with self._here():
+            self._push()
+            return self._arrays[f"kept_{name}"][:, list(columns)]
+
     def to_device(self, array: Array) -> Any:
         """A copy on the device."""
         with self._here():

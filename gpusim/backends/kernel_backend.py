@@ -235,6 +235,10 @@ class KernelBackend(ABC):
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
         """What runs a sample of a diagram, whose numbers are the array ``name`` of the state."""
 
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Columns of an array of the state, (worlds, n)."""
+        return self.read_state().arrays[name][:, list(columns)]
+
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
         return array

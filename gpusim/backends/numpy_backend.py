@@ -106,6 +106,10 @@ class NumpyBackend:
     def program_launcher(self, program: Program, name: str) -> None:
         """NumPy runs it."""
 
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Columns of an array of the state, (worlds, n)."""
+        return self.state.arrays[name][:, list(columns)]
+
     def to_device(self, array: Array) -> Any:
         """An array as :meth:`Simulation.read` returns it."""
         return array

@@ -18,6 +18,7 @@ from gpusim.control.trace import Number, Trace
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.program import Program, Tuned, WireInfo
+from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 MOST_PASSES = 64
@@ -95,6 +96,9 @@ def _outputs(
     found, element = flat.blocks[name], flat.of(name)
     if isinstance(found, Signal):
         for signal in found.names:
+            if signal not in signals and signal.startswith(f"{Flat.prefix}."):
+                rule = f"signal '{signal}' is no wire of a diagram added before this one"
+                raise validate.fail(element, rule, "add that diagram first, or correct the name")
             if signal not in signals:
                 raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")
         infos = [signals[signal] for signal in found.names]
@@ -141,7 +145,7 @@ def compile_flat(
     order = ordered(flat)
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})
-    trace = Trace(initial=[0.0, 0.0])
+    trace = Trace(initial=[0.0] * HEAD)
     own_period: Number = period
     if flat.most_rate is not None:
         own_period = 1.0 / trace.parameter(flat.rate or flat.most_rate)
@@ -161,7 +165,7 @@ def compile_flat(
             wires.append(_kept_wire(flat, trace, name, port, kinds[name, port], made[port]))
     for name in order:
         flat.blocks[name].update(contexts[name], _wire_values(trace, flat, name, values, waiting=True))
-    return _program(flat, trace, period, list(read), contexts, wires)
+    return _program(flat, trace, period, list(read), contexts, wires, sum(map(len, read.values())))
 
 
 def _places_outside(
@@ -216,7 +220,7 @@ def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, value
 
 def _program(
     flat: Flat, trace: Trace, period: float, read: list[str], contexts: dict[str, Context],
-    wires: list[WireInfo],
+    wires: list[WireInfo], width: int,
 ) -> Program:  # fmt: skip
     tuned = {
         f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": found
@@ -243,7 +247,7 @@ def _program(
     exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (made by trace.py, of numbers and own names)
     run = names["run"]
 
-    def quietly(given: Array, par: Array, s: Array, control: Array) -> None:
+    def quietly(given: Array, par: Array, s: Array, control: Array, last: Array | None = None) -> None:
         with np.errstate(all="ignore"):
             run(given, par, s, control)
 
@@ -258,4 +262,5 @@ def _program(
         parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,
         drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*tables, *helpers]), run=quietly,
         numpy=source, host=host, operations=len(trace.cpp), rate_at=rate_at, rings=trace.rings,
+        width=width,
     )  # fmt: skip

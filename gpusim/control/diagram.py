@@ -67,6 +67,8 @@ class Diagram:
 
     prefix = "diagram"
     """Of its signals."""
+    senses = False
+    """It is a sensor: others read it, and it reads none of them."""
 
     def __init__(self, label: str = "control", rate: float | None = None, most_rate: float | None = None) -> None:
         if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):

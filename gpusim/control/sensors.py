@@ -30,6 +30,7 @@ class SensorDiagram(Diagram):
     """A diagram whose wires are a sensor's signals."""
 
     prefix = "sensor"
+    senses = True
 
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int

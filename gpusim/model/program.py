@@ -10,28 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpusim.model import validate
+from gpusim.model.program_clock import Ring
 from gpusim.typing import Array
-
-EARLY = 1e-6
-"""Of a period: a sample that is due within so much is due. Kernels know it by this name (backends/variants.py)."""
-MOST_AT_ONCE = 1000
-"""Samples that are made up for after one long step; with more of them those in between are left out."""
-
-
-def due_time(number: Any, period: Any) -> Any:
-    """Time from which on a sample is taken, s, by its number; ``sample_due`` of cuda_kernels/diagram.cu."""
-    return (number - EARLY) * period
-
-
-def next_sample(number: Any, time: Any, period: Any) -> Any:
-    """Number of the sample after the last of a step; ``next_sample`` of cuda_kernels/diagram.cu."""
-    following = np.floor(time / period + EARLY) + 1.0
-    return np.where(number > following, number, following)
-
-
-def sample_at(time: Any, period: Any) -> Any:
-    """Number of the first sample that is not before a time."""
-    return np.floor(time / period - EARLY) + 1.0
 
 
 @dataclass(frozen=True)
@@ -95,56 +75,23 @@ class WireInfo:
     at: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Ring:
-    """Numbers of the last samples: the newest stands before the place that ``at`` holds the number of.
-
-    Attributes:
-        at: place of that number, from 0 to room - 1.
-        first: place of the ring. room: how many samples it holds.
-    """
-
-    at: int
-    first: int
-    room: int
-
-    def space_anew(self, numbers: Array, shift: Array, stretch: Array) -> None:
-        """Keep what was at so many new periods ago, after a change of the rate.
-
-        Args:
-            numbers: that live on, of some worlds; changed in place.
-            shift: how long before the next sample the last one was, in old periods, one each world.
-            stretch: new period over old one, likewise.
-        """
-        ago = np.arange(1, self.room + 1)
-        # From the next sample back to the last one it is ``shift``; the newest that is held was one sample ago.
-        before = np.rint(1.0 + ago * stretch[:, None] - shift[:, None])
-        held = (numbers[:, self.at, None] - np.clip(before, 1, self.room)).astype(int) % self.room
-        values = np.take_along_axis(numbers[:, self.first : self.first + self.room], held, axis=1)
-        places = (numbers[:, self.at, None] - ago).astype(int) % self.room
-        np.put_along_axis(numbers[:, self.first : self.first + self.room], places, values, axis=1)
-
-
 @dataclass
 class Program:
     """One diagram, ready to run.
 
-    Samples are counted by time: a step longer than the period is followed by as many samples as it has missed, all with
-    the same readings, so that integrators, filters and delays go by the clock at any step.
-
     A sample takes what was read of the simulation (worlds, inputs), parameters (1 or worlds, parameters), the numbers
-    that live on (worlds, numbers; the first counts samples, the second is the world's number) and the commands
-    (worlds, controls), and changes the last two. ``cpp`` is the body of that for one world, ``run`` the same in NumPy
-    for all; both with the same bits.
+    that live on (worlds, numbers; see program_clock.py for the first of them), the commands (worlds, controls) and
+    whether it is the last one that is due (worlds,), and changes numbers and commands. ``cpp`` is the body of that for
+    one world, ``run`` the same in NumPy for all; both with the same bits. The last numbers are the last readings.
 
     Attributes:
         label: of the diagram.
         period: seconds from sample to sample; the shortest one where worlds differ.
         signals: to be read, in order.
-        initial: of the numbers that live on.
+        initial: of the numbers that live on, without the readings.
         parameters: their values; ``tuned`` names those that may be written.
         rate_at: place of the parameter that is the rate, samples a second, where worlds differ in it.
-        rings: of delays. wires: what may be read.
+        width: numbers that are read. rings: of delays. wires: what may be read.
         inputs: its commands; ``drives``: labels of those that it gives.
         host: it runs Python functions, on the host.
     """
@@ -160,12 +107,18 @@ class Program:
     drives: list[str]
     cpp: str
     helpers: str
-    run: Callable[[Array, Array, Array, Array], None]
+    run: Callable[[Array, Array, Array, Array, Array], None]
     numpy: str
     host: bool = False
     operations: int = 0
     rate_at: int | None = None
     rings: list[Ring] = field(default_factory=list)
+    width: int = 0
+
+    @property
+    def numbers(self) -> Array:
+        """That live on, at the start: with places for the last readings."""
+        return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
         """Seconds from sample to sample: a number, or one each row of parameters."""
@@ -176,6 +129,8 @@ class DiagramSpec(Protocol):
     """What a model knows of a diagram."""
 
     label: str
+    senses: bool
+    """It reads the simulation alone, and others read it."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:

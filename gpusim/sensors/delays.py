@@ -19,26 +19,30 @@ from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.commands import applied_names, command_names, delay_of
 from gpusim.model.model import Model
 from gpusim.model.program import Program, Tuned
+from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
 """Of the program; no diagram's label has spaces."""
 LONGEST = 10_000
 """Steps."""
-_FIRST = 3
-"""Place of the first ring; before it stand the numbers of the sample and of the world, and the place that is next."""
+_NEXT = HEAD
+"""Place of the number of the place in each ring that is written next."""
+_FIRST = _NEXT + 1
+"""Place of the first ring."""
 
 _CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}};
-const int next = int(s[2]);
+const int next = int(s[{next}]);
 for (int k = 0; k < {count}; ++k) {{
     double* ring = s + {first} + {room} * k;
-    const double now = control[wanted[k]];
+    // What came with a long step was not there at the samples that it has missed.
+    const double now = last ? control[wanted[k]] : ring[next > 0 ? next - 1 : {room} - 1];
     const int ago = int(smaller(larger(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
     const int place = next - ago;  // of the command so many steps ago: the newest stands before the next place
     control[applied[k]] = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
     ring[next] = now;
 }}
-s[2] = next + 1 < {room} ? double(next + 1) : 0.0;"""
+s[{next}] = next + 1 < {room} ? double(next + 1) : 0.0;"""
 
 
 @dataclass
@@ -100,7 +104,7 @@ def delays(model: Model, dt: float) -> Delays | None:
         label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), start]),
         parameters=np.array(values), tuned=tuned, wires=[], inputs=[],
         drives=[name for spec in late for name in applied_names(spec)],
-        cpp=_CPP.format(**texts, count=len(wanted), first=_FIRST, room=room, period=dt), helpers="",
+        cpp=_CPP.format(**texts, count=len(wanted), first=_FIRST, room=room, period=dt, next=_NEXT), helpers="",
         run=_runner(np.array(wanted), np.array(applied), np.array(column), room, dt), numpy="",
         wanted=wanted, room=room,
     )  # fmt: skip
@@ -110,13 +114,14 @@ def _runner(wanted: Array, applied: Array, column: Array, room: int, dt: float) 
     """The same as _CPP over all worlds."""
     ring = _FIRST + room * np.arange(len(wanted))
 
-    def run(given: Array, par: Array, s: Array, control: Array) -> None:
-        rows, following = np.arange(len(s))[:, None], s[:, 2].astype(int)
-        now = control[:, wanted]
+    def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:
+        rows, following = np.arange(len(s))[:, None], s[:, _NEXT].astype(int)
+        before = s[rows, ring + (following[:, None] - 1) % room]
+        now = np.where(last[:, None], control[:, wanted], before)
         ago = np.clip(np.rint(par[:, column] / dt), 0, room).astype(int)
         kept = s[rows, ring + (following[:, None] - ago) % room]
         control[:, applied] = np.where(ago > 0, kept, now)
         s[rows, ring + following[:, None]] = now
-        s[:, 2] = (following + 1) % room
+        s[:, _NEXT] = (following + 1) % room
 
     return run

@@ -98,9 +98,15 @@ class Observation:
         else:
             self._launch()
         for signal, place in self._host:
-            values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
-            self.array[:, place] = self._sim.backend.to_device(values)
+            self.array[:, place] = self._values(signal)
         return self.array
+
+    def _values(self, signal: Signal) -> Any:
+        """Of one that kernels do not read, (num_worlds, n), where the array is."""
+        if signal.kept is not None:
+            return self._sim.backend.kept_columns(*signal.kept)
+        values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
+        return self._sim.backend.to_device(values)
 
     __call__ = read
 

@@ -13,7 +13,22 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model import validate
-from gpusim.model.program import MOST_AT_ONCE, Program, due_time, next_sample, sample_at
+from gpusim.model.program import Program
+from gpusim.model.program_clock import (
+    BASE,
+    COUNT,
+    EARLY,
+    MOST_AT_ONCE,
+    ORIGIN,
+    PERIOD,
+    WORLD,
+    count_sample,
+    end_samples,
+    has_new_period,
+    is_due,
+    reading_share,
+    take_period,
+)
 from gpusim.sensors.delays import Delays, delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
@@ -63,36 +78,61 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def _due(self) -> Array:
-        arrays = self._backend.read_state().arrays
-        periods = self.program.periods(self.parameters)
-        return np.asarray(arrays["time"] >= due_time(arrays[self.name][:, 0], periods))
+        """Worlds with a sample that is due, or with another period than at the last one."""
+        arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
+        numbers = arrays[self.name]
+        return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
     def _somewhere_due(self) -> bool:
-        """Whether a world has a sample due; of one world without arrays, which take longer than the sample."""
-        arrays = self._backend.read_state().arrays
+        """Whether there is something to do; of one world without arrays, which take longer than the sample."""
         if self._sim.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
-        return bool(arrays["time"].item(0) >= due_time(arrays[self.name].item(0), self.program.period))
+        arrays, period = self._backend.read_state().arrays, self.program.period
+        number = arrays[self.name].item
+        count, origin, base, last = number(COUNT), number(ORIGIN), number(BASE), number(PERIOD)
+        due = arrays["time"].item(0) >= origin + (count - base - EARLY) * period
+        return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, given: Array, worlds: Array) -> None:
+        """What ``take_samples`` of cuda_kernels/diagram_clock.cuh does, of several worlds."""
         arrays, control = self._backend.state.arrays, self._backend.host_control()
         numbers = arrays[self.name]
-        par = self.parameters if len(self.parameters) == 1 else self.parameters[worlds]
-        own, commands = numbers[worlds], control[worlds]
+        par = np.broadcast_to(self.parameters, (self._sim.num_worlds, self.parameters.shape[1]))[worlds]
+        own, commands, now = numbers[worlds], control[worlds], given[worlds]
         time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
-        given, par = given[worlds], np.broadcast_to(par, (worlds.size, par.shape[1]))
-        due = np.arange(worlds.size)
-        for _ in range(MOST_AT_ONCE):
-            some = own[due], commands[due]
-            self.program.run(given[due], par[due], *some)
-            some[0][:, 0] += 1.0
-            own[due], commands[due] = some
-            due = due[time[due] >= due_time(own[due, 0], periods[due])]
+        other = has_new_period(own, periods)
+        if other.any():
+            some = own[other]
+            take_period(some, time[other], periods[other], self.program.rings)
+            own[other] = some
+        taken = due = np.flatnonzero(is_due(own, time, periods))
+        for k in range(MOST_AT_ONCE):
             if not due.size:
                 break
-        own[:, 0] = next_sample(own[:, 0], time, periods)
+            due = self._once(own, commands, now, par, time, periods, due, k + 1 == MOST_AT_ONCE)
+        some = own[taken]
+        end_samples(some, time[taken], periods[taken])
+        some[:, len(self.program.initial) :] = now[taken]
+        own[taken] = some
         numbers[worlds], control[worlds] = own, commands
         self._backend.changed()
+
+    def _once(
+        self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
+        final: bool,
+    ) -> Array:  # fmt: skip
+        """One sample of the worlds in which it is due, the last one if ``final``; those in which another one is."""
+        some, period, at = own[due], periods[due], time[due]
+        share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
+        given = np.where(share < 1.0, kept + share * (given - kept), given)
+        following = some.copy()
+        following[:, COUNT] += 1.0
+        again = is_due(following, at, period) & (not final)
+        command = commands[due]
+        self.program.run(given, par[due], some, command, ~again)
+        count_sample(some, at, period)
+        own[due], commands[due] = some, command
+        return due[again]
 
     def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
         """A parameter that may be written, in some worlds."""
@@ -101,23 +141,7 @@ class RunningProgram:
         self._check_bound(name, worlds, values)
         if len(self.parameters) != self._sim.num_worlds:
             self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
-        before = self.program.periods(self.parameters[worlds])
         self.parameters[worlds, tuned.at] = values
-        if tuned.at == self.program.rate_at:
-            self._count_anew(worlds, before)
-
-    def _count_anew(self, worlds: Array, before: Array) -> None:
-        """With another rate a world's next sample has another number, and what delays hold other distances in time."""
-        arrays, period = self._backend.state.arrays, self.program.periods(self.parameters[worlds])
-        numbers = arrays[self.name][worlds]
-        begun = numbers[:, 0] > 0.0
-        following = sample_at(arrays["time"][worlds], period)
-        stretch = period / before
-        for ring in self.program.rings:
-            ring.space_anew(numbers, following * stretch - (numbers[:, 0] - 1.0), stretch)
-        numbers[:, 0] = following
-        arrays[self.name][worlds[begun]] = numbers[begun]  # the others begin with sample 0 at any rate
-        self._backend.changed()
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
         """A lower bound of a block stays below its upper one."""
@@ -132,6 +156,12 @@ class RunningProgram:
             sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
             raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
+    def add_wires(self, sim: Simulation, table: SignalTable) -> None:
+        """Its wires as signals."""
+        for wire in self.program.wires:
+            read, kept = _wire(sim, self.name, wire.at, wire.shape), (self.name, wire.at)
+            table.add(wire.name, wire.shape, wire.unit, wire.doc, read, kept=kept)
+
 
 class Programs:
     """All diagrams of a simulation, in order, and last the delays of commands.
@@ -141,19 +171,27 @@ class Programs:
     """
 
     def __init__(self, sim: Simulation) -> None:
-        infos, dt = sim.signals(), sim.config.dt
-        model = sim.model
+        model, dt = sim.model, sim.config.dt
         commands = {label: steering.unit for label, steering in command_steering(model).items()}
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
-        made = [spec.compile(infos, model.controls, dt, commands) for spec in model.diagrams]
         self._sim, late = sim, delays(model, dt)
-        made += [late] if late else []
-        self.drivers = {label: program.label for program in made for label in program.drives}
-        for program in made:
-            numbers = np.repeat(program.initial[None], sim.num_worlds, axis=0)
-            numbers[:, 1] = np.arange(sim.num_worlds)
-            sim.add_state(state_name(program.label), numbers)
-        self.running = [RunningProgram(sim, program) for program in made]
+        self.running: list[RunningProgram] = []
+        # Sensors come before the diagrams that read them, whatever the order in which they were added.
+        for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
+            self._start(spec.compile(sim.signals(), model.controls, dt, commands))
+        if late:
+            self._start(late)
+        self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
+
+    def _start(self, program: Program) -> None:
+        """Run a program behind the others, which may read their wires."""
+        sim = self._sim
+        numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
+        numbers[:, WORLD] = np.arange(sim.num_worlds)
+        sim.add_state(state_name(program.label), numbers)
+        running = RunningProgram(sim, program)
+        self.running.append(running)
+        running.add_wires(sim, sim.signal_table())
 
     def adopt(self) -> None:
         """The simulation goes on with another backend, which has to know the numbers too."""
@@ -176,8 +214,7 @@ class Programs:
     def add_signals(self, sim: Simulation, table: SignalTable) -> None:
         """Wires, and parameters that may be written."""
         for running in self.running:
-            for wire in running.program.wires:
-                table.add(wire.name, wire.shape, wire.unit, wire.doc, _wire(sim, running.name, wire.at, wire.shape))
+            running.add_wires(sim, table)
             for name, tuned in running.program.tuned.items():
                 if name not in table.by_name:
                     reader, writer = _parameter(sim, running, tuned.at), _writer(running, name)

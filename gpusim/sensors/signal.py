@@ -46,6 +46,8 @@ class Signal:
     quantity: Quantity | None = None
     at: tuple[int, ...] = ()
     target: Target | None = None
+    kept: tuple[str, tuple[int, ...]] | None = None
+    """Array of the state, and its columns, of what a program left there."""
 
 
 Writer = Callable[[Array, Array], None]
@@ -116,9 +118,11 @@ class SignalTable:
         write: Writer | None = None,
         *,
         forward: bool = False,
+        kept: tuple[str, tuple[int, ...]] | None = None,
     ) -> None:
-        """Make a signal known that the host reads."""
-        self.by_name[name] = host_signal(name, shape, unit, doc, read, write, forward=forward)
+        """Make a signal known that the host reads, or that is ``kept`` in the state."""
+        made = host_signal(name, shape, unit, doc, read, write, forward=forward)
+        self.by_name[name] = made if kept is None else replace(made, kept=kept)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
         """Make signals known that ``make`` makes by name when they are asked for."""

@@ -15,6 +15,7 @@ from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.model import validate
 from gpusim.model.operator_names import check_key, check_part
+from gpusim.model.program_clock import BASE, COUNT, ORIGIN
 
 
 class Source(Block):
@@ -53,8 +54,10 @@ class Constant(Source):
 
 
 def time_now(c: Context) -> Num:
-    """Seconds since the start or reset, of this sample: its number times the period."""
-    return c.trace.num("s[0] * {}", "s[:, 0] * {}", c.period)
+    """Time of this sample, s (model/program_clock.py)."""
+    text = f"{{s}}{ORIGIN}] + ({{s}}{COUNT}] - {{s}}{BASE}]) * {{period}}"
+    cpp, numpy = (text.format(s=s, period="{}") for s in ("s[", "s[:, "))
+    return c.trace.num(cpp, numpy, c.period)
 
 
 @block("timer")

@@ -7,6 +7,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram, add_encoder
+from gpusim.model.program_clock import COUNT, READ
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
@@ -114,6 +115,133 @@ def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> Non
     sim.write("joint.hinge.velocity", 3.0)
     sim.step(401)
     np.testing.assert_allclose(sim.read("sensor.encoder.position"), 3.0 * 0.38, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("rate", [1000.0, 333.0, 300.0, 130.0])
+def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> None:
+    sim = clock(backend, 2, rate=rate, most_rate=1000.0)
+    sim.step(100)
+    for _ in range(200):
+        sim.write("diagram.clock.clock.rate", rate, world=0)
+        sim.step()
+    assert sim.read("diagram.clock.now")[0] == pytest.approx(sim.time - 1e-3, abs=1.01 / rate)
+    for name in ("now", "late", "sum"):
+        np.testing.assert_array_equal(*sim.read(f"diagram.clock.{name}"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("first", "then"), [(1000.0, 100.0), (100.0, 1000.0), (200.0, 300.0)])
+def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float) -> None:
+    """Restored after the rate was written: nothing stands still or jumps, and the delay has its time."""
+    sim = clock(backend, 1, rate=first, most_rate=1000.0)
+    sim.step(500)
+    kept = sim.state.copy()
+    sim.write("diagram.clock.clock.rate", then)
+    sim.step(100)
+    sim.state.restore(kept)
+    sim.changed()
+    for _ in range(300):
+        before = float(sim.read("diagram.clock.now")[0])
+        sim.step()
+        now, late = (float(sim.read(f"diagram.clock.{name}")[0]) for name in ("now", "late"))
+        assert 0.0 <= now - before <= 1.0 / min(first, then) + 1e-9
+        assert now - late == pytest.approx(0.05, abs=1.01 / min(first, then))
+    assert now - late == pytest.approx(0.05, abs=0.51 / then)
+    assert now == pytest.approx(sim.time, abs=1.0 / first + 1.0 / then)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dt", [7e-4, 3e-3, 7e-3, 1e-2])
+@pytest.mark.parametrize("rate", [None, 300.0])
+def test_what_runs_steadily_is_measured_rightly_at_any_step(backend: str, dt: float, rate: float | None) -> None:
+    """Velocity, latency and integral of a joint that turns with 1 rad/s, also where samples fall between steps."""
+    b = hinge()
+    add_encoder(b, "hinge", "encoder", counts=10**9, rate=rate, latency=0.02)
+    d = Diagram("own", rate=rate)
+    d.connect("signal:joint.hinge.velocity", d.add("integrator", "turned"))
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
+    sim.write("joint.hinge.velocity", 1.0)
+    for _ in range(round(0.35 / dt)):
+        began = float(sim.time)
+        sim.step(dt=dt)
+    period = 1e-3 if rate is None else 1.0 / rate
+    last = np.floor(began / period + 1e-6) * period
+    late = round(0.02 / period) * period
+    assert sim.read("sensor.encoder.velocity")[0] == pytest.approx(1.0, abs=1e-4)
+    assert sim.read("sensor.encoder.position")[0] == pytest.approx(last - late, abs=1e-6)
+    assert sim.read("diagram.own.turned")[0] == pytest.approx(last, abs=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("dt", "acts"), [(1e-3, 0.02), (3e-3, 0.021), (7e-3, 0.021), (1e-2, 0.02), (3e-2, 0.03)])
+def test_commands_act_after_their_delay_at_any_step(backend: str, dt: float, acts: float) -> None:
+    """With the first step that begins so much after it, never before."""
+    b = hinge()
+    b.add_joint_force(0, delay=0.02, label="motor")
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
+    for _ in range(5):
+        sim.step(dt=dt)
+    began = float(sim.time)
+    sim.control["motor"] = 1.0
+    while sim.control["motor.applied"][0] == 0.0:
+        acted = float(sim.time)
+        sim.step(dt=dt)
+    assert acted - began == pytest.approx(acts, abs=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
+    """Sums of 1 ms are off from their multiples by more than a millionth of it after 334 s, and from 167 s by half."""
+    sim = clock(backend)
+    sim.step()
+    numbers, steps = sim.state.arrays["diagram.clock"], 334000
+    time = float(np.add.accumulate(np.full(steps, 1e-3))[-1])
+    numbers[:, COUNT], numbers[:, READ], sim.state.arrays["time"][:] = steps, time - 1e-3, time
+    sim.changed()
+    for k in range(1200):
+        assert sim.state.arrays["diagram.clock"][0, COUNT] == steps + k
+        sim.step()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("first", ["sensor", "diagram"])
+def test_a_diagram_reads_sensors_and_diagrams_before_it(backend: str, first: str) -> None:
+    """A damper over an encoder, whichever of them was added first; what an earlier diagram has, in the same sample."""
+    b = hinge()
+    b.add_joint_force(0, label="motor")
+    one, two = Diagram("one"), Diagram("two")
+    one.connect("signal:sensor.encoder.velocity", one.add("gain", "brake", gain=-2.0))
+    one.connect("brake", "command:motor")
+    two.connect("signal:diagram.one.brake", two.add("gain", "same", gain=1.0))
+    two.connect("signal:sensor.encoder.position", two.add("gain", "angle", gain=1.0))
+    for part in ["encoder", one] if first == "sensor" else [one, "encoder"]:
+        if isinstance(part, str):
+            add_encoder(b, "hinge", part, counts=10**6)
+        else:
+            b.add_diagram(part)
+    b.add_diagram(two)
+    sim = Simulation(b.finalize(), 2, backend=backend, config=SolverConfig(dt=1e-3))
+    sim.write("joint.hinge.velocity", [3.0, -1.0])
+    for _ in range(400):
+        sim.step()
+        velocity = sim.read("sensor.encoder.velocity")
+        np.testing.assert_array_equal(sim.read("diagram.two.same"), -2.0 * velocity)
+        np.testing.assert_array_equal(sim.control["motor"], -2.0 * velocity)
+        np.testing.assert_array_equal(sim.read("diagram.two.angle"), sim.read("sensor.encoder.position"))
+    assert abs(sim.read("joint.hinge.velocity")[0]) < 0.1
+
+
+def test_a_diagram_that_comes_later_is_told() -> None:
+    b = hinge()
+    one, two = Diagram("one"), Diagram("two")
+    one.connect("signal:diagram.two.later", one.add("gain", "g"))
+    two.connect(1.0, two.add("gain", "later"))
+    b.add_diagram(one)
+    b.add_diagram(two)
+    with pytest.raises(ModelError, match=r"signal 'diagram\.two\.later' is no wire of a diagram added before"):
+        Simulation(b.finalize(), backend="numpy")
 
 
 @pytest.mark.parametrize(
