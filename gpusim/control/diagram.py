@@ -55,8 +55,8 @@ class Diagram:
     Args:
         label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
         rate: samples a second; one in each step of the configuration where left out. Between samples commands hold.
-            Samples go by the clock: a longer step (``step(dt=...)``) is followed by all that it has missed, with the
-            same readings, and shorter steps have none in between.
+            Samples go by the clock: a longer step (``step(dt=...)``) is followed by all that it has missed, and shorter
+            steps have none in between.
         most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which worlds may have of their own, up to
             this one; ``rate`` is then its first value (``most_rate`` if left out). Filters and transfer functions have
             one rate for all worlds.
@@ -74,7 +74,7 @@ class Diagram:
         if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):
             raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
         self.label = label
-        self.element = f"diagram '{label}'"
+        self.element = f"{self.prefix} '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
         self.most_rate = None if most_rate is None else validate.positive(self.element, "most_rate", most_rate)
         if self.rate is not None and self.most_rate is not None:

@@ -37,7 +37,7 @@ class Flat:
     @property
     def element(self) -> str:
         """For messages."""
-        return f"diagram '{self.label}'"
+        return f"{self.prefix} '{self.label}'"
 
     def of(self, name: str) -> str:
         """A block, for messages."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpusim.control.diagram import Diagram
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
@@ -205,7 +207,7 @@ def add_encoder(
     if found is None:
         known = ", ".join(j.label for j in b.joints[:20]) or "none"
         raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
-    if isinstance(counts, bool) or not isinstance(counts, int) or counts < 1:
+    if isinstance(counts, bool) or not isinstance(counts, int | np.integer) or counts < 1:
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
     late = _latency(element, latency, most_latency, most_rate)
     d = SensorDiagram(label, rate, most_rate)

@@ -8,6 +8,9 @@ from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.specs import ActuatorSpec
 
+APPLIED = ".applied"
+"""Behind the name of a command with a delay: what acts."""
+
 
 def command_names(spec: ActuatorSpec) -> list[str]:
     """As people give them: the label for the first, ``label.command`` for a further one."""
@@ -17,7 +20,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
     """Those that the actuator acts on: the same, or with ``.applied`` behind them where it has a delay."""
-    return [f"{name}.applied" if delay_of(spec) else name for name in command_names(spec)]
+    return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:

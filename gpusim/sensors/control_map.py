@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.arrays import is_on_device
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
+from gpusim.model.commands import APPLIED
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ def check_free(sim: Simulation, label: str) -> None:
     Raises:
         ModelError: one does.
     """
+    if label in sim.drivers and label.endswith(APPLIED):
+        rule = "is what acts after the actuator's delay"
+        raise validate.fail(f"command '{label}'", rule, f"write '{label.removesuffix(APPLIED)}'")
     if label in sim.drivers:
         rule = f"diagram '{sim.drivers[label]}' gives it before each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")

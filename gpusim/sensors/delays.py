@@ -75,7 +75,7 @@ def delays(model: Model, dt: float) -> Delays | None:
         dt: its step, s.
 
     Raises:
-        ModelError: a delay of more than LONGEST steps.
+        ModelError: a delay of more than LONGEST steps, or of less than half a step.
     """
     late = [spec for spec in model.actuators if delay_of(spec)]
     if not late:
@@ -91,6 +91,9 @@ def delays(model: Model, dt: float) -> Delays | None:
         if most > LONGEST * dt:
             rule = f"a delay of {most:g} s is more than {LONGEST} steps of {dt:g} s"
             raise validate.fail(spec.element, rule, "give a shorter delay (most_delay)")
+        if round(most / dt) < 1:
+            rule = f"a delay of {most:g} s is less than half of a step of {dt:g} s"
+            raise validate.fail(spec.element, rule, "give a longer one, or leave it out")
         room = max(room, round(most / dt))
         name = f"{actuator_type(spec.kind).prefix}.{spec.label}.delay"
         tuned[name] = Tuned(len(values), 0.0, most, unit="s", doc="from a command to its effect")

@@ -160,3 +160,16 @@ def test_what_a_diagram_commands_during_a_stop_does_not_act_after_it(backend: st
     np.testing.assert_array_equal(acting(sim, 60), np.zeros((60, 1)))
     sim.release_stop()
     assert int(np.argmax(acting(sim, 40)[:, 0] == 1.5)) == 20
+
+
+def test_what_acts_is_not_written() -> None:
+    sim = simulation(hinge(delay=0.02))
+    with pytest.raises(ModelError, match=r"'drive\.applied': is what acts after the actuator's delay; write 'drive'"):
+        sim.control["drive.applied"] = 1.0
+
+
+def test_a_delay_of_less_than_half_a_step_is_told() -> None:
+    with pytest.raises(
+        ModelError, match=r"a delay of 0\.0001 s is less than half of a step of 0\.001 s; give a longer"
+    ):
+        simulation(hinge(delay=1e-4))

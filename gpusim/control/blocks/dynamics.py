@@ -258,9 +258,10 @@ class Delay(Block):
         """At least one sample; a time that has room."""
         if self.samples is not None and not 1 <= self.samples <= LONGEST_DELAY:
             raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
-        if self.samples is not None and self.time is not None:
-            rule = f"samples = {self.samples} and time = {self.time!r} s are both given"
-            raise validate.fail(element, rule, "leave one of them out")
+        for name, value in (("time", self.time), ("most", self.most)):
+            if self.samples is not None and value is not None:
+                rule = f"samples = {self.samples} and {name} = {value!r} s are both given"
+                raise validate.fail(element, rule, "leave one of them out")
         if self.most is None:
             if self.time is not None:
                 validate.positive(element, "time", self.time)
@@ -288,8 +289,9 @@ class Delay(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """What is oldest of a ring, or so many samples old."""
-        if self.most is None and self.time is not None:
-            c.fixed_period()
+        if self.most is None and self.time is not None and isinstance(c.period, Num):
+            rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (most_rate)"
+            raise validate.fail(c.element, rule, f"give most = {self.time:g} too")
         room, size = self._room(c.shortest), c.kinds["out"].size
         next_place = c.place("at")
         c.memory["rings"] = [c.trace.ring(next_place, room, self.initial or 0.0) for _ in range(size)]

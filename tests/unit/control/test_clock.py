@@ -248,6 +248,7 @@ def test_a_diagram_that_comes_later_is_told() -> None:
     ("given", "words"),
     [
         ({"samples": 3, "time": 0.1}, r"samples = 3 and time = 0\.1 s are both given; leave one of them out"),
+        ({"samples": 3, "most": 0.1}, r"samples = 3 and most = 0\.1 s are both given; leave one of them out"),
         ({"samples": 0}, "samples = 0 is not within 1 to"),
         ({"time": True}, "time = True is not a number"),
     ],
@@ -255,6 +256,32 @@ def test_a_diagram_that_comes_later_is_told() -> None:
 def test_wrong_delays_are_told(given: dict[str, float], words: str) -> None:
     with pytest.raises(ModelError, match=words):
         Diagram("d").add("delay", "late", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rate": True}, "sensor 'e': rate = True is not a number"),
+        ({"latency": 1e-4}, r"sensor 'e' block 'position': time = 0\.0001 s is less than half of a period of 0\.001 s"),
+        ({"counts": 2.0}, r"encoder 'e': counts = 2\.0 is no whole number"),
+    ],
+)
+def test_wrong_sensors_are_told_as_sensors(given: dict[str, float], words: str) -> None:
+    b = hinge()
+    with pytest.raises(ModelError, match=words):
+        add_encoder(b, "hinge", "e", **({"counts": np.int64(100)} | given))  # type: ignore[arg-type]
+        Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+
+
+def test_a_delay_by_time_among_different_rates_is_told_how() -> None:
+    d = Diagram("d", rate=100.0, most_rate=500.0)
+    d.connect(1.0, d.add("delay", "late", time=0.02))
+    b = hinge()
+    b.add_diagram(d)
+    with pytest.raises(
+        ModelError, match=r"time = 0\.02 s is another number of samples .* \(most_rate\); give most = 0\.02"
+    ):
+        Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
 
 
 def test_a_truth_is_no_rate() -> None:
