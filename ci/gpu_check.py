@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import importlib.util
-import itertools
 import json
 import multiprocessing
 import os
@@ -25,30 +23,29 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "ci"))
 
+from gpu_cases import (  # noqa: E402
+    LAUNCHES,
+    WORLDS,
+    Case,
+    all_cases,
+    as_fused,
+    builds_of,
+    first_difference,
+    name_of,
+    place_of,
+    simulation_of,
+    why_missing,
+)
+from gpu_report import bench_table, beside_estimates, markdown, write_report  # noqa: E402
+
 STEPS = {"compile": 0.35, "launch": 0.1, "sanitize": 0.1, "bits": 0.2, "bench": 0.15, "tests": 0.1}
 """Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
-WORLDS = 3
-Case = tuple[str, str, str, str]
-"""A model (a scene, or one of MODELS), type of numbers, solver and launch."""
-LAUNCHES: tuple[Case, ...] = (
-    ("walker", "float32", "direct", "fused"),
-    ("robot", "float32", "direct", "fused"),
-    ("boom_crane", "float32", "direct", "fused"),
-    ("walker", "float32", "direct", "staged"),
-    ("robot", "float32", "colored", "staged"),
-    ("pile", "float32", "colored", "staged"),
-    ("boom_crane", "float32", "colored", "staged"),
-    ("robot", "float64", "colored", "fused"),
-)
-"""Joints, contacts and both, fused and staged, by both solvers: what has to work first."""
 LAUNCH_STEPS = 40
 SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
 SANITIZERS = ("synccheck", "racecheck")
@@ -66,27 +63,27 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
     from gpusim.backends import why_not
 
     report: dict[str, Any] = {"arch": "", "nvrtc": "", "variants": []}
-    cases, wanted = _cases(), []
+    cases, wanted = all_cases(), []
     if options.backend == "cuda" or options.arch:
         from gpusim.backends.nvrtc import load_nvrtc
 
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
-        wanted += [(report["arch"], *build) for build in _builds(cases, "cuda")]
+        wanted += [(report["arch"], *build) for build in builds_of(cases, "cuda")]
     if not why_not("native"):
         # all are compared with native's fused launch; in a rehearsal native launches them too
-        asked = [_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
-        for variant, own in _builds(list(dict.fromkeys(asked)), "native"):
+        asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
+        for variant, own in builds_of(list(dict.fromkeys(asked)), "native"):
             launched = () if options.backend == "cuda" else own
-            wanted.append(("native", variant, [c for c in cases if _fused(c) in own or c in launched]))
+            wanted.append(("native", variant, [c for c in cases if as_fused(c) in own or c in launched]))
     # what LAUNCHES needs comes first on both sides
-    wanted.sort(key=lambda build: min(_place(case) for case in build[2]))
+    wanted.sort(key=lambda build: min(place_of(case) for case in build[2]))
     report["builds"] = len(wanted)
     jobs = min(len(wanted), options.jobs or len(os.sched_getaffinity(0)))
     results: list[Any] = []
     left = {number: own for number, (_, _, own) in enumerate(wanted)}
 
     def told(failed: str) -> dict[str, Any]:
-        unready = sorted({_name(case) for own in left.values() for case in own})
+        unready = sorted({name_of(case) for own in left.values() for case in own})
         return report | {"unready": unready, "failed": failed}
 
     end = _end(options)
@@ -104,63 +101,6 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
                 _leave(options, told("not finished"))
     print(check_kernels.table(results))
     return told("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
-
-
-def _cases() -> list[Case]:
-    """The cases of all steps, those that come first first."""
-    from gpusim.scene import list_scenes
-
-    numbers, solvers = ("float32", "float64"), ("direct", "colored")
-    bits = itertools.product(("fused", "staged"), numbers, solvers, ("walker", *list_scenes()))
-    # one build serves many scenes: those of few models come last
-    rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
-    return list(dict.fromkeys([*LAUNCHES, *rest]))
-
-
-def _fused(case: Case) -> Case:
-    """The same, launched fused."""
-    return (*case[:3], "fused")
-
-
-def _place(case: Case) -> int:
-    """Of a case among LAUNCHES, or behind them."""
-    return LAUNCHES.index(case) if case in LAUNCHES else len(LAUNCHES)
-
-
-def _name(case: Case) -> str:
-    return " ".join(case)
-
-
-def _builds(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]:
-    """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
-    found: dict[Any, tuple[Any, list[Case]]] = {}
-    current: list[Case] = []
-
-    def note(variant: Any) -> Any:
-        key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
-        found.setdefault(key, (variant, []))[1].extend(current)
-        return SimpleNamespace(get_function=lambda name: SimpleNamespace())
-
-    def stop(variant: Any) -> None:
-        note(variant)
-        raise InterruptedError  # the library is not here yet
-
-    with contextlib.ExitStack() as stack:
-        if backend == "native":
-            stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
-        else:
-            module = "gpusim.backends.cuda_builds.CudaBuilds.module"
-            stack.enter_context(mock.patch(module, lambda builds, variant: note(variant)))
-            if _missing("cuda"):  # a rehearsal for an architecture
-                from tests.unit import fake_cupy
-
-                stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
-                stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
-        for case in cases:
-            current[:] = [case]
-            with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
-                _simulation(case, backend, WORLDS)
-    return sorted(found.values(), key=lambda build: (min(map(_place, build[1])), -len(build[1])))
 
 
 def _figures(result: Any) -> dict[str, Any]:
@@ -216,15 +156,15 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
     steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
     rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
     for case in cases:
-        if _name(case) in unready or time.monotonic() > end:
-            left.append(_name(case))
+        if name_of(case) in unready or time.monotonic() > end:
+            left.append(name_of(case))
             continue
-        rows.append({"case": _name(case), "result": _compare(case, options.backend, steps, every=steps // 2)})
+        rows.append({"case": name_of(case), "result": _compare(case, options.backend, steps, every=steps // 2)})
         print(f"{rows[-1]['case']}: {rows[-1]['result']}", flush=True)
         failed += [rows[-1]["case"]] if rows[-1]["result"] != "same" else []
         _leave(options, {"cases": rows, "left_out": left, "failed": "not finished"})
     two = "two live simulations"
-    if set(left) & set(map(_name, LAUNCHES[:2])):
+    if set(left) & set(map(name_of, LAUNCHES[:2])):
         left.append(two)
     else:
         rows.append({"case": two, "result": _two_live(options.backend, steps)})
@@ -239,13 +179,13 @@ def _two_live(backend: str, steps: int) -> str:
     """Two models of one build and of other sizes, which step in turn: they share kernels and their attributes."""
     try:
         cases = LAUNCHES[:2]
-        pairs = [[_simulation(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
+        pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
             for sims in pairs:
                 for sim in sims:
                     sim.step(steps // 2)
         for case, first, second in zip(cases, *pairs, strict=True):
-            if name := _difference(first, second):
+            if name := first_difference(first, second):
                 return f"{case[0]}: {name} differs"
     except Exception as error:  # whatever it is, it belongs into the report
         return f"{type(error).__name__}: {error}"[:300]
@@ -321,8 +261,8 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
     cuda, end = options.backend == "cuda", _end(options)
     unready = _unready(options)
     rows, failed, left = [], [], []
-    for case in _cases():
-        name = _name(case)
+    for case in all_cases():
+        name = name_of(case)
         if not cuda and case[3] == "fused":
             continue  # that is what native is compared with
         if name in unready or time.monotonic() > end:
@@ -351,64 +291,20 @@ def _unready(options: argparse.Namespace) -> set[str]:
 def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> str:
     """ "same", or what differs and when, or the error that ended the run; "skipped: ..." for want of a package."""
     try:
-        pair = [_simulation(_fused(case), "native", WORLDS), _simulation(case, backend, WORLDS)]
+        pair = [simulation_of(as_fused(case), "native", WORLDS), simulation_of(case, backend, WORLDS)]
         for done in range(0, steps, COMMAND_EVERY):
             for sim, drive in pair:
                 if drive is not None:
                     drive(sim, done * sim.config.dt)
                 sim.step(COMMAND_EVERY)
             last = done + COMMAND_EVERY >= steps
-            if (done % every == 0 or last) and (name := _difference(pair[0][0], pair[1][0])):
+            if (done % every == 0 or last) and (name := first_difference(pair[0][0], pair[1][0])):
                 return f"{name} differs after {done + COMMAND_EVERY} steps"
     except ModuleNotFoundError as error:
         return f"skipped: {error}"
     except Exception as error:  # whatever it is, it belongs into the report, and the next scene runs
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
-
-
-def _models() -> dict[str, Callable[[], Any]]:
-    """Models beside the scenes: joints and contacts in one machine, by its feet alone and with a ball."""
-    from state_hashes import robot
-
-    return {"robot": robot, "walker": lambda: robot(ball=False)}
-
-
-def _simulation(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
-    """A simulation of a case and what drives its commands."""
-    import gpusim
-    from gpusim.scene import load_scene
-
-    name, dtype, solver, launch = case
-    own = _models()
-    if name in own:
-        model, config, drive = own[name]().finalize(), gpusim.SolverConfig(dt=2e-3), None
-    else:
-        loaded = load_scene(name)
-        model, config, drive = loaded.builder.finalize(), loaded.config, loaded.schedule
-    config = dataclasses.replace(config, joint_solver=solver)
-    threads = {} if backend == "cuda" else {"threads": 1}
-    return gpusim.Simulation(model, worlds, backend, dtype, config, launch=launch, **threads), drive
-
-
-def _difference(first: Any, second: Any) -> str:
-    """The first array of the state whose bits differ; empty if none do."""
-    a, b = _arrays(first), _arrays(second)
-    for name in a:
-        if a[name].tobytes() != b[name].tobytes():
-            return name
-    return ""
-
-
-def _arrays(sim: Any) -> dict[str, Any]:
-    import numpy as np
-
-    state = sim.state
-    arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
-    for group in state.groups:
-        for name, array in group.state.items():
-            arrays[f"{group.type.name}.{name}"] = np.ascontiguousarray(array)
-    return arrays
 
 
 def step_bench(options: argparse.Namespace) -> dict[str, Any]:
@@ -432,7 +328,7 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
         except ModuleNotFoundError as error:
             left.append(f"{name} ({error})")
         content = report.as_json(content["machine"], records)
-        _leave(options, {"bench": content, "table": _bench_table(records), "failed": "not finished"})
+        _leave(options, {"bench": content, "table": bench_table(records), "failed": "not finished"})
     peers = (
         []
         if time.monotonic() > end
@@ -448,28 +344,9 @@ def step_bench(options: argparse.Namespace) -> dict[str, Any]:
         )
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
     late = f"\n\nLeft out for want of time or of packages: {', '.join(left)}." if left else ""
-    guessed = "" if time.monotonic() > end else _beside_estimates(records, chosen, content["machine"])
-    table = f"{_bench_table(records)}\n\n{guessed}{peer_table}{late}"
+    guessed = "" if time.monotonic() > end else beside_estimates(records, chosen, content["machine"])
+    table = f"{bench_table(records)}\n\n{guessed}{peer_table}{late}"
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
-
-
-def _beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any]) -> str:
-    """What the estimates from counts said of worlds side by side; empty for a card that they do not know."""
-    from gpusim.bench.gpu_estimate import CARDS, beside_measured
-    from gpusim.bench.report import markdown_table
-    from gpusim.bench.workloads import chosen_cases
-    from gpusim.errors import GpusimError
-
-    gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
-    card = next((card for name, card in CARDS.items() if name in gpu), None)
-    if card is None:
-        return ""
-    own = [record for record in records if record.workload == "many_worlds"]
-    try:
-        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), chosen, card)
-    except GpusimError as error:
-        return f"No estimates: {error}\n\n"
-    return markdown_table(head, rows) + "\n\n"
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
@@ -480,13 +357,6 @@ def _workloads(options: argparse.Namespace) -> list[str]:
     # on a GPU each scene of "latency" is a build of its own, for which there is no time
     latency = [] if options.backend == "cuda" else ["latency"]
     return ["many_worlds", *piles, *latency, "rows", "joint_grid"]
-
-
-def _bench_table(records: Sequence[Any]) -> str:
-    from gpusim.bench import report
-
-    lines = [report.markdown_table(report.HEAD, [report.cells(record) for record in records])]
-    return "\n\n".join([*lines, *report.notes(records)])
 
 
 RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
@@ -536,49 +406,6 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
     os.replace(scratch, file)
 
 
-def markdown(results: dict[str, dict[str, Any]]) -> str:
-    """The short report."""
-    lines = ["# GPU check", "", "| step | result | seconds | what |", "| --- | --- | ---: | --- |"]
-    for name, result in results.items():
-        verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"
-        what = (result["failed"] or result.get("skipped") or _what(name, result)).replace("|", "/").replace("\n", " ")
-        lines.append(f"| {name} | {verdict} | {result['seconds']} | {what[:400]} |")
-    if "variants" in results.get("compile", {}):
-        lines += [
-            "",
-            "| variant | seconds | kernels | most registers | spills B |",
-            "| --- | ---: | ---: | ---: | ---: |",
-        ]
-        for v in results["compile"]["variants"]:
-            lines.append(
-                f"| {v['variant']} {v['arch']} | {v['seconds']} | {v['kernels']} | {v['registers']} | {v['spills']} |"
-            )
-    bench = results.get("bench", {})
-    if "table" in bench:
-        facts = bench["bench"]["machine"]
-        lines += ["", ", ".join(f"{key} {value}" for key, value in facts.items() if value), "", bench["table"]]
-    return "\n".join(lines) + "\n"
-
-
-def _what(name: str, result: dict[str, Any]) -> str:
-    if name == "compile":
-        built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
-        late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""
-        return f"{built} {result['nvrtc'].partition(' (')[0]}{late}"
-    if name == "launch":
-        return f"{len(result['cases'])} cases"
-    if name == "sanitize":
-        return "; ".join(f"{tool}: {said}" for tool, said in result["said"].items())
-    if name == "tests":
-        return str(result["summary"])
-    if name == "bits":
-        skipped = sum(row["result"].startswith("skipped") for row in result["cases"])
-        runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
-        late = f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
-        return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
-    return f"{len(result['bench']['results'])} cases, {len(result['bench']['peers'])} peers"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process; the exit code."""
     options = _parser().parse_args(arguments)
@@ -591,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         print(f"unknown steps {sorted(unknown)}; known: {', '.join(STEPS)}", file=sys.stderr)
         return 2
-    missing = _missing(options.backend)
+    missing = why_missing(options.backend)
     if missing:
         print(f"backend {options.backend!r} does not work here: {missing}", file=sys.stderr)
     results: dict[str, dict[str, Any]] = {}
@@ -602,7 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results[name] = {"failed": f"backend {options.backend!r} does not work here: {missing}", "seconds": 0.0}
         else:
             results[name] = run_step(name, options, max(10.0, share * (end - time.monotonic())))
-        _write(options.out, results)
+        write_report(options.out, results)
     print(f"\n{markdown(results)}")
     return 1 if any(result["failed"] for result in results.values()) else 0
 
@@ -618,17 +445,6 @@ def _run_here(options: argparse.Namespace) -> int:
         result["failed"] = f"{type(error).__name__}: {error}"
     _leave(options, result)
     return 0
-
-
-def _missing(backend: str) -> str:
-    from gpusim.backends import why_not
-
-    return why_not(backend)
-
-
-def _write(out: Path, results: dict[str, dict[str, Any]]) -> None:
-    (out / "gpu_check.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (out / "gpu_check.md").write_text(markdown(results), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

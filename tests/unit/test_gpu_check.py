@@ -57,7 +57,7 @@ def test_cases_without_a_build_or_a_package(
 def test_builds_are_known_before_they_are_compiled(gpu_check: ModuleType, backend: str) -> None:
     """And those of LAUNCHES come first; a staged model has two on a GPU."""
     cases = [("walker", "float64", "direct", "fused"), *gpu_check.LAUNCHES[:4]]
-    builds = gpu_check._builds(cases, backend)
+    builds = gpu_check.builds_of(cases, backend)
     names = [variant.name for variant, _ in builds]
     assert names[0].startswith("fused direct float32 in float64 with contacts") and builds[0][1] == cases[1:3]
     assert names[-1].startswith("fused direct float64 with contacts")

@@ -1,0 +1,134 @@
+"""What ci/gpu_check.py runs: models with types of numbers, solvers and launches, and the builds that they need."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+WORLDS = 3
+Case = tuple[str, str, str, str]
+"""A model (a scene, or one of MODELS), type of numbers, solver and launch."""
+LAUNCHES: tuple[Case, ...] = (
+    ("walker", "float32", "direct", "fused"),
+    ("robot", "float32", "direct", "fused"),
+    ("boom_crane", "float32", "direct", "fused"),
+    ("walker", "float32", "direct", "staged"),
+    ("robot", "float32", "colored", "staged"),
+    ("pile", "float32", "colored", "staged"),
+    ("boom_crane", "float32", "colored", "staged"),
+    ("robot", "float64", "colored", "fused"),
+)
+"""Joints, contacts and both, fused and staged, by both solvers: what has to work first."""
+
+
+def all_cases() -> list[Case]:
+    """The cases of all steps, those that come first first."""
+    from gpusim.scene import list_scenes
+
+    numbers, solvers = ("float32", "float64"), ("direct", "colored")
+    bits = itertools.product(("fused", "staged"), numbers, solvers, ("walker", *list_scenes()))
+    # one build serves many scenes: those of few models come last
+    rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
+    return list(dict.fromkeys([*LAUNCHES, *rest]))
+
+
+def as_fused(case: Case) -> Case:
+    """The same, launched fused."""
+    return (*case[:3], "fused")
+
+
+def place_of(case: Case) -> int:
+    """Of a case among LAUNCHES, or behind them."""
+    return LAUNCHES.index(case) if case in LAUNCHES else len(LAUNCHES)
+
+
+def name_of(case: Case) -> str:
+    return " ".join(case)
+
+
+def builds_of(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]:
+    """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
+    found: dict[Any, tuple[Any, list[Case]]] = {}
+    current: list[Case] = []
+
+    def note(variant: Any) -> Any:
+        key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
+        found.setdefault(key, (variant, []))[1].extend(current)
+        return SimpleNamespace(get_function=lambda name: SimpleNamespace())
+
+    def stop(variant: Any) -> None:
+        note(variant)
+        raise InterruptedError  # the library is not here yet
+
+    with contextlib.ExitStack() as stack:
+        if backend == "native":
+            stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
+        else:
+            module = "gpusim.backends.cuda_builds.CudaBuilds.module"
+            stack.enter_context(mock.patch(module, lambda builds, variant: note(variant)))
+            if why_missing("cuda"):  # a rehearsal for an architecture
+                from tests.unit import fake_cupy
+
+                stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
+                stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
+        for case in cases:
+            current[:] = [case]
+            with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
+                simulation_of(case, backend, WORLDS)
+    return sorted(found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
+
+
+def models_by_name() -> dict[str, Callable[[], Any]]:
+    """Models beside the scenes: joints and contacts in one machine, by its feet alone and with a ball."""
+    from state_hashes import robot
+
+    return {"robot": robot, "walker": lambda: robot(ball=False)}
+
+
+def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
+    """A simulation of a case and what drives its commands."""
+    import gpusim
+    from gpusim.scene import load_scene
+
+    name, dtype, solver, launch = case
+    own = models_by_name()
+    if name in own:
+        model, config, drive = own[name]().finalize(), gpusim.SolverConfig(dt=2e-3), None
+    else:
+        loaded = load_scene(name)
+        model, config, drive = loaded.builder.finalize(), loaded.config, loaded.schedule
+    config = dataclasses.replace(config, joint_solver=solver)
+    threads = {} if backend == "cuda" else {"threads": 1}
+    return gpusim.Simulation(model, worlds, backend, dtype, config, launch=launch, **threads), drive
+
+
+def first_difference(first: Any, second: Any) -> str:
+    """The first array of the state whose bits differ; empty if none do."""
+    a, b = arrays_of(first), arrays_of(second)
+    for name in a:
+        if a[name].tobytes() != b[name].tobytes():
+            return name
+    return ""
+
+
+def arrays_of(sim: Any) -> dict[str, Any]:
+    import numpy as np
+
+    state = sim.state
+    arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
+    for group in state.groups:
+        for name, array in group.state.items():
+            arrays[f"{group.type.name}.{name}"] = np.ascontiguousarray(array)
+    return arrays
+
+
+def why_missing(backend: str) -> str:
+    from gpusim.backends import why_not
+
+    return why_not(backend)

@@ -1,0 +1,82 @@
+"""The report of ci/gpu_check.py: a JSON file and a short table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def bench_table(records: Sequence[Any]) -> str:
+    from gpusim.bench import report
+
+    lines = [report.markdown_table(report.HEAD, [report.cells(record) for record in records])]
+    return "\n\n".join([*lines, *report.notes(records)])
+
+
+def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any]) -> str:
+    """What the estimates from counts said of worlds side by side; empty for a card that they do not know."""
+    from gpusim.bench.gpu_estimate import CARDS, beside_measured
+    from gpusim.bench.report import markdown_table
+    from gpusim.bench.workloads import chosen_cases
+    from gpusim.errors import GpusimError
+
+    gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
+    card = next((card for name, card in CARDS.items() if name in gpu), None)
+    if card is None:
+        return ""
+    own = [record for record in records if record.workload == "many_worlds"]
+    try:
+        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), chosen, card)
+    except GpusimError as error:
+        return f"No estimates: {error}\n\n"
+    return markdown_table(head, rows) + "\n\n"
+
+
+def markdown(results: dict[str, dict[str, Any]]) -> str:
+    """The short report."""
+    lines = ["# GPU check", "", "| step | result | seconds | what |", "| --- | --- | ---: | --- |"]
+    for name, result in results.items():
+        verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"
+        what = (result["failed"] or result.get("skipped") or what_of(name, result)).replace("|", "/").replace("\n", " ")
+        lines.append(f"| {name} | {verdict} | {result['seconds']} | {what[:400]} |")
+    if "variants" in results.get("compile", {}):
+        lines += [
+            "",
+            "| variant | seconds | kernels | most registers | spills B |",
+            "| --- | ---: | ---: | ---: | ---: |",
+        ]
+        for v in results["compile"]["variants"]:
+            lines.append(
+                f"| {v['variant']} {v['arch']} | {v['seconds']} | {v['kernels']} | {v['registers']} | {v['spills']} |"
+            )
+    bench = results.get("bench", {})
+    if "table" in bench:
+        facts = bench["bench"]["machine"]
+        lines += ["", ", ".join(f"{key} {value}" for key, value in facts.items() if value), "", bench["table"]]
+    return "\n".join(lines) + "\n"
+
+
+def what_of(name: str, result: dict[str, Any]) -> str:
+    if name == "compile":
+        built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
+        late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""
+        return f"{built} {result['nvrtc'].partition(' (')[0]}{late}"
+    if name == "launch":
+        return f"{len(result['cases'])} cases"
+    if name == "sanitize":
+        return "; ".join(f"{tool}: {said}" for tool, said in result["said"].items())
+    if name == "tests":
+        return str(result["summary"])
+    if name == "bits":
+        skipped = sum(row["result"].startswith("skipped") for row in result["cases"])
+        runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
+        late = f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
+        return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
+    return f"{len(result['bench']['results'])} cases, {len(result['bench']['peers'])} peers"
+
+
+def write_report(out: Path, results: dict[str, dict[str, Any]]) -> None:
+    (out / "gpu_check.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (out / "gpu_check.md").write_text(markdown(results), encoding="utf-8")
