@@ -1,6 +1,6 @@
 """Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
 
-    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--notes] [--list] [--allow-missing]
+    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--jobs 2] [--notes] [--list] [--allow-missing]
 
 Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
 each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import multiprocessing
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -230,9 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     results = []
-    for case in chosen:
-        results.append(run_case(case, options.seed))
-        tell(results[-1])
+    for result in _run_all(chosen, options.seed, min(options.jobs, len(chosen))):
+        results.append(result)
+        tell(result)
     notes = sorted({f"{f.kind}, {f.place}" for r in results for f in r.findings if f not in r.faults()})
     print(f"\n{len(notes)} notes" + "".join(f"\n  {note}" for note in (notes if options.notes else [])))
     failed = sum(result.failed() for result in results)
@@ -240,11 +243,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+def _run_all(chosen: Sequence[Case], seed: int, jobs: int) -> Iterator[Result]:
+    """Results in the order of the cases."""
+    if jobs <= 1:
+        yield from (run_case(case, seed) for case in chosen)
+        return
+    # not forked: the libraries that are loaded already may have threads
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(partial(run_case, seed=seed), chosen)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
     parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
     parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
+    parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
     parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC 12 or a compiler")
