@@ -7,20 +7,18 @@ GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
 // In place: what is read is written later, for a longer period from the newest on, for a shorter one from the oldest.
-GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double shift, double stretch) {
+GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {
         const int ago = stretch > 1.0 ? k : room + 1 - k;
-        const double near = det::round_even(1.0 + ago * stretch - shift);
+        const double near = det::round_even(ago * stretch);
         const int before = int(near < 1.0 ? 1.0 : (near > double(room) ? double(room) : near));
         s[first + (at - ago + 2 * room) % room] = s[first + (at - before + 2 * room) % room];
     }
 }
-GPUSIM_FN void take_period(double* s, double time, double period) {
-    const double old = s[PERIOD], last = s[ORIGIN] + (s[COUNT] - 1.0 - s[BASE]) * old, soon = last + period;
-    const double following = is_due(s, time, old) ? last + old : (soon > time ? soon : time);
-    const double stretch = period / old, shift = (following - last) / old;
-    for (int k = 0; k < RING_COUNT; ++k) space_ring(s, RINGS[3 * k], RINGS[3 * k + 1], RINGS[3 * k + 2], shift, stretch);
+GPUSIM_FN void take_period(double* s, double period) {
+    const double following = sample_time(s, s[PERIOD]), stretch = period / s[PERIOD];
+    for (int k = 0; k < RING_COUNT; ++k) space_ring(s, RINGS[3 * k], RINGS[3 * k + 1], RINGS[3 * k + 2], stretch);
     s[ORIGIN] = following;
     s[BASE] = s[COUNT];
     s[PERIOD] = period;
@@ -46,7 +44,7 @@ GPUSIM_FN void end_samples(double* s, double time, double period) {
 }
 // All samples that are due.
 GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
-    if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, time, period);
+    if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
     if (!is_due(s, time, period)) return;
     bool due = true;
     for (int k = 0; due && k < MOST_AT_ONCE; ++k) {

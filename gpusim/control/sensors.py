@@ -7,6 +7,7 @@ kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<labe
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,8 @@ class SensorDiagram(Diagram):
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
-        self.add("noise", f"{name}_noise", sigma=noise, seed=seed, size=size, unit=unit)
+        own = seed + zlib.crc32(self.label.encode())  # sensors of one seed have noise of their own
+        self.add("noise", f"{name}_noise", sigma=noise, seed=own, size=size, unit=unit)
         measured = f"{name}_sum" if latency else name
         self.add("sum", measured, signs="+++")
         for port, part in zip("abc", ("true", "bias", "noise"), strict=True):
@@ -102,7 +104,7 @@ def add_imu(
         rate_noise: rad/s.
         rate_bias: rad/s.
         latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
-        seed: of the noise; a world's does not depend on others.
+        seed: of the noise; it differs by label and by world, whatever others there are.
         most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
         most_latency: s, likewise: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
 
@@ -151,7 +153,7 @@ def add_range_finder(
         noise: standard deviation of each distance, m.
         bias: of each, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
         latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
-        seed: of the noise; a world's does not depend on others.
+        seed: of the noise; it differs by label and by world, whatever others there are.
         most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
         most_latency: s, likewise: ``sensor.<label>.measured.time``.
 

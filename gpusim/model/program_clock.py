@@ -4,8 +4,8 @@ Samples are counted from an origin in time, ``period`` apart. One is taken befor
 is due. A step that is longer than the period is followed by all the samples that it has missed, whose readings are
 those of their times: on a straight line between the last reading and the present one, so that latencies, integrals and
 differences of what runs steadily are right. Where a program is found with another period than its last sample had (a
-rate was written, a state restored), it goes on from its last sample with the new one, and what delays hold is put at
-its new distances. ``cuda_kernels/diagram_clock.cuh`` does the same for one world, with the same bits.
+rate was written, a state restored), that one holds from the next sample on, and what delays hold is put at its new
+distances. ``cuda_kernels/diagram_clock.cuh`` does the same for one world, with the same bits.
 """
 
 from __future__ import annotations
@@ -47,16 +47,15 @@ class Ring:
     first: int
     room: int
 
-    def space_anew(self, s: Array, shift: Array, stretch: Array) -> None:
-        """Keep what was at so many new periods ago; ``space_ring`` of the kernels.
+    def space_anew(self, s: Array, stretch: Array) -> None:
+        """Keep what was at so many new periods before the next sample; ``space_ring`` of the kernels.
 
         Args:
             s: numbers of some worlds; changed in place.
-            shift: from the last sample to the next one, in old periods, for each world.
-            stretch: new period over old one, likewise.
+            stretch: new period over old one, for each world.
         """
         ago = np.arange(1, self.room + 1)
-        before = np.clip(np.rint(1.0 + ago * stretch[:, None] - shift[:, None]), 1.0, float(self.room))
+        before = np.clip(np.rint(ago * stretch[:, None]), 1.0, float(self.room))
         at, own = s[:, self.at, None], s[:, self.first : self.first + self.room]
         values = np.take_along_axis(own, (at - before).astype(int) % self.room, axis=1)
         np.put_along_axis(own, (at - ago).astype(int) % self.room, values, axis=1)
@@ -77,22 +76,17 @@ def has_new_period(s: Array, period: Any) -> Any:
     return (s[:, COUNT] > 0.0) & (s[:, PERIOD] != period)
 
 
-def take_period(s: Array, time: Array, period: Array, rings: list[Ring]) -> None:
-    """Go on with another period from the last sample; one that waits for the next step stays due.
+def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
+    """Go on with another period from the next sample on, which comes when it was to come: integrals have gone as far.
 
     Args:
         s: numbers of the worlds in which it is another one; changed in place.
-        time: of those, s. period: likewise.
+        period: of those, s.
         rings: of the program.
     """
-    old = s[:, PERIOD]
-    last = s[:, ORIGIN] + (s[:, COUNT] - 1.0 - s[:, BASE]) * old
-    waits, soon = is_due(s, time, old), last + period
-    following = np.where(waits, last + old, np.where(soon > time, soon, time))
-    stretch = period / old
-    shift = (following - last) / old
+    following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
     for ring in rings:
-        ring.space_anew(s, shift, stretch)
+        ring.space_anew(s, stretch)
     s[:, ORIGIN], s[:, BASE], s[:, PERIOD] = following, s[:, COUNT].copy(), period
 
 

@@ -103,7 +103,7 @@ class RunningProgram:
         other = has_new_period(own, periods)
         if other.any():
             some = own[other]
-            take_period(some, time[other], periods[other], self.program.rings)
+            take_period(some, periods[other], self.program.rings)
             own[other] = some
         taken = due = np.flatnonzero(is_due(own, time, periods))
         for k in range(MOST_AT_ONCE):

@@ -131,6 +131,23 @@ def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> Non
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> None:
+    """As far as the last sample's period: the integral of 1 is the time of the next sample."""
+    d = Diagram("clock", most_rate=1000.0)
+    d.add("timer", "now")
+    d.connect(1.0, d.add("integrator", "sum"))
+    b = hinge()
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), 3, backend=backend, config=SolverConfig(dt=1e-3))
+    rng = np.random.default_rng(5)
+    for _ in range(600):
+        sim.write("diagram.clock.clock.rate", rng.choice([20.0, 50.0, 333.0, 1000.0], 3))
+        sim.step()
+        np.testing.assert_allclose(sim.read("diagram.clock.sum"), sim.read("diagram.clock.now"), atol=1e-9)
+    np.testing.assert_allclose(sim.read("diagram.clock.now"), float(sim.time), atol=0.051)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("first", "then"), [(1000.0, 100.0), (100.0, 1000.0), (200.0, 300.0)])
 def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float) -> None:
     """Restored after the rate was written: nothing stands still or jumps, and the delay has its time."""

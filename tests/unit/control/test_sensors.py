@@ -84,6 +84,18 @@ def test_an_encoder_counts() -> None:
     assert sim.read("sensor.encoder.velocity")[0] == pytest.approx(3.0, abs=0.7)
 
 
+def test_sensors_have_noise_of_their_own() -> None:
+    b = ModelBuilder()
+    body = b.add_body(2.0, (0.1, 0.1, 0.1))
+    b.add_site(body, label="head")
+    for label in ("left", "right"):
+        add_imu(b, "head", label, acceleration_noise=1.0)
+    sim = Simulation(b.finalize(), 200, backend="numpy", config=SolverConfig(dt=1e-3))
+    sim.step()
+    left, right = (sim.read(f"sensor.{label}.acceleration_noise") for label in ("left", "right"))
+    assert abs(np.mean(left * right)) < 0.1 and 0.9 < left.std() < 1.1
+
+
 @pytest.mark.native
 def test_native_has_the_bits_of_numpy() -> None:
     found = []
@@ -147,7 +159,8 @@ def test_worlds_differ_in_rate(backend: str) -> None:
     sim.step()
     np.testing.assert_allclose(changes(200), rates * 0.2, atol=1.0)
     sim.write("sensor.imu.clock.rate", rates[::-1])
-    np.testing.assert_allclose(changes(200), rates[::-1] * 0.2, atol=1.0)
+    late = 1.01 + rates[::-1] / rates  # a sample comes when it was to come
+    np.testing.assert_array_less(np.abs(np.array(changes(200)) - rates[::-1] * 0.2), late)
     sim.reset()
     np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)
 
