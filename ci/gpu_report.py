@@ -17,7 +17,7 @@ def bench_table(records: Sequence[Any]) -> str:
 
 def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any]) -> str:
     """What the estimates from counts said of worlds side by side; empty for a card that they do not know."""
-    from gpusim.bench.gpu_estimate import CARDS, beside_measured
+    from gpusim.bench.gpu_estimate import CARDS, Estimator, beside_measured
     from gpusim.bench.report import markdown_table
     from gpusim.bench.workloads import chosen_cases
     from gpusim.errors import GpusimError
@@ -28,7 +28,7 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
         return ""
     own = [record for record in records if record.workload == "many_worlds"]
     try:
-        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), chosen, card)
+        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), Estimator(chosen, card))
     except GpusimError as error:
         return f"No estimates: {error}\n\n"
     return markdown_table(head, rows) + "\n\n"

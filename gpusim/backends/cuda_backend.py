@@ -72,7 +72,8 @@ class CudaBackend(CudaMemory):
         if launch == "grouped":
             rule = "'grouped' is the native backend's: worlds in a CPU's vectors"
             raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
-        super().__init__(model, state, parameters, config, real, launch, device)
+        super().__init__(model, state, parameters, config, real, launch)
+        self._open(device)
         self._forward_h, self._posed, self._forward_contacts_h = 0.0, False, 0.0
         self._initial_arguments: Any = None
         self._specialize = specialize

@@ -93,12 +93,14 @@ class CudaBuilds:
         """
         given = variant.main, variant.generated, variant.defines, self._arch, self._fast
         way = way_of_building()
-        quick = variant.main in _LARGE and (way == "quick" or (way == "auto" and find_cubin(*given) is None))
-        path = compile_cuda(*given, quick=quick)
-        if quick and way == "auto":
-            build = FullBuild(lambda: compile_cuda(*given))
-            self._pending.append(build)
-            _waiting().put(build)
+        large = variant.main in _LARGE
+        path = find_cubin(*given) if large and way == "auto" else None
+        if path is None:
+            path = compile_cuda(*given, quick=large and way != "full")
+            if large and way == "auto":
+                build = FullBuild(lambda: compile_cuda(*given))
+                self._pending.append(build)
+                _waiting().put(build)
         return self._cupy.RawModule(path=str(path))
 
     def arrived(self) -> bool:

@@ -15,34 +15,19 @@ from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.header import kept_fields
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.model import validate
-from gpusim.model.config import SolverConfig
-from gpusim.model.model import Model
 from gpusim.model.state import STOP, State
 from gpusim.typing import Array
 
 
 class CudaMemory(KernelBackend):
-    """What a simulation has on a GPU.
+    """What a simulation has on a GPU, once :meth:`_open` has been called."""
 
-    Args:
-        model, state, parameters, config, real, launch: see KernelBackend.
-        device: number of the GPU; 0 if left out.
+    def _open(self, device: int | None) -> None:
+        """Take the GPU of this number, 0 if left out; nothing is on it yet.
 
-    Raises:
-        ModelError: no CuPy, no such GPU.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        state: State,
-        parameters: dict[str, Array],
-        config: SolverConfig,
-        real: Any,
-        launch: str = "auto",
-        device: int | None = None,
-    ) -> None:
-        super().__init__(model, state, parameters, config, real, launch)
+        Raises:
+            ModelError: no CuPy, no such GPU.
+        """
         self.device = device or 0
         self._cupy = load_cupy(self.device)
         self._arrays: dict[str, Any] = {}

@@ -167,43 +167,59 @@ def _launches(plan: Plan) -> int:
     return sum(_launches(part.body) if isinstance(part, Repeat) else len(part) for part in plan)
 
 
-def estimate_case(case: Case, options: Options, card: Card) -> Estimate | StagedEstimate | None:
-    """The estimate of a case; None where its operations can't be counted.
+class Estimator:
+    """Estimates cases for a card; what worlds of one model do is counted once.
 
     Args:
-        case: what is run, in how many worlds. options: number type.
+        options: number type.
         card: the machine.
-
-    Raises:
-        ModelError: there is no C++ compiler.
     """
-    model = case.build().finalize()
-    sim = make_simulation(case, model, "native", options, num_worlds=1, launch="fused")
-    backend: Any = sim.backend
-    if use_staged(case.launch, backend.layout.size):
-        return estimate_staged(make_simulation(case, model, "native", options, num_worlds=1, launch="staged"), card)
-    operations = count_operations(case, sim.model, sim)
-    if operations is None:
-        return None
-    return estimate(operations, backend.sizes, backend.layout.size, case.worlds, card)
+
+    def __init__(self, options: Options, card: Card) -> None:
+        self.options, self.card = options, card
+        self._counted: dict[Any, tuple[Operations | None, dict[str, int], int] | StagedEstimate] = {}
+
+    def of(self, case: Case) -> Estimate | StagedEstimate | None:
+        """The estimate of a case; None where its operations can't be counted.
+
+        Raises:
+            ModelError: there is no C++ compiler.
+        """
+        key = case.build, case.dtype, case.launch, case.settle, tuple(sorted(case.config.items()))
+        if key not in self._counted:
+            self._counted[key] = self._count(case)
+        found = self._counted[key]
+        if isinstance(found, StagedEstimate):
+            return found
+        operations, sizes, slab = found
+        return None if operations is None else estimate(operations, sizes, slab, case.worlds, self.card)
+
+    def _count(self, case: Case) -> tuple[Operations | None, dict[str, int], int] | StagedEstimate:
+        """Operations of a world's step, sizes, and bytes of its work; of a big world the estimate itself."""
+        model = case.build().finalize()
+        sim = make_simulation(case, model, "native", self.options, num_worlds=1, launch="fused")
+        backend: Any = sim.backend
+        if use_staged(case.launch, backend.layout.size):
+            staged = make_simulation(case, model, "native", self.options, num_worlds=1, launch="staged")
+            return estimate_staged(staged, self.card)
+        return count_operations(case, model, sim), backend.sizes, backend.layout.size
 
 
 def beside_measured(
-    records: Iterable[Record], cases: Iterable[Case], options: Options, card: Card
+    records: Iterable[Record], cases: Iterable[Case], estimator: Estimator
 ) -> Iterator[tuple[str, ...]]:
     """Lines of a table, the head first: measured and estimated times of a world-step, ns, and by how much they differ.
 
     Args:
         records: of the cases, as they were run on the card; those with an error are left out.
         cases: by their workload, name, worlds and number type.
-        options: how they were run.
-        card: the machine.
+        estimator: with the options that they were run with.
     """
     yield ("case", "worlds", "measured ns", "ESTIMATE ns", "measured / estimate")
-    known = {(case.workload, case.name, case.worlds, case.dtype or options.dtype): case for case in cases}
+    known = {(case.workload, case.name, case.worlds, case.dtype or estimator.options.dtype): case for case in cases}
     for record in records:
         case = known.get((record.workload, record.case, record.worlds, record.dtype))
-        found = None if case is None or record.error else estimate_case(case, options, card)
+        found = None if case is None or record.error else estimator.of(case)
         if found is None:
             continue
         ns, measured = 1e3 * found.us if isinstance(found, StagedEstimate) else found.ns, 1e9 / record.world_steps

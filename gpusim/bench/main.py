@@ -37,14 +37,15 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str) -> in
         UnknownNameError: a workload or a card that does not exist.
         ModelError: there is no C++ compiler.
     """
-    from gpusim.bench.gpu_estimate import estimate_case, find_card, table
+    from gpusim.bench.gpu_estimate import Estimator, find_card, table
 
     card, found = find_card(card_name), []
+    estimator = Estimator(options, card)
     for case in chosen_cases(list(names), options.quick):
         if case.backend not in ("", "native", "cuda"):
             continue
         _tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
-        found.append((case, estimate_case(case, options, card)))
+        found.append((case, estimator.of(case)))
     lines = list(table(card, found))
     report.print_table(lines[0], lines[1:])
     print("Estimates from counted operations, good to a factor of two; nothing was measured on a card.")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim.errors import ModelError
 from gpusim.model.registry import Registry
 from gpusim.typing import Array
 
@@ -154,8 +155,12 @@ class ShapeType(ABC):
         Returns:
             The first s >= start of each ray, m, (n,), infinite where there is none; outward normals there, of any
             length, (n, 3).
+
+        Raises:
+            ModelError: of a kind that rays see by kernels alone; sensors refuse kinds without a ``ray_file``.
         """
-        raise NotImplementedError(f"rays do not see a {self.name}")
+        rule, mend = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
+        raise ModelError(f"shape kind '{self.name}': {rule}; {mend}")
 
     def points(self, params: Params) -> Array:
         """Vertices (n, 3) of a hull, heights (rows*columns,) of a height field, nothing for other shapes."""

@@ -32,7 +32,7 @@ from gpusim.model.program_clock import (
 from gpusim.sensors.delays import Delays, delays
 from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
-from gpusim.sensors.signal import SignalTable
+from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class RunningProgram:
 
 
 class Programs:
-    """All diagrams of a simulation, in order, and last the delays of commands.
+    """All sensors and diagrams of a simulation, each in the order of adding, and last the delays of commands.
 
     Attributes:
         drivers: which diagram gives a command, by label.
@@ -176,22 +176,25 @@ class Programs:
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
         self._sim, late = sim, delays(model, dt)
         self.running: list[RunningProgram] = []
+        infos = sim.signals()
         # Sensors come before the diagrams that read them, whatever the order in which they were added.
         for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
-            self._start(spec.compile(sim.signals(), model.controls, dt, commands))
+            infos |= self._start(spec.compile(infos, model.controls, dt, commands))
         if late:
             self._start(late)
         self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
 
-    def _start(self, program: Program) -> None:
-        """Run a program behind the others, which may read their wires."""
+    def _start(self, program: Program) -> dict[str, SignalInfo]:
+        """Run a program behind the others, whose wires it may read; its own, by name."""
         sim = self._sim
         numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
         numbers[:, WORLD] = np.arange(sim.num_worlds)
         sim.add_state(state_name(program.label), numbers)
         running = RunningProgram(sim, program)
         self.running.append(running)
-        running.add_wires(sim, sim.signal_table())
+        table = sim.signal_table()
+        running.add_wires(sim, table)
+        return {wire.name: table.by_name[wire.name].info for wire in program.wires}
 
     def adopt(self) -> None:
         """The simulation goes on with another backend, which has to know the numbers too."""

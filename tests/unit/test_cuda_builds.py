@@ -29,13 +29,15 @@ class Compiler:
         self.asked: list[bool] = []
         self.waiting: list[FullBuild] = []
         self.cached = False
+        self.found = 0
 
     def compile_cuda(self, *given: Any, quick: bool = False) -> Path:
         self.asked.append(quick)
         return build_plain(*given)
 
     def find_cubin(self, *given: Any) -> Path | None:
-        return Path("full") if self.cached else None
+        self.found += self.cached
+        return build_plain(*given) if self.cached else None
 
     def put(self, build: FullBuild) -> None:
         self.waiting.append(build)
@@ -71,11 +73,12 @@ def test_a_simulation_begins_with_quick_builds_and_changes_over(stand_in: Compil
         build.make()
     sim.step(2)
     other.step(2)
-    assert not any(stand_in.asked[quick:])
-    taken = len(stand_in.asked)
+    assert stand_in.asked[quick:] == [False] * quick, "each made once more, by the thread"
+    assert stand_in.found == quick, "and taken from the cache"
+    taken = stand_in.found
     sim.step(2)
     other.step(2)
-    assert len(stand_in.asked) == taken, "once"
+    assert stand_in.found == taken, "once"
     for name, array in other.state.variables().items():
         np.testing.assert_array_equal(sim.state.variables()[name], array, err_msg=name)
 
@@ -90,7 +93,7 @@ def test_nothing_is_made_beside_where_it_is_not_wanted(
     stand_in.cached = cached
     monkeypatch.setenv(ENVIRONMENT, way)
     lift().step()
-    assert stand_in.asked and set(stand_in.asked) == {quick}
+    assert bool(stand_in.found) == cached and set(stand_in.asked) == (set() if cached else {quick})
     assert not stand_in.waiting
 
 

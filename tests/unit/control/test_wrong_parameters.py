@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import ModelError
 from gpusim.control import Diagram, block_kinds
-from tests.unit.control.test_wrong_diagrams import machine
+from tests.unit.control.wrong import machine
 
 HINGE = {"place": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "turn"}
 HEAVY = HINGE | {"mass": 1.0, "com": [0, 0, 0.1], "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "armature": 0.0}

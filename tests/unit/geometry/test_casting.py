@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder
+from gpusim import ModelBuilder, ModelError
 from gpusim.geometry.shapes import shape_kinds, shape_type
-from gpusim.model.shape_kinds import Line
+from gpusim.model.shape_kinds import Line, ShapeType
 
 RAYS, SAMPLES, REACH = 600, 1500, 6.0
 HEIGHTS = np.random.default_rng(5).normal(size=(6, 9)) * 0.3
@@ -246,3 +246,10 @@ def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
     found, _ = cast(field, middle, np.tile([0.0, 0.0, -1.0], (len(middle), 1)))
     expected = 0.5 * (HEIGHTS[:-1, :-1] + HEIGHTS[1:, 1:]).ravel()
     np.testing.assert_allclose(3.0 - found, expected, atol=1e-13)
+
+
+def test_a_kind_without_a_cast_of_its_own_is_told() -> None:
+    """The default; sensors refuse kinds without a ray_file before."""
+    line = Line(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1))
+    with pytest.raises(ModelError, match="shape kind 'sphere': has a ray_file and no cast; give it one, in NumPy"):
+        ShapeType.cast(shape_type("sphere"), {}, line)

@@ -1,0 +1,48 @@
+"""A machine to drive, and tables of what is wrong, each with the whole message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
+from gpusim.control import Diagram
+
+DT = 0.01
+
+
+def machine(*diagrams: Diagram) -> Simulation:
+    """A cart with a servo "push" and a motor "turn" on a rail, and diagrams."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    body = b.add_body(2.0, (1, 1, 1), label="cart")
+    rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")
+    b.add_servo(rail, stiffness=50.0, damping=5.0, label="push")
+    b.add_servo(rail, "velocity", damping=5.0, label="speed")
+    for d in diagrams:
+        b.add_diagram(d)
+    return Simulation(b.finalize(), config=SolverConfig(dt=DT))
+
+
+class Cases(dict[str, tuple[Callable[[], Any], str]]):
+    """By what is wrong: a function that does it, and the whole message, a regular expression."""
+
+    def wrong(self, message: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        """Decorator: note a case."""
+
+        def noted(case: Callable[[], Any]) -> Callable[[], Any]:
+            assert case.__name__ not in self
+            self[case.__name__] = case, message
+            return case
+
+        return noted
+
+    def check(self, name: str) -> None:
+        """One sentence, the one that is expected."""
+        case, message = self[name]
+        with pytest.raises((ModelError, UnknownNameError)) as caught:
+            case()
+        assert re.fullmatch(message, str(caught.value)), str(caught.value)
+        assert "\n" not in str(caught.value)
