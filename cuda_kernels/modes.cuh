@@ -45,8 +45,9 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     // Contacts answer each switch anew, so that a row may stick and slide by turns for ever (gpusim/reference/modes.py).
-    const bool lenient = touches(w) && *w.switches() >= CAREFUL_AFTER;
-    const real turn = lenient ? larger(dead, real(TURN_SHARE) * friction * w.response()[k]) : dead;
+    const int further = *w.switches() - CAREFUL_AFTER;
+    const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
+    const real turn = touches(w) && further >= 0 ? larger(dead, share * friction * w.response()[k]) : dead;
     int clamps = mode & ~CONTACT_BITS, shift = 0;
     real given = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {

@@ -298,8 +298,10 @@ class HydraulicCircuit:
         """Add a pipe-break valve: it shuts where more than ``flow_limit``, m3/s, leaves ``load`` for ``line``.
 
         That is, from the drop on at which the open valve lets ``flow_limit`` pass. It stays shut until the drop is
-        gone, below ``transition_pressure``; from ``line`` to ``load`` it is free. It shuts with ``time_constant`` and
-        opens with ``opening_time``, s: one that opens as fast lets a load down that bounces on its oil.
+        gone, below ``transition_pressure``; from ``line`` to ``load`` it is free, and lifting the load opens it again.
+        It shuts with ``time_constant`` and opens with ``opening_time``, s: one that opens as fast lets a load down that
+        bounces on its oil. Give half as much again as the greatest flow of the work: a lever that is thrown makes the
+        load overshoot its speed, and an overshoot above ``flow_limit`` shuts the valve.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,

@@ -83,8 +83,18 @@ class OilNode(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = _of("oil_node", (_state("pressure", "Pa", "absolute pressure"),))
 
     def check(self, group: Group) -> None:
-        """Volumes and stiffness are positive."""
-        _check_signs(group, ("bulk_modulus",), ("volume",))
+        """Stiffness is positive."""
+        _check_signs(group, ("bulk_modulus",), ())
+
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
+        """Volumes are positive, also those of chambers at the end of the stroke at which they are least."""
+        nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
+        cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
+        added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
+        added |= {c.params["node_b"]: -c.params["area_b"] * c.params["stroke_max"] for c in cylinders}
+        for spec in specs:
+            if spec.params["volume"] + added.get(nodes[id(spec)], 0.0) <= 0.0:
+                raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
 
 
 @register

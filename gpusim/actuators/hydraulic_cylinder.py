@@ -120,6 +120,12 @@ _PARAMETERS = (
 )
 
 
+def is_within(stroke: float, low: float, high: float) -> bool:
+    """Whether a stroke lies between the stops, to a thousandth of their distance and a micrometre."""
+    margin = 1e-6 + 1e-3 * (high - low)
+    return low - margin <= stroke <= high + margin
+
+
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
     """A cylinder starts with its stroke between its stops: the oil could not follow a jump onto one.
 
@@ -132,8 +138,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
         for k in "ab"
     ]
     x = float(np.linalg.norm(ends[1] - ends[0])) - p["length_offset"]
-    margin = 1e-6 + 1e-3 * (p["stroke_max"] - p["stroke_min"])
-    if not p["stroke_min"] - margin <= x <= p["stroke_max"] + margin:
+    if not is_within(x, p["stroke_min"], p["stroke_max"]):
         rule = f"starts at the stroke {x:.6g} m, outside its stops {p['stroke_min']:g} to {p['stroke_max']:g} m"
         raise validate.fail(spec.element, rule, "move a pin, or change length_offset or the stops")
 

@@ -102,6 +102,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "REGULARIZATION": factor.REGULARIZATION[real],
         "DEAD_BAND": modes.DEAD_BAND[real],
         "TURN_SHARE": modes.TURN_SHARE,
+        "MOST_DOUBLINGS": modes.MOST_DOUBLINGS,
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
         "LIMIT_SPEED": laws.LIMIT_SPEED,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,

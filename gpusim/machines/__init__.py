@@ -3,7 +3,6 @@
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,
     Drive,
-    HoldingValve,
     PowerPack,
     Spool,
     add_arm_cylinders,
@@ -12,6 +11,7 @@ from gpusim.machines.arm_cylinders import (
 )
 from gpusim.machines.arms import BoomArm, Link, add_boom_arm, add_bucket_linkage
 from gpusim.machines.carriages import CylinderJack, Outrigger, ServoJack, Swing, add_outrigger, add_swing
+from gpusim.machines.holding import HoldingValve, Lowering
 from gpusim.machines.linkage import Static
 from gpusim.machines.omni_drive import OmniDrive, add_omni_drive
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
@@ -58,6 +58,7 @@ __all__ = [
     "Hub",
     "Idler",
     "Link",
+    "Lowering",
     "OmniDrive",
     "OmniWheel",
     "Outrigger",

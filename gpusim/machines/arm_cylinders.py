@@ -12,27 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim.actuators.circuit_builder import Consumer, HydraulicCircuit
+from gpusim.actuators.hydraulic_cylinder import is_within
 from gpusim.machines.arms import BoomArm
+from gpusim.machines.holding import FREE_DROP, LAMINAR, RETURN, Balance, HoldingValve, Lowering, orifice_gain
 from gpusim.machines.planar_arm import Ram, locate
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 
-FREE_DROP = 3e5
-"""Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
-LAMINAR = 2e5
-"""Drop below which the valves of drives are laminar, Pa: where the slope of a flow jumps by more than the oil's own
-stiffness, as at small checks of small volumes, the implicit solve takes many passes."""
-RETURN = 4e5
-"""Pressure of the return line, Pa, absolute: its check valve keeps it there, and it fills what would run dry."""
 RELIEF_RISE = 2e6
 """Rise of pressure over which a port relief valve takes the whole flow of its spool, Pa."""
 HOSE = 2e-4
 """Volume between a holding valve and the spool, m3."""
-
-
-def orifice_gain(flow: float, drop: float) -> float:
-    """K of an orifice that lets ``flow`` pass at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
-    return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
+OVERLAP = 0.05
+"""Share of a spool's travel that opens nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,8 @@ class Spool:
     Attributes:
         flow: of the fully open supply edge at ``drop``, m3/s.
         drop: Pa.
-        drain: gain of the edges to the tank, as a share of that of the supply edges.
+        drain: gain of the edges to the tank, as a share of that of the supply edges; holding valves go by it too. A
+            cylinder with a thick rod pushes back more than it is fed, by the ratio of its areas: give that ratio.
         compensated: the flow goes by the command alone, whatever the load; needs a pump that keeps ``drop`` above it.
         frequency: of the spool, rad/s.
     """
@@ -58,31 +51,6 @@ class Spool:
         flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
         validate.positive(element, "spool.drain", self.drain)
         return orifice_gain(flow, drop)
-
-
-@dataclass(frozen=True)
-class HoldingValve:
-    """A counterbalance valve on a chamber: it holds the load until the other side is pressed, also with a broken hose.
-
-    A load that goes down presses the pilot's side the less the faster it goes, and the oil of both sides is a spring: a
-    valve that follows its pilot at once, and opens over a small range, makes it shudder. Wide range and slow pilot are
-    what damps it (tests/analytic/test_holding_stability.py has the poles).
-
-    Attributes:
-        pressure: at which it begins to open without the pilot, Pa; above that of every load.
-        chamber: "a" or "b".
-        pilot_ratio: weight of the other side's pressure.
-        opening_range: pressure above ``pressure`` at which it is fully open, Pa.
-        pilot_time: time constant of its damped pilot line, s; 0: none.
-        time_constant: of its poppet, s.
-    """
-
-    pressure: float
-    chamber: str = "a"
-    pilot_ratio: float = 3.0
-    opening_range: float = 5e7
-    pilot_time: float = 0.5
-    time_constant: float = 0.005
 
 
 @dataclass(frozen=True)
@@ -162,6 +130,41 @@ class ArmCylinder:
     def areas(self, element: str) -> tuple[float, float]:
         """Of the piston and of its ring, m2."""
         return piston_areas(element, self.bore, self.rod)
+
+    def lowering(self, force: float, command: float = 1.0, pump_pressure: float | None = None) -> Lowering:
+        """How fast it lets a load down behind its holding valve, calculated by hand (holding.py has the equations).
+
+        Args:
+            force: of the load, N, above zero where it presses on the chamber that the valve holds.
+            command: of the lever, as a share of its travel, 0 to 1.
+            pump_pressure: of the pump's cut-off, Pa; left out: as much as the lever needs.
+
+        Returns:
+            The steady speed, and pressures; ``pump`` is what the pump has to give.
+
+        Raises:
+            ModelError: the cylinder has no holding valve, or a number breaks a rule.
+        """
+        element = f"cylinder '{self.label}'"
+        valves = (self.holding,) if isinstance(self.holding, HoldingValve) else tuple(self.holding)
+        if len(valves) != 1:
+            raise validate.fail(element, f"has {len(valves)} holding valves", "ask one that has one")
+        load, share = validate.number(element, "force", force), validate.number(element, "command", command)
+        if not OVERLAP < share <= 1.0:
+            raise validate.fail(element, f"command = {command!r} moves no oil", f"give above {OVERLAP:g}, up to 1")
+        opening, gain = (share - OVERLAP) / (1.0 - OVERLAP), self.spool.gain(element)
+        first = "ab".index(valves[0].chamber)
+        areas = self.areas(element)
+        poppet = orifice_gain(self.spool.flow * self.spool.drain, FREE_DROP)
+        balance = Balance(
+            valves[0], (areas[first], areas[1 - first]), load - self.dry_friction, self.viscous_friction,
+            opening * gain, opening * gain * self.spool.drain, poppet,
+        )  # fmt: skip
+        most = opening * self.spool.flow / balance.areas[1]
+        top = math.inf if pump_pressure is None else validate.positive(element, "pump_pressure", pump_pressure)
+        speed = balance.speed(most, top)
+        pressures = balance.pressures(speed)
+        return Lowering(speed, pressures[first], pressures[1 - first], pressures[2])
 
 
 def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
@@ -299,7 +302,7 @@ def _join(arm: BoomArm, c: ArmCylinder) -> float:
     offset = distance - (0.5 * stroke if c.extension is None else validate.number(element, "extension", c.extension))
     if c.retracted is not None:
         offset = validate.positive(element, "retracted", c.retracted)
-    if not -1e-12 <= distance - offset <= stroke + 1e-12:
+    if not is_within(distance - offset, 0.0, stroke):
         reach = f"{offset:.4g} to {offset + stroke:.4g}"
         rule = f"its pins are {distance:.4g} m apart as built, and it reaches from {reach} m"
         raise validate.fail(element, rule, "move a pin, or give another stroke, extension or retracted length")
@@ -398,7 +401,8 @@ def guard(
         if validate.not_negative(element, "holding.pilot_time", one.pilot_time) > 0.0:
             pilot = oil.add_pilot_line(pilot, one.pilot_time, label=f"{name}_pilot")
         oil.add_counterbalance_valve(
-            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow, FREE_DROP), one.pressure, pilot,
+            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow * spool.drain, FREE_DROP), one.pressure,
+            pilot,
             pilot_ratio=validate.not_negative(element, "holding.pilot_ratio", one.pilot_ratio),
             opening_range=validate.positive(element, "holding.opening_range", one.opening_range),
             time_constant=validate.not_negative(element, "holding.time_constant", one.time_constant),
@@ -415,6 +419,6 @@ def guard(
     valve = oil.add_valve(
         pack.line, ports["a"], ports["b"], gain, gain * spool.drain,
         compensator_pressure=spool.drop if spool.compensated else math.inf, frequency=spool.frequency,
-        transition_pressure=LAMINAR, label=label,
+        transition_pressure=LAMINAR, overlap_supply=OVERLAP, overlap_drain=-OVERLAP, label=label,
     )  # fmt: skip
     return Drive(label, consumer.index, consumer.node_a, consumer.node_b, ports["a"], ports["b"], valve)

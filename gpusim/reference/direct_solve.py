@@ -40,7 +40,7 @@ from gpusim.reference import actuate, colored_solve, contact_direct, contact_pus
 from gpusim.reference.curvature import curvature
 from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
-from gpusim.reference.modes import adjacent_modes, first_move
+from gpusim.reference.modes import adjacent_modes, first_move, turn_shares
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -393,10 +393,12 @@ def _switch_modes(w: Work, system: System, may: Array) -> Array:
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
-    mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
+    mode, further = system.mode, system.passes.switches - CAREFUL_AFTER
+    careful = further >= 0
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, careful & touching)
+    share = turn_shares(careful & touching, further)
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, share)
     differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)

@@ -29,12 +29,13 @@ from gpusim.typing import Array
 # Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 # Where contacts touch, a row that has switched often slides on until it would turn back by this share of what its
-# friction does to it: contacts answer each switch anew, so that it could stick and slide by turns for ever.
-TURN_SHARE = 1e-3
+# friction does to it: contacts answer each switch anew, so that it could stick and slide by turns for ever. The share
+# doubles with each further switch, so many times at most.
+TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 
 
 def adjacent_modes(
-    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, lenient: Array
+    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
 ) -> Array:
     """Modes after one move of every row that left its piece.
 
@@ -44,7 +45,7 @@ def adjacent_modes(
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of that solution.
         response: row velocity for a unit impulse, above zero; scales the dead band of impulses.
-        lenient: (num_worlds,) True where slides end late (TURN_SHARE).
+        turn_share: (num_worlds,) above zero where slides end late, see :func:`turn_shares`.
 
     Returns:
         The new modes; equal to ``mode`` where the solution fits its pieces.
@@ -60,11 +61,21 @@ def adjacent_modes(
         clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
     # What friction and stops give.
     rest = impulse - (linear + given)
-    share = velocity.dtype.type(TURN_SHARE)
-    turn = np.where(lenient[:, None], np.maximum(dead, share * law.friction * response), dead)
+    share = turn_share.astype(velocity.dtype)[:, None]
+    turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
     new = _next_loose(law, contact, velocity, dead, turn)
     new = _next_held(law, new, contact, rest, slack, dead)
     return (new + clamps).astype(mode.dtype)
+
+
+def turn_shares(late: Array, further: Array) -> Array:
+    """Share of friction's effect by which a slide may turn back, by how often worlds have switched since it may.
+
+    Args:
+        late: (num_worlds,) where slides end late.
+        further: switches since then.
+    """
+    return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:

@@ -17,18 +17,10 @@ import pytest
 from scipy.linalg import expm
 from scipy.optimize import brentq
 
-from gpusim import ModelBuilder, Simulation, SolverConfig
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim import machines as m
-from gpusim.machines.arm_cylinders import (
-    FREE_DROP,
-    HOSE,
-    LAMINAR,
-    RETURN,
-    guard,
-    holding_pressures,
-    orifice_gain,
-    piston_areas,
-)
+from gpusim.machines.arm_cylinders import HOSE, guard, holding_pressures, piston_areas
+from gpusim.machines.holding import FREE_DROP, LAMINAR, RETURN, orifice_gain
 
 from .circuits import G, load
 
@@ -120,20 +112,22 @@ def test_poles_lie_to_the_left_with_the_valve_as_it_is() -> None:
     assert np.mean(np.array(growth(UNDAMPED)) > 0.0) > 0.9
 
 
-def lowering(lift: Lift, valve: m.HoldingValve, command: float, dt: float) -> Simulation:
+def lowering(
+    lift: Lift, valve: m.HoldingValve, command: float, dt: float, spool: m.Spool = SPOOL, pump: float = 2e7
+) -> Simulation:
     """The lift on a guide behind a power pack; the command stands from 0.1 s on."""
     b = ModelBuilder()
     body = load(b, "load", lift.mass, 0.0)
     b.add_force(body, (0.0, 0.0, lift.mass * G - lift.push), label="lighter")
     b.add_force(body, (0.0, 0.0, -1.0), label="more")
-    pack = m.add_power_pack(b, 2e-3, 2e7)
+    pack = m.add_power_pack(b, 2e-3, pump)
     pressure = holding_pressures(lift.push, lift.areas, 5e5)
     cylinder = pack.circuit.add_cylinder(
         -1, body, (0, 0, -1), (0, 0, 0), length_offset=1.0 - lift.extension, area_a=lift.areas[0], area_b=lift.areas[1],
         stroke_min=0.0, stroke_max=lift.stroke, dead_volume=DEAD_VOLUME, pressure=pressure,
         viscous_friction=lift.viscous, label="ram_cylinder",
     )  # fmt: skip
-    guard(pack, cylinder, "ram", SPOOL, None, valve, pressure)
+    guard(pack, cylinder, "ram", spool, None, valve, pressure)
     sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
     sim.control["more"] = 0.0
     sim.step(round(0.1 / dt))
@@ -189,3 +183,61 @@ def test_a_small_push_is_answered_as_the_poles_tell() -> None:
             told.append((still - expm(matrix * dt * (k + 1)) @ still)[0])
     found = found[::20]
     assert np.abs(np.array(found) - told).max() < 0.1 * np.abs(told).max()
+
+
+THICK = piston_areas("lift", 0.08, 0.07)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("spool", "bore", "rod", "pump", "command", "within"),
+    [
+        (SPOOL, 0.063, 0.036, 2e7, 0.3, 1e-3),
+        (SPOOL, 0.063, 0.036, 5e6, 1.0, 0.02),
+        (SPOOL, 0.08, 0.07, 2e7, 1.0, 0.02),
+        (m.Spool(6e-4, drain=THICK[0] / THICK[1]), 0.08, 0.07, 2e7, 1.0, 0.03),  # not yet steady
+    ],
+)
+def test_speed_and_pressures_are_those_calculated_by_hand(
+    spool: m.Spool, bore: float, rod: float, pump: float, command: float, within: float
+) -> None:
+    """With the pressure that the pump gives, which its cut-off keeps a little below the nominal one."""
+    areas, force = piston_areas("lift", bore, rod), 7700.0 if bore < 0.07 else 15000.0
+    ram = m.ArmCylinder("ram", "a", "b", ((0, 0), (0, 0)), bore, rod, 1.0, spool, holding=VALVE)
+    freely = ram.lowering(force, command)
+    assert freely.speed == pytest.approx((command - OVERLAP) / (1.0 - OVERLAP) * spool.flow / areas[1], rel=1e-12)
+    sim = lowering(Lift(4000.0, force, 0.95, 1.0, areas), VALVE, command, 2e-3, spool, pump)
+    sim.step(round(min(3.0, 0.8 / ram.lowering(force, command, pump).speed) / 2e-3))
+    told = ram.lowering(force, command, float(sim.read("node.line.pressure")[0]))
+    assert told.pump <= min(freely.pump, pump) * (1.0 + 1e-9)
+    found = [-float(sim.read("cylinder.ram_cylinder.velocity")[0])]
+    found += [float(sim.read(f"cylinder.ram_cylinder.pressure_{port}")[0]) for port in "ab"]
+    assert found == pytest.approx([told.speed, told.pressure_a, told.pressure_b], rel=within)
+
+
+def test_a_thick_rod_is_let_down_by_a_wide_drain() -> None:
+    """The whole lever takes a pump of 43 MPa through narrow edges, of 9 MPa through ones that go by the areas."""
+
+    def needs(drain: float) -> float:
+        spool = m.Spool(6e-4, drain=drain)
+        return (
+            m.ArmCylinder("ram", "a", "b", ((0, 0), (0, 0)), 0.08, 0.07, 1.0, spool, holding=VALVE).lowering(15e3).pump
+        )
+
+    assert needs(1.0) > 4e7
+    assert needs(THICK[0] / THICK[1]) < 1e7
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "rule"),
+    [
+        ({}, {"command": 0.04}, "moves no oil"),
+        ({"holding": ()}, {}, "0 holding valves"),
+        ({}, {"pump_pressure": -1.0}, "pump_pressure"),
+    ],
+)
+def test_what_cannot_be_calculated_is_told(change: dict, values: dict, rule: str) -> None:
+    given = {"holding": VALVE} | change
+    ram = m.ArmCylinder("ram", "a", "b", ((0, 0), (0, 0)), 0.063, 0.036, 1.0, SPOOL, **given)
+    with pytest.raises(ModelError, match=rule):
+        ram.lowering(7700.0, **values)

@@ -11,7 +11,7 @@ import pytest
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.reference.laws import SLIDE_UP, STICK, AxisLaw
-from gpusim.reference.modes import TURN_SHARE, adjacent_modes
+from gpusim.reference.modes import TURN_SHARE, adjacent_modes, turn_shares
 
 
 def limp_chain(links: int, seed: int, friction: float) -> Model:
@@ -43,12 +43,14 @@ def test_every_solve_ends(links: int, seed: int, friction: float) -> None:
 
 
 def test_a_lenient_slide_ends_late() -> None:
-    """A slide that turns back by less than its share goes on in worlds that are lenient, and sticks in others."""
+    """A slide that turns back by less than its share goes on where slides end late, and sticks in other worlds."""
     law = AxisLaw.__new__(AxisLaw)
-    law.friction, law.impulse, law.slope = np.full((2, 1), 3.0), np.zeros((2, 1)), np.zeros((2, 1))
-    law.velocity_lower, law.velocity_upper = np.full((2, 1), -np.inf), np.full((2, 1), np.inf)
+    law.friction, law.impulse, law.slope = np.full((4, 1), 3.0), np.zeros((4, 1)), np.zeros((4, 1))
+    law.velocity_lower, law.velocity_upper = np.full((4, 1), -np.inf), np.full((4, 1), np.inf)
     law.clamped_terms = []
-    speed, response = -0.5 * TURN_SHARE * 3.0 * 2.0, np.full((2, 1), 2.0)
-    modes = np.full((2, 1), SLIDE_UP)
-    new = adjacent_modes(law, modes, np.full((2, 1), speed), np.full((2, 1), -3.0), response, np.array([True, False]))
-    assert new.tolist() == [[SLIDE_UP], [STICK]]
+    part = np.array([0.5, 0.5, 1.5, 1.5])
+    speed, response = -part[:, None] * TURN_SHARE * 3.0 * 2.0, np.full((4, 1), 2.0)
+    modes = np.full((4, 1), SLIDE_UP)
+    share = turn_shares(np.array([True, False, True, True]), np.array([0, 9, 0, 1]))
+    new = adjacent_modes(law, modes, speed, np.full((4, 1), -3.0), response, share)
+    assert new.tolist() == [[SLIDE_UP], [STICK], [STICK], [SLIDE_UP]]

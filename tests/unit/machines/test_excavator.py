@@ -58,6 +58,15 @@ def test_worlds_have_the_bits_that_they_have_alone() -> None:
         np.testing.assert_array_equal(run([world])[0], together[world])
 
 
+def test_a_bucket_pressed_onto_the_ground_does_not_keep_the_swing_switching() -> None:
+    """The brake's dry friction and the contacts answered each other until the solve gave up, from 0.96 s on."""
+    sim = excavator(undercarriage="fixed", stones=0)[1]
+    sim.control["boom"] = -1.0
+    sim.step(600)
+    assert sim.read("sim.contacts")[0] > 0
+    assert sim.read("sim.not_converged")[0] == 0
+
+
 def test_energy_closes_while_it_works() -> None:
     """All levers opened within 0.3 s: the account misses 3 % at most, by the pump's first strokes; 0.7 % of a cycle."""
     scene = load_scene("excavator", undercarriage="fixed", stones=0)

@@ -1,0 +1,132 @@
+"""Holding valves, and how fast a cylinder behind one lets its load down, calculated by hand.
+
+Where the load moves steadily with the speed u, chamber k carries the force L and the spool feeds chamber o:
+
+    S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
+    y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
+
+with roots that are smooth at no drop (actuators/circuit_flows.py), s the opening of the spool and y that of the valve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+FREE_DROP = 3e5
+"""Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
+LAMINAR = 2e5
+"""Drop below which the valves of drives are laminar, Pa: where the slope of a flow jumps by more than the oil's own
+stiffness, as at small checks of small volumes, the implicit solve takes many passes."""
+RETURN = 4e5
+"""Pressure of the return line, Pa, absolute: its check valve keeps it there, and it fills what would run dry."""
+MOST_PRESSURE, HALVINGS = 1e9, 80
+
+
+def orifice_gain(flow: float, drop: float) -> float:
+    """K of an orifice that lets ``flow`` pass at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
+    return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
+
+
+def orifice_flow(gain: float, drop: float) -> float:
+    """Flow of an orifice, m3/s."""
+    return gain * drop / math.hypot(drop, LAMINAR) ** 0.5
+
+
+def orifice_drop(gain: float, flow: float) -> float:
+    """Drop over an orifice, Pa: the inverse of :func:`orifice_flow`, d^4 = (Q/K)^4 (d^2 + LAMINAR^2)."""
+    square = (flow / gain) ** 2
+    return math.sqrt(0.5 * square * (square + math.hypot(square, 2.0 * LAMINAR)))
+
+
+@dataclass(frozen=True)
+class HoldingValve:
+    """A counterbalance valve on a chamber: it holds the load until the other side is pressed, also with a broken hose.
+
+    A load that goes down presses the pilot's side the less the faster it goes, and the oil of both sides is a spring: a
+    valve that follows its pilot at once, and opens over a small range, makes it shudder. Wide range and slow pilot are
+    what damps it (tests/analytic/test_holding_stability.py has the poles). They cost pressure on the other side, which
+    ``ArmCylinder.lowering`` tells: a pump that does not give it lets the load down more slowly than the lever says.
+    Open it passes what the spool's edge to the tank does (``Spool.drain`` times its flow) at 3e5 Pa.
+
+    Attributes:
+        pressure: at which it begins to open without the pilot, Pa; above that of every load.
+        chamber: "a" or "b".
+        pilot_ratio: weight of the other side's pressure.
+        opening_range: pressure above ``pressure`` at which it is fully open, Pa.
+        pilot_time: time constant of its damped pilot line, s; 0: none.
+        time_constant: of its poppet, s.
+    """
+
+    pressure: float
+    chamber: str = "a"
+    pilot_ratio: float = 3.0
+    opening_range: float = 5e7
+    pilot_time: float = 0.5
+    time_constant: float = 0.005
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """A load that goes down steadily.
+
+    Attributes:
+        speed: of the piston, m/s, above zero.
+        pressure_a, pressure_b: of the chambers, Pa.
+        pump: pressure that the pump has to give for it, Pa.
+    """
+
+    speed: float
+    pressure_a: float
+    pressure_b: float
+    pump: float
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The equations above for one cylinder and one lever; ``areas``, m2, and pressures of (carrying, other) chamber.
+
+    Attributes:
+        valve: that holds.
+        areas: of the carrying and the other chamber, m2.
+        load: on the carrying chamber, N.
+        viscous: N s/m.
+        supply, drain, poppet: K of the spool's open edges, s K, and of the valve, m3/s/sqrt(Pa).
+    """
+
+    valve: HoldingValve
+    areas: tuple[float, float]
+    load: float
+    viscous: float
+    supply: float
+    drain: float
+    poppet: float
+
+    def pressures(self, speed: float) -> tuple[float, float, float]:
+        """Of both chambers and the pump at a speed, Pa."""
+        flow = self.areas[0] * speed
+        hose = RETURN + orifice_drop(self.drain, flow)
+
+        def carrying(other: float) -> float:
+            return (self.load - self.viscous * speed + self.areas[1] * other) / self.areas[0]
+
+        def passes(other: float) -> float:
+            p, v = carrying(other), self.valve
+            opening = min(max((p + v.pilot_ratio * other - v.pressure) / v.opening_range, 0.0), 1.0)
+            return orifice_flow(self.poppet * opening, p - hose) if p > hose else 0.0
+
+        low, high = 0.0, MOST_PRESSURE
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if passes(middle) > flow else (middle, high)
+        return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
+
+    def speed(self, most: float, pump: float) -> float:
+        """Greatest speed up to ``most``, m/s, for which the pump has to give no more than ``pump``, Pa."""
+        if self.pressures(most)[2] <= pump:
+            return most
+        low, high = 0.0, most
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.pressures(middle)[2] <= pump else (low, middle)
+        return low
