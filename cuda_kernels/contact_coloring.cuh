@@ -2,6 +2,7 @@
 // contact_coloring.py). Greedy, in an order that scatters neighbors, with one bit mask of used colors for each body; what
 // fits no color is the overflow. Manifolds on articulated bodies stand apart where the direct solver solves them in turn.
 #pragma once
+#include "block_turns.cuh"
 #include "broad_phase.cuh"
 
 GPUSIM_FN int side_body(const World& w, int m, int side) { return w.shape_body()[w.pair_shapes()[2 * m + side]]; }
@@ -33,19 +34,29 @@ GPUSIM_FN int first_free(unsigned low, unsigned high, int colors) {
         if (!((c < 32 ? low >> c : high >> (c - 32)) & 1u)) return c;
     return OVERFLOW;
 }
-GPUSIM_FN int choose_color(const World& w, int m) {
+// First color that no manifold of these bodies has; ``others``: other threads take colors at the same time.
+GPUSIM_FN int free_color(const World& w, int m, bool others) {
     unsigned masks[2] = {0u, 0u};
     for (int side = 0; side < 2; ++side) {
         const int b = side_body(w, m, side);
         if (!w.dynamic()[b]) continue;
-        masks[0] |= unsigned(w.body_colors()[2 * b]);
-        masks[1] |= unsigned(w.body_colors()[2 * b + 1]);
+        for (int k = 0; k < 2; ++k) {
+            const int* mask = w.body_colors() + 2 * b + k;
+            masks[k] |= unsigned(others ? fresh(mask) : *mask);
+        }
     }
-    const int color = first_free(masks[0], masks[1], w.max_colors());
+    return first_free(masks[0], masks[1], w.max_colors());
+}
+GPUSIM_FN int choose_color(const World& w, int m, bool others) {
+    const int color = free_color(w, m, others);
     for (int side = 0; color >= 0 && side < 2; ++side) {
         const int b = side_body(w, m, side);
         // A body at rest has many manifolds that may take their colors at the same time.
-        if (w.dynamic()[b]) w.body_colors()[2 * b + (color >= 32)] |= int(1u << (color & 31));
+        if (!w.dynamic()[b]) continue;
+        int* mask = w.body_colors() + 2 * b + (color >= 32);
+        const int bit = int(1u << (color & 31));
+        if (others) tell(mask, fresh(mask) | bit);
+        else *mask |= bit;
     }
     return color;
 }
@@ -58,7 +69,7 @@ GPUSIM_PHASE void color_pairs(const World& w, int) {
         if (m >= count) continue;
         if (!w.pair_points()[m]) w.manifold_color()[m] = NO_CONTACT;
         else if (is_articulated(w, m)) w.manifold_color()[m] = ARTICULATED;
-        else w.manifold_color()[m] = choose_color(w, m);
+        else w.manifold_color()[m] = choose_color(w, m, false);
         *w.touching() += w.pair_points()[m] > 0;
     }
 }
@@ -66,12 +77,6 @@ GPUSIM_PHASE void color_pairs(const World& w, int) {
 GPUSIM_FN int list_of(const World& w, int m) {
     const int color = w.manifold_color()[m];
     return color == OVERFLOW ? w.max_colors() : (color == ARTICULATED ? w.max_colors() + 1 : color);
-}
-// Tells the host how many colors there are in use; max_colors + 1 where they do not suffice.
-GPUSIM_FN void tell_colors(const World& w) {
-    int used = w.max_colors();
-    while (used > 0 && !w.color_size()[used - 1]) --used;
-    raise_to(in_global(w.args()->colors), w.color_size()[w.max_colors()] ? w.max_colors() + 1 : used);
 }
 GPUSIM_FN int whole_lanes(int count) { return (count + GPUSIM_LANES - 1) / GPUSIM_LANES * GPUSIM_LANES; }
 // Lanes that a list leaves empty.
@@ -97,11 +102,10 @@ GPUSIM_PHASE void list_colors(const World& w, int) {
             w.record_place()[m] = place;
             w.color_member()[place] = m;
         }
-    tell_colors(w);
 }
-// The same colors and lists by many threads, for big worlds. A manifold takes its color when all those before it in the
-// order that share a body with it have theirs (Jones and Plassmann 1993), so the result is that of one thread; rounds of
-// two phases tell who is next and let them choose. Which of a body's manifolds stand where in its list does not matter.
+// The same colors and lists by many threads, for big worlds. Blocks draw places of the order in turns, and a manifold
+// takes its color when all those before it that share a body with it have theirs (Jones and Plassmann 1993), so the
+// result is that of one thread. Which of a body's manifolds stand where in its list does not matter.
 #define UNCOLORED -4
 // Place in the order of manifold m, mixed backwards: shifts by half the bits undo themselves.
 GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
@@ -114,10 +118,9 @@ GPUSIM_FN unsigned rank_of(unsigned m, int bits) {
 }
 GPUSIM_PHASE void clear_incidents(const World& w, int b) {
     w.incident_start()[b] = w.incident_cursor()[b] = 0;
-    if (b == 0) *w.touching() = *w.uncolored() = 0;
+    if (b == 0) *w.touching() = 0;
 }
 GPUSIM_PHASE void count_incidents(const World& w, int m) {
-    w.color_ready()[m] = 0;
     if (m >= *w.pair_count()) return;
     const bool touches = w.pair_points()[m] > 0;
     w.manifold_color()[m] = !touches ? NO_CONTACT : (is_articulated(w, m) ? ARTICULATED : UNCOLORED);
@@ -134,47 +137,35 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
         if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
-// No color is left for a manifold of these bodies: it need not wait.
-GPUSIM_FN bool all_taken(const World& w, int m) {
-    unsigned masks[2] = {0u, 0u};
-    for (int side = 0; side < 2; ++side) {
-        const int b = side_body(w, m, side);
-        if (!w.dynamic()[b]) continue;
-        masks[0] |= unsigned(w.body_colors()[2 * b]);
-        masks[1] |= unsigned(w.body_colors()[2 * b + 1]);
-    }
-    return first_free(masks[0], masks[1], w.max_colors()) == OVERFLOW;
-}
-GPUSIM_PHASE void find_ready(const World& w, int m) {
-    if (m >= *w.pair_count() || w.manifold_color()[m] != UNCOLORED) return;
-    const int bits = bits_for(*w.pair_count());
+// Whether all manifolds before m in the order that share a body with it have their colors; goes on from ``side`` and ``n``.
+GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
     const unsigned own = rank_of(m, bits);
-    bool ready = true;
-    for (int side = 0; ready && side < 2; ++side) {
+    for (; side < 2; ++side, n = 0) {
         const int b = side_body(w, m, side);
         if (!w.dynamic()[b]) continue;
-        for (int n = w.incident_start()[b]; ready && n < w.incident_start()[b + 1]; ++n) {
-            const int other = w.incident()[n];
-            ready = other == m || w.manifold_color()[other] != UNCOLORED || rank_of(other, bits) > own;
+        const int count = w.incident_start()[b + 1] - w.incident_start()[b];
+        for (; n < count; ++n) {
+            const int other = w.incident()[w.incident_start()[b] + n];
+            if (rank_of(other, bits) < own && fresh(w.manifold_color() + other) == UNCOLORED) return false;
         }
     }
-    w.color_ready()[m] = ready || all_taken(w, m);
+    return true;
 }
-GPUSIM_PHASE void color_ready_pair(const World& w, int m) {
-    if (!w.color_ready()[m]) return;
-    w.color_ready()[m] = 0;
-    w.manifold_color()[m] = choose_color(w, m);
-}
-// What the rounds have left, in turn; one item.
-GPUSIM_PHASE void find_rest(const World& w, int m) {
-    if (m < *w.pair_count() && w.manifold_color()[m] == UNCOLORED) set_flag(w.uncolored());
-}
-GPUSIM_PHASE void color_rest(const World& w, int) {
-    if (!*w.uncolored()) return;
+// A turn is a place of the order for each thread of the block. Where no color is left a manifold need not wait.
+GPUSIM_PHASE void color_in_turns(const World& w) {
     const int count = *w.pair_count(), bits = bits_for(count);
-    for (unsigned k = 0; k < (1u << bits); ++k) {
-        const int m = int(mixed(k, bits));
-        if (m < count && w.manifold_color()[m] == UNCOLORED) w.manifold_color()[m] = choose_color(w, m);
+    for (;;) {
+        const long long k = (long long)draw_turn(w) * w.threads + w.tid, places = 1ll << bits;
+        if (k - w.tid >= places) break;
+        const int m = k < places ? int(mixed(unsigned(k), bits)) : count;
+        bool waits = m < count && w.manifold_color()[m] == UNCOLORED;
+        int side = 0, n = 0;
+        do {
+            if (!waits || !(earlier_are_colored(w, m, bits, side, n) || free_color(w, m, true) == OVERFLOW)) continue;
+            acquire();
+            publish(w.manifold_color() + m, choose_color(w, m, true));
+            waits = false;
+        } while (any_of_block(w, waits));
     }
 }
 // Lists by counting: how many of each list a part of the pairs has, where they start, and their places.
@@ -204,7 +195,6 @@ GPUSIM_PHASE void start_colors(const World& w, int) {
         next += whole_lanes(w.color_size()[list]);
     }
     w.color_first()[lists] = next;
-    tell_colors(w);
 }
 GPUSIM_PHASE void place_colors(const World& w, int part) {
     const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);

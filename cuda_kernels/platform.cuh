@@ -135,6 +135,12 @@ GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
+// Numbers that blocks of one launch tell each other: what was written before ``release`` is seen after ``acquire`` by
+// who has found, by ``fresh``, what was told after it.
+GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
+GPUSIM_FN void tell(int* at, int value) { *const_cast<volatile int*>(at) = value; }
+GPUSIM_FN void acquire() { __threadfence(); }
+GPUSIM_FN void release() { __threadfence(); }
 #else
 template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     U bits, old;
@@ -168,7 +174,16 @@ GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELA
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 // What the counter had; which number an item gets depends on threads, so what it writes there must be sorted after.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
+GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+GPUSIM_FN void tell(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+GPUSIM_FN void acquire() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
+GPUSIM_FN void release() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 #endif
+// Tells a number after all that this thread has written.
+GPUSIM_FN void publish(int* at, int value) {
+    release();
+    tell(at, value);
+}
 template <class T> GPUSIM_FN void raise_where(bool mask, T* target, T value) {
     if (mask) raise_to(target, value);
 }

@@ -46,22 +46,6 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
             if (concerns(w, condition)) call;                                                                  \
         }                                                                                                      \
     }
-// Manifolds of one list (a color or the overflow), of which each world has its own number.
-#if GPUSIM_GPU
-#define PER_LIST(name) STAGED(name, w.pairs(), if (i < list_size(w, level)) name(w, level, i))
-#else
-#define PER_LIST(name)                                                                                         \
-    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
-        for (int id = 0; id < a->n_worlds; ++id) {                                                             \
-            const World w = item_world(a, h, id);                                                              \
-            if (!concerns(w, condition)) continue;                                                             \
-            const int total = list_items(w, level);                                                             \
-            (void)threads;                                                                                     \
-            PARALLEL_ITEMS                                                                                     \
-            for (int i = 0; i < total; ++i) name(w, level, i);                                                 \
-        }                                                                                                      \
-    }
-#endif
 // Worlds side by side, each by one block from beginning to end.
 #if GPUSIM_GPU
 #define FIRST_WORLD blockIdx.x
@@ -88,26 +72,81 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
             w.sync();                                                                                          \
         }                                                                                                      \
     }
-// The ends of the lists by one block a world: what has no color, at level max_colors, or the colors from level on, of which
-// there are none as a rule.
-#define LIST_ENDS(name, add)                                                                                   \
-    GPUSIM_PHASE void name##_in_turn(const World& w, int list) {                                               \
-        RUN(list_items(w, list), name(w, list, i));                                                            \
+// Lists of manifolds in the order of a sweep (RUN_LISTS), and what takes turns otherwise, by several blocks a world.
+#if GPUSIM_GPU
+#define IN_TURNS(name, call)                                                                                   \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        (void)level; (void)threads;                                                                            \
+        World w = item_world(a, h, int(blockIdx.x) % a->n_worlds);                                             \
+        w.tid = int(threadIdx.x);                                                                              \
+        w.threads = int(blockDim.x);                                                                           \
+        if (!concerns(w, condition)) return;                                                                   \
+        call;                                                                                                  \
+        leave_turns(w, int(gridDim.x) / a->n_worlds);                                                          \
+    }
+// Parts of a sweep over the lists, which follow each other: the overflow, sums over the bodies, one color after another.
+GPUSIM_FN int sweep_parts(const World& w) { return w.max_colors() + 2; }
+GPUSIM_FN int part_items(const World& w, int part) {
+    if (part == 1) return overflow_size(w) ? w.bodies() : 0;
+    return list_items(w, part ? part - 2 : w.max_colors());
+}
+// A turn is an item of a part for each thread of the block. All turns of a part wait for those of the parts before it.
+template <class F> GPUSIM_FN void sweep_in_turns(const World& w, F call) {
+    int part = -1, first = 0, end = 0, items = 0;
+    for (;;) {
+        const int turn = draw_turn(w);
+        while (turn >= end && ++part < sweep_parts(w)) {
+            items = part_items(w, part);
+            first = end;
+            end += (items + w.threads - 1) / w.threads;
+        }
+        if (turn >= end) return;
+        await_turns(w, first);
+        const int i = (turn - first) * w.threads + w.tid;
+        if (i < items) call(part, i);
+        end_turn(w);
+    }
+}
+#define LISTS(name, add)                                                                                       \
+    GPUSIM_PHASE void name##_lists(const World& w) {                                                           \
+        sweep_in_turns(w, [&](int part, int i) {                                                               \
+            if (part == 1) add(w, i);                                                                          \
+            else name(w, part ? part - 2 : w.max_colors(), i);                                                 \
+        });                                                                                                    \
     }                                                                                                          \
-    GPUSIM_KERNEL void staged_##name##_ends(const Arguments* a, double h, int condition, int level, int threads) { \
-        (void)threads;                                                                                         \
-        PARALLEL_WORLDS                                                                                        \
-        for (int id = FIRST_WORLD; id < a->n_worlds; id += WORLD_STRIDE) {                                     \
-            World w = item_world(a, h, id);                                                                    \
-            w.tid = BLOCK_TID;                                                                                 \
-            w.threads = BLOCK_THREADS;                                                                         \
-            const bool rest = level < w.max_colors();                                                          \
-            if (!concerns(w, condition) || !(rest || overflow_size(w))) continue;                              \
-            for (int list = level; list < (rest ? w.max_colors() : level + 1); ++list)                         \
-                if (list_size(w, list)) name##_in_turn(w, list);                                               \
-            if (!rest) RUN(w.bodies(), add(w, i));                                                             \
+    IN_TURNS(name, name##_lists(w))
+#else
+#define IN_TURNS(name, call)                                                                                   \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        (void)level; (void)threads;                                                                            \
+        for (int id = 0; id < a->n_worlds; ++id) {                                                             \
+            const World w = item_world(a, h, id);                                                              \
+            if (!concerns(w, condition)) continue;                                                             \
+            clear_turns(w);                                                                                    \
+            GPUSIM_PRAGMA(omp parallel num_threads(threads) if (threads > 1)) { call; }                        \
         }                                                                                                      \
     }
+#define LISTS(name, add)                                                                                       \
+    static void name##_list(const World& w, int list, int threads) {                                           \
+        const int total = list_items(w, list);                                                                 \
+        (void)threads;                                                                                         \
+        PARALLEL_ITEMS                                                                                         \
+        for (int i = 0; i < total; ++i) name(w, list, i);                                                      \
+    }                                                                                                          \
+    GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
+        (void)level;                                                                                           \
+        for (int id = 0; id < a->n_worlds; ++id) {                                                             \
+            const World w = item_world(a, h, id);                                                              \
+            if (!concerns(w, condition)) continue;                                                             \
+            const int total = overflow_size(w) ? w.bodies() : 0;                                               \
+            name##_list(w, w.max_colors(), threads);                                                           \
+            PARALLEL_ITEMS                                                                                     \
+            for (int b = 0; b < total; ++b) add(w, b);                                                         \
+            for (int list = 0; list < w.max_colors(); ++list) name##_list(w, list, threads);                   \
+        }                                                                                                      \
+    }
+#endif
+#define TURNS(name) IN_TURNS(name, name(w))
 // Whole worlds one after another, each by all threads of the launch (WHOLE), are loaded and stored.
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
@@ -123,7 +162,10 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
         }                                                                                                      \
     }
 
-GPUSIM_PHASE void set_forward(const World& w, int trial, int) { *w.forward_only() = trial; }
+GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
+    *w.forward_only() = trial;
+    clear_turns(w);
+}
 // Does any world still correct?
 GPUSIM_PHASE void tell_active(const World& w, int) {
     if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));

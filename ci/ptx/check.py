@@ -40,8 +40,9 @@ WORLDS = 3
 # thread could not race with each other. Some fused cases have tiles of a warp, two worlds a block.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
-# Pairs from which on a staged launch colors contacts in rounds.
-ROUNDS_FROM = 8
+# Pairs from which on a staged launch colors contacts by many threads; threads of its blocks, and processors that they are
+# for, so that a world has several.
+TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Of signals that the host works out.
 TOLERANCE = 1e-12
 KNOWN = {
@@ -108,7 +109,8 @@ def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = Non
     result, begin = Result(case), time.process_time()
     with (
         installed(fault),
-        mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", ROUNDS_FROM),
+        mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", TURNS_FROM),
+        mock.patch("gpusim.backends.cuda_backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error", UserWarning)  # of worlds that fail, and of pairs without a place
@@ -156,6 +158,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     """Take so many threads for a world, two worlds a block where they are of one warp; and let slabs hold what nobody
     has written, but the zero that tells that none has searched."""
     backend: Any = sim.backend
+    backend._processors = PROCESSORS
     block = max(lanes, 2 * TILE)
     shared = block // lanes * (backend.layout.size + TILE_GAP) if backend._shape.shared else 0
     backend._shape = replace(backend._shape, lanes=lanes, block=block, shared=shared)

@@ -2,6 +2,10 @@
 // then the next one goes on, in an order that can be chosen. The memory that kernels see is one arena with a shadow cell
 // for each word, which knows who wrote and read it last: between two barriers (or, for blocks, in one launch) no two
 // threads may touch a word that one of them writes, unless both do it atomically.
+//
+// Blocks run one after another. Where threads look for what those of other blocks tell, about every second launch has
+// several blocks side by side, whose threads take turns at random; who has touched what is not looked at then, as such
+// blocks order their accesses by what they tell.
 #include "executor.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +27,7 @@ const u32 RED_ZONE = 32;              // bytes around local arrays that belong t
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
 const u32 WARP = 32;
+const u32 MOST_PASSES = 1u << 20;     // over the threads of blocks that do not end, before they are given up
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {
@@ -55,7 +60,13 @@ struct Executor {
     const u8* params = nullptr;
     void* scheduler = nullptr;
     Thread* running = nullptr;
+    u32 launches = 0;
+    bool together = false;  // blocks run side by side
 } x;
+// Threads of a block that runs.
+struct Block {
+    u32 number, first, count;
+};
 
 // Saves the registers that a function must keep, and goes on where ``to`` was left.
 extern "C" void ptx_switch(void** from, void* to);
@@ -133,7 +144,7 @@ bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
         good = !(byte_mask(word, at, size) & ~cell_of(word).allocated);
     const u32 home = at >= x.local ? LOCAL : at >= x.shared ? SHARED : GLOBAL;
     if (space != GENERIC && space != home) good = false;
-    if (home == LOCAL && (at - x.local) / LOCAL_BYTES != t.tid) good = false;
+    if (home == LOCAL && (at - x.local) / LOCAL_BYTES != t.slot) good = false;
     if (!good) report(OUT_OF_BOUNDS, site, NO_SITE, t, t.tid);
     else if (at % std::min(size, 16u)) report(MISALIGNED, site, NO_SITE, t, t.tid);
     return good;
@@ -145,6 +156,7 @@ void check_written(const Thread& t, const Cell& c, u8 mask, u64 at, u32 site) {
 
 // Notes that thread t writes a word; who has touched it since the last barrier, or in another block, races with it.
 void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
+    if (x.together) return;
     const bool both = atomic && c.atomic;
     if (c.write_epoch >= x.launch_begin && !both) {
         if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
@@ -163,16 +175,31 @@ void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
     c.write_site = site;
 }
 
+// A reading races with what others have written.
+void check_writer(const Thread& t, const Cell& c, u32 site) {
+    if (c.write_epoch < x.launch_begin) return;
+    if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
+    else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
+}
+
 void read_cell(const Thread& t, Cell& c, u32 site) {
-    if (c.write_epoch >= x.launch_begin) {
-        if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
-        else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
-    }
+    if (x.together) return;
+    check_writer(t, c, site);
     if (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin) c.block_read_launch = x.launch_begin;
     if (c.read_epoch == x.epoch) return;  // the first reader will do: until a barrier, threads run one after another
     c.reader = (u16)t.tid;
     c.read_epoch = x.epoch;
     c.read_site = site;
+}
+
+bool check_store(const Thread& t, u64 at, u32 size, u32 space, bool atomic, u32 site) {
+    if (!check_place(t, at, size, space, site)) return false;
+    for (u64 word = at & ~3ull; word < at + size; word += 4) {
+        Cell& c = cell_of(word);
+        c.written |= byte_mask(word, at, size);
+        if (at < x.local) write_cell(t, c, atomic, site);
+    }
+    return true;
 }
 
 // Threads of a block.
@@ -189,37 +216,38 @@ void fiber_main() {
 u64 staggered(u32 number) { return number * 1088 % 32768; }
 
 void make_fiber(Thread& t) {
-    u64* top = (u64*)(x.stacks + (t.tid + 1) * STACK_BYTES - staggered(t.tid));
+    u64* top = (u64*)(x.stacks + (t.slot + 1) * STACK_BYTES - staggered(t.slot));
     *--top = 0;  // aligns the stack as after a call
     *--top = (u64)&fiber_main;
     for (int k = 0; k < KEPT_REGISTERS; ++k) *--top = 0;
     t.stack_pointer = top;
 }
 
-void make_threads(u32 block, u32 grid, u32 count) {
-    for (u32 k = 0; k < count; ++k) {
-        Thread& t = x.threads[k] = Thread();
+void make_threads(const Block& b, u32 grid, u64 shared) {
+    for (u32 k = 0; k < b.count; ++k) {
+        Thread& t = x.threads[b.first + k] = Thread();
         t.tid = k;
-        t.ntid = count;
-        t.ctaid = block;
+        t.slot = b.first + k;
+        t.ntid = b.count;
+        t.ctaid = b.number;
         t.nctaid = grid;
-        t.shared = x.shared;
-        t.local_top = x.local + k * LOCAL_BYTES + staggered(k);
-        t.local_end = x.local + (k + 1) * LOCAL_BYTES;
+        t.shared = shared;
+        t.local_top = x.local + t.slot * LOCAL_BYTES + staggered(t.slot);
+        t.local_end = x.local + (t.slot + 1) * LOCAL_BYTES;
         if (x.kernel->waits) make_fiber(t);
     }
 }
 
-// All threads have come to a barrier or to their end: have those that a thread waits for come to the same one?
-bool check_barrier(const std::vector<u32>& turn) {
+// All threads of a block have come to a barrier or to their end: have those that a thread waits for come to the same one?
+bool check_barrier(const Block& b) {
     bool good = true;
-    for (const u32 number : numbers((u32)turn.size())) {
-        const Thread& waiting = x.threads[number];
+    for (u32 number = 0; number < b.count; ++number) {
+        const Thread& waiting = x.threads[b.first + number];
         if (waiting.state != WAITING) continue;
-        for (u32 k = 0; k < turn.size(); ++k) {
+        for (u32 k = 0; k < b.count; ++k) {
             const bool whole = waiting.barrier_tile == 0;
             if (!whole && (k / WARP != number / WARP || !(waiting.barrier_tile >> k % WARP & 1))) continue;
-            const Thread& t = x.threads[k];
+            const Thread& t = x.threads[b.first + k];
             const u32 site = t.state == ENDED ? NO_SITE : t.barrier_site;
             if (site == waiting.barrier_site && t.barrier_tile == waiting.barrier_tile) continue;
             if (good) report(DIVERGENT_BARRIER, waiting.barrier_site, site, waiting, t.tid);
@@ -229,37 +257,78 @@ bool check_barrier(const std::vector<u32>& turn) {
     return good;
 }
 
-// Until all have ended, or part ways: whoever goes on from there may do so for ever.
-void run_fibers(std::vector<u32>& turn) {
-    for (;;) {
+void go_on(Thread& t) {
+    x.running = &t;
+    ptx_switch(&x.scheduler, t.stack_pointer);
+}
+// Whether a block goes on: its threads behind a barrier that all have met. Those that part ways may go on for ever.
+bool passes_barrier(const Block& b) {
+    bool waiting = false;
+    for (u32 k = 0; k < b.count; ++k) {
+        const u32 state = x.threads[b.first + k].state;
+        if (state == READY) return true;
+        waiting |= state == WAITING;
+    }
+    if (!waiting || !check_barrier(b)) return false;
+    for (u32 k = 0; k < b.count; ++k)
+        if (x.threads[b.first + k].state == WAITING) x.threads[b.first + k].state = READY;
+    ++x.epoch;
+    return true;
+}
+// Blocks by the fibers of their threads, until all have ended.
+void run_fibers(std::vector<Block> blocks) {
+    for (u32 pass = 0; !blocks.empty(); ++pass) {
+        std::vector<u32> turn;
+        for (const Block& b : blocks)
+            for (u32 k = b.first; k < b.first + b.count; ++k)
+                if (x.threads[k].state == READY) turn.push_back(k);
+        if (pass == MOST_PASSES) return report(HANG, NO_SITE, NO_SITE, x.threads[turn[0]], 0);
         shuffle(turn);
-        bool waiting = false;
-        for (u32 k : turn) {
-            Thread& t = x.threads[k];
-            if (t.state == ENDED) continue;
-            t.state = READY;
-            x.running = &t;
-            ptx_switch(&x.scheduler, t.stack_pointer);
-            waiting |= t.state == WAITING;
-        }
-        if (!waiting || !check_barrier(turn)) return;
-        ++x.epoch;
+        for (const u32 k : turn) go_on(x.threads[k]);
+        std::vector<Block> left;
+        for (const Block& b : blocks)
+            if (passes_barrier(b)) left.push_back(b);
+        blocks.swap(left);
     }
 }
 
-void run_block(u32 block, u32 grid, u32 count, u32 shared_bytes) {
+void fill_shared(u64 at, u32 bytes, bool there) {
+    if (there) std::memset((void*)at, x.poison, bytes);
+    mark(at, bytes, there, false);
+}
+void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
     x.block_begin = ++x.epoch;
-    std::memset((void*)x.shared, x.poison, shared_bytes);
-    mark(x.shared, shared_bytes, true, false);
-    make_threads(block, grid, count);
-    std::vector<u32> turn = numbers(count);
+    fill_shared(x.shared, shared_bytes, true);
+    const Block b = {number, 0, count};
+    make_threads(b, grid, x.shared);
     if (x.kernel->waits) {
-        run_fibers(turn);
+        run_fibers({b});
     } else {
+        std::vector<u32> turn = numbers(count);
         shuffle(turn);
         for (u32 k : turn) x.kernel->function(&x.threads[k], x.params);
     }
-    mark(x.shared, shared_bytes, false, false);
+    fill_shared(x.shared, shared_bytes, false);
+}
+// As many blocks side by side as there are threads for.
+void run_together(const std::vector<u32>& order, u32 grid, u32 count, u32 shared_bytes) {
+    const u32 apart = (shared_bytes + 255) / 256 * 256, most = MOST_THREADS / count;
+    x.together = true;
+    for (size_t next = 0; next < order.size();) {
+        std::vector<Block> blocks;
+        for (; blocks.size() < most && next < order.size(); ++next) {
+            const Block b = {order[next], (u32)blocks.size() * count, count};
+            const u64 shared = x.shared + blocks.size() * apart;
+            fill_shared(shared, shared_bytes, true);
+            make_threads(b, grid, shared);
+            blocks.push_back(b);
+        }
+        const size_t started = blocks.size();
+        run_fibers(std::move(blocks));
+        for (size_t k = 0; k < started; ++k) fill_shared(x.shared + k * apart, shared_bytes, false);
+    }
+    x.together = false;
+    x.block_begin = ++x.epoch;
 }
 
 void* take_pages(u64 bytes) {
@@ -296,12 +365,16 @@ bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site) {
     return true;
 }
 
-bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) {
-    if (!check_place(*t, at, size, space, site)) return false;
+bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) { return check_store(*t, at, size, space, false, site); }
+bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site) { return check_store(*t, at, size, GENERIC, true, site); }
+
+bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site) {
+    if (x.kernel->waits) ptx_switch(&t->stack_pointer, x.scheduler);
+    if (!check_place(*t, at, size, GENERIC, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
-        c.written |= byte_mask(word, at, size);
-        if (at < x.local) write_cell(*t, c, false, site);
+        check_written(*t, c, byte_mask(word, at, size), at, site);
+        if (at < x.local && !c.atomic && !x.together) check_writer(*t, c, site);
     }
     return true;
 }
@@ -367,7 +440,10 @@ bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 share
     x.params = params;
     std::vector<u32> turn = numbers(grid);
     shuffle(turn);
-    for (u32 k : turn) run_block(k, grid, block, shared_bytes);
+    const bool spins = kernel->waits && kernel->spins;
+    if (spins && (x.random ? next_random() >> 8 : ++x.launches) % 2) run_together(turn, grid, block, shared_bytes);
+    else
+        for (u32 k : turn) run_block(k, grid, block, shared_bytes);
     return true;
 }
 

@@ -26,6 +26,7 @@ struct Thread {
     u32 barrier_site;           // where it waits
     u32 barrier_tile;           // for which threads of its warp, as bits; 0 for the whole block
     u32 state;
+    u32 slot;                   // among the threads of all blocks that run side by side
     void* stack_pointer;
 };
 typedef void (*KernelFunction)(Thread* t, const u8* params);
@@ -34,6 +35,7 @@ struct Kernel {
     KernelFunction function;
     int param_bytes;
     int waits;  // it has barriers
+    int spins;  // it looks again and again at what other threads tell
 };
 // An array in global memory with values from the beginning; the host gives it a place.
 struct Table {
@@ -44,7 +46,7 @@ struct Table {
 enum Space { GENERIC, GLOBAL, LOCAL, SHARED };
 // The order is that of KINDS in executor.py.
 enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BARRIER, DIVIDE_BY_ZERO, OUTSIDE_OF_RANGE,
-            UNWRITTEN_LOCAL, ZEROS };
+            HANG, UNWRITTEN_LOCAL, ZEROS };
 
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
@@ -53,6 +55,10 @@ void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
+// Reading alone, of what other threads may write atomically at the same time: lets them go on before it.
+bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site);
+// Writing alone.
+bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site);
 // Something that PTX leaves open, or where it differs from C++.
 void ptx_note(Thread* t, u32 kind, u32 site);
 u64 ptx_take_local(Thread* t, u32 size, u32 align);
@@ -120,6 +126,14 @@ ATOMIC(or, old | value)
 ATOMIC(and, old & value)
 ATOMIC(xor, old ^ value)
 ATOMIC(exch, value)
+
+// What other threads may look at, or write, at the same time.
+template <class T> ACCESS T load_fresh(Thread* t, u64 at, u32 site) {
+    return ptx_check_fresh(t, at, sizeof(T), site) ? read<T>((const u8*)at) : (T)-1;
+}
+template <class T> ACCESS void store_fresh(Thread* t, u64 at, T value, u32 site) {
+    if (ptx_check_told(t, at, sizeof(T), site)) write<T>((u8*)at, value);
+}
 
 // A local array.
 struct Local {

@@ -40,6 +40,7 @@ FOLDER = "ptx"
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
+    + ("blocks that wait for ever",)
     + ("unwritten local memory read", "greatest of zeros of both signs")
 )  # fmt: skip
 NOTES = KINDS[-2:]
@@ -219,6 +220,7 @@ class _Kernel(ctypes.Structure):
         ("function", ctypes.c_void_p),
         ("param_bytes", ctypes.c_int),
         ("waits", ctypes.c_int),
+        ("spins", ctypes.c_int),
     ]
 
 

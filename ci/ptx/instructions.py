@@ -175,6 +175,8 @@ class Instructions(ABC):
         return f"{self.operand(base, 'u64')} + {offset}"
 
     def op_ld(self, m: list[str], to: str, source: str) -> str:
+        if m[0] == "volatile":
+            return self.assign(to, f"load_fresh<{c_type(m[-1])}>(t, {self._at(source)}, {self.site()})", m[-1])
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(source)
@@ -191,6 +193,9 @@ class Instructions(ABC):
         return f"{{ const auto v = {value}; {' '.join(sets)} }}"
 
     def op_st(self, m: list[str], to: str, source: str) -> str:
+        if m[0] == "volatile":
+            given = self.operand(source, m[-1])
+            return f"store_fresh<{c_type(m[-1])}>(t, {self._at(to)}, {given}, {self.site()});"
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(to)
@@ -228,6 +233,9 @@ class Instructions(ABC):
         if which != "0":
             raise ValueError(which)
         return f"ptx_barrier(t, {self.site()});"
+
+    def op_membar(self, m: list[str]) -> str:
+        return ";"  # threads see at once what others write
 
     def op_call(self, s: Instruction) -> str:
         results, name, arguments = call_parts(s)

@@ -39,8 +39,8 @@ def translate(module: Module) -> str:
     out += ["    {nullptr, nullptr, 0}};", 'extern "C" const Kernel ptx_kernels[] = {']
     for f in functions:
         if f.entry:
-            size, waits = _layout(f.params)[1], int(_waits(module, f.name))
-            out.append(f'    {{"{f.name}", {symbol(f.name)}, {size}, {waits}}},')
+            size, waits, spins = _layout(f.params)[1], *(int(_has(module, f.name, x)) for x in ("bar.", "ld.volatile."))
+            out.append(f'    {{"{f.name}", {symbol(f.name)}, {size}, {waits}, {spins}}},')
     out += ["    {nullptr, nullptr, 0, 0}};", 'extern "C" const char* const ptx_sites[] = {']
     out += [f"    {json.dumps(f'{module.where(place)}, in {name}')}," for name, place in sites]
     return "\n".join([*out, "    nullptr};", ""])
@@ -63,10 +63,10 @@ def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
     return offsets, end
 
 
-def _waits(module: Module, name: str) -> bool:
-    """Whether a function, or one that it calls, has a barrier."""
+def _has(module: Module, name: str, form: str) -> bool:
+    """Whether a function, or one that it calls, has instructions that begin like this."""
     reached = (module.functions[f] for f in module.reached(name))
-    return any(s.name.startswith("bar.") for f in reached for s in f.instructions())
+    return any(s.name.startswith(form) for f in reached for s in f.instructions())
 
 
 class _FunctionWriter(Instructions):

@@ -33,8 +33,10 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 # Counters of the device that arrive after every run.
-_TOLD = ("failed", "overflowed", "inexact", "colors")
+_TOLD = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
+# Of a block's shared memory where blocks work in turns (cuda_kernels/block_turns.cuh).
+_TURN_BYTES = 8
 _MOST_GRAPHS = 64
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
 MOST_STEPS = 1000
@@ -197,9 +199,9 @@ class CudaBackend(CudaMemory):
                 self._graphs.clear()
             self._substep = h if n else self._substep
             if self.staged:
-                run, plan = self._runner(h), self.plan_for(int(self._told[3]))
+                run = self._runner(h)
                 for _ in range(n):
-                    plan.step(run, self._any_active(run), self.config.substeps)
+                    self.plan.step(run, self._any_active(run), self.config.substeps)
             for start in range(0, 0 if self.staged else n, MOST_STEPS):
                 self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
@@ -234,13 +236,17 @@ class CudaBackend(CudaMemory):
         for launch in segment:
             blocks = self._blocks(launch)
             arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
-            self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments)
+            shared = _TURN_BYTES if launch.turns else 0
+            self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
         """As many as there is work for, and as run side by side at most: each starts and ends, also without work."""
         most = self._processors * 4
         if launch.items is None:
             return most
+        if launch.turns:  # as many for each world
+            needed = -(-launch.items // _STAGED_THREADS)
+            return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
         return max(1, min(most, needed))
 

@@ -200,7 +200,6 @@ def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
         members += [("const double*", f"{kind.name}_parameters")]
     members += [("const double*", "control"), ("char*", "slab")]
     members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "overflowed"), ("int*", "inexact")]
-    members += [("int*", "colors")]
     members += [("double*", "health_value")]
     members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [("long long", f"stride_{kind.name}") for kind in kinds]

@@ -43,8 +43,6 @@ _OF_SIGNALS = tuple(
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
-FEW = 4
-"""Colors of manifolds get launches of their own in steps of so many, so that few plans are made."""
 LAUNCHES = ("auto", "fused", "grouped", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
@@ -100,7 +98,7 @@ class KernelBackend(ABC):
         for kind in self.kinds:
             check_fields(kind, kind.kernel_fields, self.sizes, first=())
         if not self.colors_side_by_side:
-            self.sizes |= dict.fromkeys(("incident_places", "incidents", "ready_pairs", "color_parts"), 0)
+            self.sizes |= dict.fromkeys(("incident_places", "incidents", "color_parts"), 0)
         add_lanes(self.sizes, 1)
         self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored, self.kinds).size)
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
@@ -124,22 +122,7 @@ class KernelBackend(ABC):
         """The order of staged launches, for the settings as they are."""
         if self.staged:
             settings = {name: self._setting(name) for name in SETTINGS_INT}
-            self._plan_sizes = self.sizes | settings | {"direct": int(self.direct)}
-            self.plan = LaunchPlan(self._plan_sizes)
-            self._plans: dict[int, LaunchPlan] = {}
-
-    def plan_for(self, colors: int) -> LaunchPlan:
-        """The order of launches where the last steps have had so many colors; any number is right.
-
-        Colors beyond some more than these, and what has no color, share a launch by one block a world.
-        """
-        most = self.sizes["max_colors"]
-        lists = -(-(colors + 1) // FEW) * FEW
-        if not self.sizes["pairs"] or not 0 < colors <= most or lists >= most:
-            return self.plan
-        if lists not in self._plans:
-            self._plans[lists] = LaunchPlan(self._plan_sizes, lists)
-        return self._plans[lists]
+            self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
 
     # What a backend adds: memory and launches.
 
@@ -329,9 +312,9 @@ class KernelBackend(ABC):
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
-        self.overflowed, self.inexact, self.colors = (np.zeros(1, np.int32) for _ in range(3))
+        self.overflowed, self.inexact = (np.zeros(1, np.int32) for _ in range(2))
         self.health_value = np.zeros(self.num_worlds)
-        for name in ("control", "health", "health_value", "failed", "active", "overflowed", "inexact", "colors"):
+        for name in ("control", "health", "health_value", "failed", "active", "overflowed", "inexact"):
             a[name] = self.place(name, getattr(self, name))
         self.refresh_parameters()
 

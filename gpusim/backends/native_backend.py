@@ -170,7 +170,7 @@ class NativeBackend(KernelBackend):
         if self.staged:
             run = self._runner(h)
             for _ in range(n):
-                self.plan_for(int(self.colors[0])).step(run, self._any_active(run), self.config.substeps)
+                self.plan.step(run, self._any_active(run), self.config.substeps)
         else:
             self._run_pieces(n, ctypes.c_double(h))
         return self.newly_failed()

@@ -17,6 +17,7 @@ from gpusim.solver.nodes import (
     Run,
     Stage,
     Sweeps,
+    Turns,
     While,
     Whole,
     phases,
@@ -61,6 +62,8 @@ def lines_of(node: Node, build: Build) -> Iterator[str]:
         yield f"{node.name}(w);"
     elif isinstance(node, Whole):
         yield f"{node.name}(w);"
+    elif isinstance(node, Turns):
+        return  # of several blocks
     elif isinstance(node, Run):
         level = "level, " if node.by_level else ""
         yield f"RUN({node.phase.count()}, {node.phase.name}(w, {level}i));"
@@ -114,13 +117,12 @@ def entries_header(build: Build) -> str:
     own = Run(schedule.PHASES["set_forward"], by_level=True), *schedule.run("tell_active")
     for node in (*_ALL, STORE, *own):
         for phase, kind in phases(node, build):
-            macro = {"item": "PER", "level": "PER_LEVEL", "list": "PER_LIST"}[kind]
-            items = f", {phase.count(staged=True)}" if kind != "list" else ""
+            macro = {"item": "PER", "level": "PER_LEVEL", "turns": "TURNS"}[kind]
+            items = f", {phase.count(staged=True)}" if kind != "turns" else ""
             found.setdefault(phase.name, f"{macro}({phase.name}{items})")
         for part in walk(node, build):
             if isinstance(part, Lists):
-                name = part.phase.name
-                found.setdefault(f"{name}_ends", f"LIST_ENDS({name}, {part.add.name})")
+                found.setdefault(part.phase.name, f"LISTS({part.phase.name}, {part.add.name})")
             if isinstance(part, Stage) and part.together is not None and build.direct:
                 found.setdefault(f"{part.name}_world", f"PER_WORLD({part.name}_world, {part.name})")
     out += ["#if GPUSIM_PART != 2", *(text for name, text in found.items() if name in MEETING), "#endif"]

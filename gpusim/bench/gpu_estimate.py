@@ -27,7 +27,7 @@ from gpusim.bench.counted import WIDTHS, Operations
 from gpusim.bench.floor import count_operations, moved_bytes
 from gpusim.bench.runner import make_simulation
 from gpusim.errors import unknown_name
-from gpusim.solver.launch_plan import LaunchPlan, Plan, Repeat
+from gpusim.solver.launch_plan import Launch, LaunchPlan, Plan, Repeat
 
 if TYPE_CHECKING:
     from gpusim.bench.runner import Options, Record
@@ -49,8 +49,10 @@ LAUNCH_US = 3.0
 """From kernel to kernel of a CUDA graph, with their start and end."""
 BANDWIDTH_SHARE = 0.6
 """Of the data sheet's, that kernels reach which read records at places from lists."""
+WAIT_US, WAITS = 1.5, {"color_in_turns": 48}
+"""From turns to those that wait for them, and how many follow each other: rounds of coloring, about."""
 USED_LISTS = 12
-"""Colors of contacts that a pile has, about."""
+"""Colors of contacts that a pile has, about, which follow each other in a sweep."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class StagedEstimate:
-    """Of one big world: bytes of its work, launches and bytes moved of a step, and a step's time, us."""
+    """Of one big world: bytes of its work, launches, waits within them and bytes moved of a step, and its time, us."""
 
     slab: int
     launches: int
+    waits: int
     bytes: float
     us: float
 
@@ -154,17 +157,18 @@ def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
     """
     backend: Any = sim.backend
     sizes = backend.plan.sizes
-    plan = LaunchPlan(sizes | {"ready_pairs": sizes["pairs"]}, USED_LISTS if sizes["pairs"] else None)
-    launches = [_launches(part) for part in (plan.begin, plan.substep, plan.end)]
-    count = launches[0] + sim.config.substeps * launches[1] + launches[2]
+    plan = LaunchPlan(sizes | {"incident_places": sizes["bodies"] + 1 if sizes["pairs"] else 0})
+    launches = [*_launches(plan.begin), *sim.config.substeps * list(_launches(plan.substep)), *_launches(plan.end)]
+    waits = sum(WAITS.get(launch.phase, USED_LISTS) for launch in launches if launch.turns)
     moved = moved_bytes(sim, backend.layout)
-    us = 1e6 * moved / (card.bandwidth * BANDWIDTH_SHARE) + LAUNCH_US * count
-    return StagedEstimate(backend.layout.size, count, moved, us)
+    us = 1e6 * moved / (card.bandwidth * BANDWIDTH_SHARE) + LAUNCH_US * len(launches) + WAIT_US * waits
+    return StagedEstimate(backend.layout.size, len(launches), waits, moved, us)
 
 
-def _launches(plan: Plan) -> int:
+def _launches(plan: Plan) -> Iterator[Launch]:
     """Of a plan, with loops run once."""
-    return sum(_launches(part.body) if isinstance(part, Repeat) else len(part) for part in plan)
+    for part in plan:
+        yield from _launches(part.body) if isinstance(part, Repeat) else part
 
 
 class Estimator:

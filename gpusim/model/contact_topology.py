@@ -133,7 +133,6 @@ class ContactTopology:
             "contact_sweeps": (2 if config.direct else 1) * config.iterations if pairs else 0,
             "incident_places": dynamic.size + 1 if side_by_side else 0,
             "incidents": 2 * pairs if side_by_side else 0,
-            "ready_pairs": pairs if side_by_side else 0,
             "color_parts": PARTS * (config.max_colors + 2) if side_by_side else 0,
             "kept_pairs": pairs if config.direct else 0,
         }

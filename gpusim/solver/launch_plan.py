@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gpusim.model.contact_topology import PARTS
 from gpusim.solver import schedule
-from gpusim.solver.nodes import If, Later, Levels, Lists, Node, Routine, Run, Sizes, Stage, Sweeps, While, Whole
+from gpusim.solver.nodes import If, Later, Levels, Lists, Node, Routine, Run, Sizes, Stage, Sweeps, Turns, While, Whole
 
 _BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
 
@@ -20,7 +20,8 @@ _BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
 class Launch:
     """One kernel: phase, conditions on the world as a bit mask, level or color, and its name in profiles.
 
-    ``items``: the most that a world has, where that is known; a block works on a whole world where it is 0.
+    ``items``: the most that a world has, where that is known; a block works on a whole world where it is 0. ``turns``:
+    several blocks a world work in turns.
     """
 
     phase: str
@@ -28,6 +29,7 @@ class Launch:
     level: int = 0
     stage: str = field(default="", compare=False)
     items: int | None = field(default=None, compare=False)
+    turns: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,10 @@ class LaunchPlan:
 
     Args:
         sizes: as tables.model_tables gives them, with the settings of the run ("semi_implicit", "direct", ...).
-        lists: colors of manifolds that get a launch each; the others, and what has no color, share a launch by one
-            block a world. None: all of them.
     """
 
-    def __init__(self, sizes: Sizes, lists: int | None = None) -> None:
-        self.sizes, self.lists = sizes, lists
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
         step, trial = (Launch("set_forward", level=number, stage="start") for number in (0, 1))
         self.begin = self.plan(LOAD, step, *schedule.CONTACTS)
         self.substep = self.plan(*schedule.SUBSTEP)
@@ -83,25 +83,16 @@ class LaunchPlan:
 
     def _add(self, node: Node, mask: int, level: int, label: str, parts: list[Part]) -> None:
         """Add the launches of a node under the conditions ``mask``."""
-        add = lambda phase, at=level, items=None: _append(  # noqa: E731
-            parts, Launch(phase, mask, at, label, items)
+        add = lambda phase, items=None, turns=False: _append(  # noqa: E731
+            parts, Launch(phase, mask, level, label, items, turns)
         )
         if isinstance(node, Run):
             if not node.phase.idle(self.sizes):
-                add(node.phase.name, items=node.phase.most({**self.sizes, "PARTS": PARTS}))
+                add(node.phase.name, node.phase.most({**self.sizes, "PARTS": PARTS}), isinstance(node, Turns))
         elif isinstance(node, Whole):
             add(node.name)
         elif isinstance(node, Lists):
-            most = self.sizes["max_colors"]
-            if self.lists is None:
-                add(node.phase.name, most, self.sizes["pairs"])
-                add(node.add.name, items=node.add.most(self.sizes))
-            else:
-                add(f"{node.phase.name}_ends", most, 0)
-            for color in range(most if self.lists is None else self.lists):
-                add(node.phase.name, color, self.sizes["pairs"])
-            if self.lists is not None:
-                add(f"{node.phase.name}_ends", self.lists, 0)
+            add(node.phase.name, self.sizes["pairs"], turns=True)
         elif isinstance(node, Stage) and node.together is not None and node.together.host(self.sizes):
             _append(parts, Launch(f"{node.name}_world", 0, 0, node.name, 0))
         elif isinstance(node, While):

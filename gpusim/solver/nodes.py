@@ -94,6 +94,11 @@ class Run(Node):
 
 
 @dataclass(frozen=True)
+class Turns(Run):
+    """A phase ``name(w)`` of several blocks a world that work in turns (cuda_kernels/block_turns.cuh); staged alone."""
+
+
+@dataclass(frozen=True)
 class Whole(Node):
     """A function ``name(w)`` of a world by all of its threads."""
 
@@ -188,12 +193,11 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Phases in a node by their first place, each with "item", "level" or "list"."""
+    """Phases in a node by their first place, each with "item", "level" or "turns"."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
-        if isinstance(part, Run):
+        if isinstance(part, Turns):
+            found.setdefault(part.phase.name, (part.phase, "turns"))
+        elif isinstance(part, Run):
             found.setdefault(part.phase.name, (part.phase, "level" if part.by_level else "item"))
-        elif isinstance(part, Lists):
-            found.setdefault(part.phase.name, (part.phase, "list"))
-            found.setdefault(part.add.name, (part.add, "item"))
     return list(found.values())

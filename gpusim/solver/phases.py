@@ -11,7 +11,7 @@ from gpusim.solver.contact_phases import CONTACT_PHASES
 from gpusim.solver.nodes import Phase
 
 _TABLE = (
-    Phase("set_forward", writes="forward_only"),
+    Phase("set_forward", writes="blocks_ended forward_only turn_next turns_ended"),
     Phase("set_times", reads="step_before", writes="pushing step_last"),
     Phase(
         "rotate_body", "bodies",

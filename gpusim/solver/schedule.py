@@ -23,14 +23,12 @@ from gpusim.solver.nodes import (
     Run,
     Stage,
     Sweeps,
+    Turns,
     While,
     Whole,
     walk,
 )
 from gpusim.solver.phases import PHASES
-
-COLOR_ROUNDS = 48
-"""Rounds of coloring by many threads; what is left after them, one thread colors."""
 
 # What host and build know.
 DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
@@ -51,8 +49,10 @@ MANY_SWEEPS = Condition("many_sweeps", "(w.iterations() > 1)", lambda s: s["iter
 MIDDLE = Condition(
     "middle", "finds_middle(w)", lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["semi_implicit"]
 )
-IN_ROUNDS = Condition("in_rounds", "true", lambda s: s["ready_pairs"] > 0, build=lambda b: None if b.staged else False)
-IN_TURN = Condition("in_turn", "true", lambda s: not s["ready_pairs"])
+SIDE_BY_SIDE = Condition(
+    "side_by_side", "true", lambda s: s["incident_places"] > 0, build=lambda b: None if b.staged else False
+)
+ONE_BY_ONE = Condition("one_by_one", "true", lambda s: not s["incident_places"])
 ARTICULATED_CONTACTS = Condition(
     "articulated_contacts", "", lambda s: bool(s["direct"] and s["pairs"] and s["constraints"])
 )
@@ -129,11 +129,11 @@ BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
 NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("find_manifold")),))
 COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     *run("clear_colors"),
-    If(IN_TURN, run("color_pairs list_colors list_overflow")),
-    If(IN_ROUNDS, (
+    If(ONE_BY_ONE, run("color_pairs list_colors list_overflow")),
+    If(SIDE_BY_SIDE, (
         *run("clear_incidents count_incidents scan_incident_part scan_sums scan_incident_rest enter_incidents"),
-        Sweeps(COLOR_ROUNDS, run("find_ready color_ready_pair")),
-        *run("find_rest color_rest count_colors sum_color start_colors place_colors"),
+        Turns(PHASES["color_in_turns"]),
+        *run("count_colors sum_color start_colors place_colors"),
         *run("clear_overflow count_overflow scan_overflow_part scan_sums scan_overflow_rest enter_overflow"),
         *run("sort_overflow"),
     )),

@@ -73,6 +73,21 @@ extern "C" __global__ void atomics(int* x) {
     atomicMax(x + 2, int(threadIdx.x));
     atomicOr(x + 3, 1 << threadIdx.x);
 }
+// Blocks of one thread draw numbers, and each adds to what the one before has left.
+#define RELAY(name, ahead, known)                                       \\
+    extern "C" __global__ void name(int* x) {                           \\
+        for (int turn; (turn = atomicAdd(x, 1)) < 8; __syncthreads()) { \\
+            while (*(volatile int*)(x + 1) < turn + ahead) {            \\
+            }                                                           \\
+            x[2] += known;                                              \\
+            x[3 + turn] = x[2];                                         \\
+            __threadfence();                                            \\
+            atomicAdd(x + 1, 1);                                        \\
+        }                                                               \\
+    }
+RELAY(relay, 0, turn)
+RELAY(early, -8, turn)
+RELAY(late, 1, turn)
 extern "C" __global__ void unwritten(double* x) {
     extern __shared__ double s[];
     if (threadIdx.x) s[threadIdx.x] = 1.0;

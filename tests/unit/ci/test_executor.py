@@ -129,6 +129,18 @@ def test_a_good_kernel(faults: Module, seed: int) -> None:
     assert counts.tolist() == [96, 0, 31, -1]
 
 
+@pytest.mark.parametrize("kernel", ["relay", "early", "late"])
+def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
+    """One after another or side by side; those that do not wait get other numbers, and who waits for itself is told."""
+    expected, kept, waited = np.cumsum(np.arange(8)).tolist(), [], set()
+    for seed in range(8):
+        x = device_array(np.zeros(11, np.int32))
+        waited |= kinds(run(faults, kernel, 4, 1, x, seed=seed))
+        kept.append(x[3:].tolist() == expected)
+    assert waited == ({"blocks that wait for ever"} if kernel == "late" else set())
+    assert all(kept) if kernel == "relay" else not all(kept)
+
+
 def test_a_missing_barrier(faults: Module) -> None:
     """Found as a race of two lines and as shared memory that nobody has written; what is read is poison."""
     x = device_array(np.arange(64.0))

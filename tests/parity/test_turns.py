@@ -1,4 +1,4 @@
-"""Coloring by many threads in rounds gives the colors, and so the bits, of one thread that colors in turn."""
+"""Coloring by many threads in turns gives the colors, and so the bits, of one thread that colors one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import kernel_backend
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model import contact_topology
 from gpusim.solver.nodes import Phase
@@ -31,14 +30,14 @@ def heap(count: int, tray: bool) -> ModelBuilder:
 
 
 @pytest.mark.parametrize(("count", "tray", "colors"), [(70, False, 32), (100, True, 4)])
-def test_rounds(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contact_topology, "MOST_IN_TURN", 8)
     model = heap(count, tray).finalize()
     states = []
     at_rest = ~model.topology.dynamic
     assert at_rest.any()
-    for rounds, threads in ((False, 1), (True, 1), (True, 2)):
-        monkeypatch.setattr(NativeBackend, "colors_side_by_side", rounds)
+    for turns, threads in ((False, 1), (True, 1), (True, 2), (True, 5)):
+        monkeypatch.setattr(NativeBackend, "colors_side_by_side", turns)
         config = SolverConfig(dt=1 / 120, substeps=2, iterations=3, max_colors=colors)
         sim = Simulation(model, 2, backend="native", launch="staged", threads=threads, config=config)
         sim.step(40)
@@ -82,7 +81,7 @@ def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: p
 
 
 def test_launches_are_as_large_as_their_work() -> None:
-    """What a phase has at most, where sizes tell it; lists have all pairs, a world's block none."""
+    """What a phase has at most, where sizes tell it; lists have all pairs, in one launch whose blocks take turns."""
     sizes = {"bodies": 7, "PARTS": 256}
     assert [Phase("x", items).most(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
     assert Phase("x", "count(w)").most(sizes) is None
@@ -92,30 +91,6 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert isinstance(backend, NativeBackend)
     found = {one.phase: one.items for part in backend.plan.substep if isinstance(part, list) for one in part}
     assert found["sweep_contact"] == backend.sizes["pairs"]
+    in_turns = {one.phase for part in backend.plan.substep if isinstance(part, list) for one in part if one.turns}
+    assert in_turns == {"sweep_contact", "push_contact", "warm_contact"}
     assert found["drift_body"] == backend.sizes["bodies"]
-
-
-@pytest.mark.parametrize("few", [1, 4])
-@pytest.mark.parametrize(("tray", "colors"), [(False, 32), (True, 6)])
-def test_colors_without_a_launch(tray: bool, colors: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told too few colors, or the right number, or that they do not suffice: the bits of a launch for each."""
-    model, states = heap(60, tray).finalize(), []
-    config = SolverConfig(dt=1 / 120, substeps=2, iterations=3, max_colors=colors)
-    monkeypatch.setattr(kernel_backend, "FEW", few)
-    for told in (0, 1, 2, None):
-        sim = Simulation(model, 2, backend="native", launch="staged", config=config)
-        backend, launches, most = sim.backend, set(), 0
-        assert isinstance(backend, NativeBackend)
-        for _ in range(30):
-            backend.colors[0] = backend.colors[0] if told is None else told
-            launches.add(len(backend.plan_for(int(backend.colors[0])).substep[0]))
-            sim.step()
-            most = max(most, int(backend.colors[0]))
-            pairs = int(sim.read_state()["pair_count"].min())
-            assert backend.colors[0] > backend.slab_array("manifold_color")[:, :pairs].max()
-        assert most == 7 if tray else 4 < most < 32
-        assert (len(launches) > 1) == (told is None and not tray)
-        states.append(sim.state.variables())
-    for state in states[1:]:
-        for name, array in state.items():
-            np.testing.assert_array_equal(array, states[0][name], err_msg=name)
