@@ -40,8 +40,8 @@ WORLDS = 3
 # thread could not race with each other. Some fused cases have tiles of a warp, two worlds a block.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
-# Pairs from which on a staged launch colors contacts by many threads; threads of its blocks, and processors, of which there
-# are so many that a world has several blocks.
+# Pairs from which on a staged launch colors contacts by many threads; threads of its blocks, and processors for them,
+# so that a world has several blocks.
 TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Of signals that the host works out.
 TOLERANCE = 1e-12
