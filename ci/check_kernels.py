@@ -48,7 +48,7 @@ FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
 
 LIMITS = Path(__file__).with_name("kernel_limits.json")
 # By what figures are rounded up: ptxas is not deterministic, and sources get longer.
-ROUNDED = {"registers": 8, "stack": 256, "spills": 64, "local": 500, "generic": 500}
+ROUNDED = {"registers": 8, "stack": 256, "spills": 64, "local": 100, "generic": 50}
 MOST_REGISTERS = 255
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")

@@ -15,7 +15,7 @@ GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
     return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
 }
 // P and D of a spring-damper over one kick (gpusim/actuators/spring.py, where the equations stand).
-GPUSIM_SHARED void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
+GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
     const double kick = kick_time(w);
     if (w.semi_implicit()) {
         *impulse = -kick * stiffness * elongation;

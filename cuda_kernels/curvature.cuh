@@ -9,7 +9,7 @@ GPUSIM_FN truth is_round(const real* m) {
            (m[6] == real(0)) & (m[7] == real(0));
 }
 // omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
-GPUSIM_SHARED void midpoint_rate(const World& w, int b, const real* twist, real* out) {
+GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
     const truth round = is_round(inertia);
@@ -99,7 +99,7 @@ template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V
     turn3(both, vector, out);
 }
 // The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
-GPUSIM_SHARED real total_rotation_bias(const World& w, int e, const real* u) {
+GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
     for (int s = 0; s < 2; ++s) {
@@ -115,7 +115,7 @@ GPUSIM_SHARED real total_rotation_bias(const World& w, int e, const real* u) {
     return real(rate - double(dot3(u, turning)));
 }
 // The angle of an ordered turn after the step, exactly: its direction turns with both bodies.
-GPUSIM_SHARED real ordered_bias(const World& w, int e, const real* u) {
+GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];
     turned_after(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);

@@ -66,7 +66,7 @@ GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, r
 }
 
 // Rotation vector of the child's frame in the parent's, at orientations qa, qb.
-GPUSIM_SHARED void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
+GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
     double a[4], b[4];
     quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
     quaternion_product(qb, w.spin_frame_b() + 4 * e, b);
@@ -149,7 +149,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
 }
 
 // Elements are numbered dots, then spins, then lines.
-GPUSIM_SHARED void evaluate(const World& w, int e, Element& out, real* keep) {
+GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
     if (e < w.dots()) {
         DotVectors v;
         dot_point(w, e, v);

@@ -8,7 +8,7 @@
 
 // Symmetric matrix without its negative eigenvalues, which would take inertia away where F crosses r: cyclic Jacobi
 // rotations (Golub and Van Loan 8.5), a fixed number of sweeps.
-GPUSIM_SHARED void make_positive(real* m) {
+GPUSIM_FN void make_positive(real* m) {
     real v[9] = {real(1), real(0), real(0), real(0), real(1), real(0), real(0), real(0), real(1)};
     for (int sweep = 0; sweep < JACOBI_SWEEPS; ++sweep)
         for (int p = 0; p < 2; ++p)
@@ -44,7 +44,7 @@ GPUSIM_SHARED void make_positive(real* m) {
 
 // K of body b, world axes, and its growth: of the last kick where that is more than what is held, which fades otherwise.
 // False where the body needs none.
-GPUSIM_SHARED truth find_stiffness(const World& w, int b, real* total, real& growth) {
+GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
     const truth kicked = kick > real(0);

@@ -15,12 +15,12 @@
 // One record: its numbers stand LANES apart.
 struct Lane {
     real* at;
-    MEMBER real& operator[](int k) const { return at[LANES * k]; }
+    MEMBER real& operator[](int k) const { return in_slab(at)[LANES * k]; }
     MEMBER Lane operator+(int k) const { return Lane{at + LANES * k}; }
 };
 struct ReadLane {
     const real* at;
-    MEMBER const real& operator[](int k) const { return at[LANES * k]; }
+    MEMBER const real& operator[](int k) const { return in_slab(at)[LANES * k]; }
     MEMBER ReadLane operator+(int k) const { return ReadLane{at + LANES * k}; }
 };
 template <class R> struct NumberOf;

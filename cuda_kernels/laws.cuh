@@ -138,7 +138,7 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
 }
 // Row velocity u = free_velocity + response p with p on the law of axis k, for the row alone; and the mode.
 // Every round but the last puts a clamped term at a bound for good (the proof stands in gpusim/reference/laws.py).
-GPUSIM_SHARED real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
+GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     int contact, clamps = 0, found;
     real velocity, impulse, slope;

@@ -4,7 +4,7 @@
 #include "world.cuh"
 
 // The axis u of a turn becomes what its rate is taken along; ``other`` is the axis in the other body.
-GPUSIM_SHARED void ordered_direction(bool middle, double* u, const double* other) {
+GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
     if (middle) {
         double across[3];
         cross3(u, other, across);

@@ -11,7 +11,7 @@ GPUSIM_PHASE void error_row(const World& w, int row) {
     const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
     w.rhs()[row] = choose(none, real(0), -real(row_error(w, row)));
 }
-GPUSIM_SHARED void move_body(const World& w, int b, const real* by) {
+GPUSIM_FN void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
     move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
 }

@@ -88,13 +88,13 @@ GPUSIM_FN double sinc(double s) {
     const double x = square_root(s);
     return choose(near, series, det::sin(x) / x);
 }
-GPUSIM_SHARED void quaternion_from_rotation_vector(const double* v, double* q) {
+GPUSIM_FN void quaternion_from_rotation_vector(const double* v, double* q) {
     const double half = 0.5 * norm3(v), factor = 0.5 * sinc(half * half);
     q[0] = factor * v[0]; q[1] = factor * v[1]; q[2] = factor * v[2];
     q[3] = det::cos(half);
 }
 // Angle at most pi.
-GPUSIM_SHARED void rotation_vector_from_quaternion(const double* q, double* out) {
+GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
     const double sign = choose(q[3] < 0.0, double(-1.0), double(1.0));
     const double v[3] = {sign * q[0], sign * q[1], sign * q[2]};
     const double sine = norm3(v);
@@ -102,7 +102,7 @@ GPUSIM_SHARED void rotation_vector_from_quaternion(const double* q, double* out)
     out[0] = factor * v[0]; out[1] = factor * v[1]; out[2] = factor * v[2];
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
-GPUSIM_SHARED void turn_factors(real s, real* sine, real* cosine) {
+GPUSIM_FN void turn_factors(real s, real* sine, real* cosine) {
     const truth far = s > real(SERIES_BELOW);
     *sine = s * (real(-1.0 / 6.0) + s * (real(1.0 / 120.0) - s * (real(1.0 / 5040.0) - s * real(1.0 / 362880.0))));
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));
@@ -112,7 +112,7 @@ GPUSIM_SHARED void turn_factors(real s, real* sine, real* cosine) {
     *cosine = choose(far, real(2) * half * half / (x * x), *cosine);
 }
 // Add a displacement (m) and a rotation vector (rad, world frame) to a pose.
-GPUSIM_SHARED void move_pose(double* position, double* orientation, const double* shift, const double* turn) {
+GPUSIM_FN void move_pose(double* position, double* orientation, const double* shift, const double* turn) {
     double spin[4];
     quaternion_from_rotation_vector(turn, spin);
     for (int k = 0; k < 3; ++k) position[k] += shift[k];

@@ -59,7 +59,7 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     return sum;
 }
 // M^-1 J^T p of one body: sum over its sides in their fixed order.
-GPUSIM_SHARED void impulse_response(const World& w, int body, const real* impulse, real* out) {
+GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     const int block = w.block();
     for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {

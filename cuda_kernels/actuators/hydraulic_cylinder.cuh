@@ -4,7 +4,7 @@
 #include "hydraulics.cuh"
 
 // Lines p+ = a - b v of both chambers over a step of h from chords at the guessed pressures.
-GPUSIM_SHARED void cylinder_lines(const World& w, int k, const double* pressure, const double* guess, const double* compliance,
+GPUSIM_FN void cylinder_lines(const World& w, int k, const double* pressure, const double* guess, const double* compliance,
                               double h, double* a, double* b) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);
@@ -31,7 +31,7 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
 // The law P - D u with the present chords.
-GPUSIM_SHARED void cylinder_law(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_law(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double pressure[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
     const double guess[2] = {w.cylinder_guess_a(k), w.cylinder_guess_b(k)};
@@ -57,7 +57,7 @@ GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
     w.cylinder_cushion_slope(k) = slope;
 }
 // The papers' coupling: the piston moves alone in sub-steps of 0.1 ms (paper 2023, eq. 6 to 9).
-GPUSIM_SHARED void cylinder_free_piston(const World& w, int k, double x) {
+GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
     int count = int(w.h / PAPERS_SUBSTEP - 1e-9) + 1;
     if (count < 1) count = 1;
     const double h = w.h / count, mass = w.cylinder_piston_mass(k), area_a = w.cylinder_area_a(k), area_b = w.cylinder_area_b(k);

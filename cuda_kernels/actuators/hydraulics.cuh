@@ -3,7 +3,7 @@
 #include "../actuate.cuh"
 
 // Exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u; ``mean`` is the mean position over the step.
-GPUSIM_SHARED void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
+GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
     const double root = square_root(magnitude(under)), angle = root * h, e = det::exp(-decay * h);
     double c, s;
@@ -47,7 +47,7 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
     *b = rate * area / divisor;
 }
 // One-sided springs in the last ``length`` of the stroke x at both ends; adds to P and D.
-GPUSIM_SHARED void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
+GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
                                    double length, double* impulse, double* slope) {
     if (!(stiffness + damping > 0.0)) return;
     for (int end = 0; end < 2; ++end) {

@@ -6,7 +6,7 @@
 struct StrutNumbers {
     const double* first;
     int stride;
-    MEMBER double operator[](int at) const { return first[at * stride]; }
+    MEMBER double operator[](int at) const { return in_global(first)[at * stride]; }
 };
 GPUSIM_FN StrutNumbers strut_of(const World& w, int k) {
     return {in_global(w.args()->strut_parameters) + w.id * w.args()->stride_strut + k, w.strut_count()};
@@ -22,7 +22,7 @@ struct StrutPiece {
 struct StrutMean {
     double a, b, force, slope;
 };
-GPUSIM_SHARED void add_piece(const StrutPiece& p, StrutMean& m) {
+GPUSIM_FN void add_piece(const StrutPiece& p, StrutMean& m) {
     const double way = m.b - m.a;
     double start = m.a, end = m.b, first = 0.0, share = 1.0;
     if (way != 0.0) {
@@ -44,12 +44,12 @@ GPUSIM_SHARED void add_piece(const StrutPiece& p, StrutMean& m) {
     m.force += share * force / 6.0;
     m.slope += share * slope / 6.0;
 }
-GPUSIM_FN void add_stop(const StrutNumbers& p, int at, int stiffness, int length, bool below, StrutMean& m) {
+GPUSIM_FN void add_stop(StrutNumbers p, int at, int stiffness, int length, bool below, StrutMean& m) {
     const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
     add_piece({p[at], below ? -infinite : p[at], below ? p[at] : infinite, 0.0, -k, -k / (d * d)}, m);
 }
 // Straight parts between the points of a table; the first and the last go on beyond their ends.
-GPUSIM_SHARED void add_table(const StrutNumbers& p, int points, int abscissa, int force, double sign, StrutMean& m) {
+GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, double sign, StrutMean& m) {
     const int count = int(p[points]);
     for (int k = 0; k + 1 < count; ++k) {
         const double x = p[abscissa + k], next = p[abscissa + k + 1], f = sign * p[force + k];
@@ -58,7 +58,7 @@ GPUSIM_SHARED void add_table(const StrutNumbers& p, int points, int abscissa, in
     }
 }
 // Spring and stops over the way from a to b, m.
-GPUSIM_SHARED StrutMean strut_spring(const StrutNumbers& p, double a, double b) {
+GPUSIM_SHARED StrutMean strut_spring(StrutNumbers p, double a, double b) {
     StrutMean m = {a, b, 0.0, 0.0};
     add_piece({p[STRUT_REST_LENGTH], -1.0 / 0.0, 1.0 / 0.0, 0.0, -p[STRUT_STIFFNESS], 0.0}, m);
     add_stop(p, STRUT_BUMP_AT, STRUT_BUMP_STIFFNESS, STRUT_BUMP_LENGTH, true, m);
@@ -67,18 +67,18 @@ GPUSIM_SHARED StrutMean strut_spring(const StrutNumbers& p, double a, double b) 
     return m;
 }
 // Damper at a velocity, m/s; half the slope.
-GPUSIM_SHARED StrutMean strut_damper(const StrutNumbers& p, double velocity) {
+GPUSIM_SHARED StrutMean strut_damper(StrutNumbers p, double velocity) {
     StrutMean m = {velocity, velocity, 0.0, 0.0};
     add_piece({0.0, -1.0 / 0.0, 0.0, 0.0, -p[STRUT_BOUND_DAMPING], 0.0}, m);
     add_piece({0.0, 0.0, 1.0 / 0.0, 0.0, -p[STRUT_DAMPING], 0.0}, m);
     add_table(p, STRUT_DAMPER_POINTS, STRUT_DAMPER_VELOCITY_0, STRUT_DAMPER_FORCE_0, -1.0, m);
     return m;
 }
-GPUSIM_FN double strut_effort(const StrutNumbers& p, double x, double velocity) {
+GPUSIM_FN double strut_effort(StrutNumbers p, double x, double velocity) {
     return strut_spring(p, x, x).force + strut_damper(p, velocity).force;
 }
 // Impulse of the kick for the row velocity ``rate`` after it, and its slope -dp/du.
-GPUSIM_SHARED void strut_kick(const World& w, const StrutNumbers& p, int axis, double rate, double* impulse, double* slope) {
+GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate, double* impulse, double* slope) {
     const double kick = kick_time(w), x = w.axis_position()[axis];
     if (w.semi_implicit()) {
         const double end = x + w.h * rate;
@@ -102,7 +102,7 @@ GPUSIM_FN StrutGuess joint_strut_guessed(const World& w, int k) {
     return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
 }
 // The tangent of the law at u-.
-GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
+GPUSIM_FN void strut_begin(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     last.rate = w.rate()[axis];
     last.move = 0.0;
     strut_kick(w, p, axis, last.rate, &last.impulse, &own.slope);
@@ -110,7 +110,7 @@ GPUSIM_FN void strut_begin(const World& w, const StrutNumbers& p, int axis, cons
 }
 // A line through the point where the row alone meets the law, between the velocity that was found and what its impulse
 // makes of it; where guesses swing, through the last two.
-GPUSIM_SHARED void strut_refit(const World& w, const StrutNumbers& p, int axis, const StrutGuess& last, ActuatorTerm& own) {
+GPUSIM_FN void strut_refit(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
     // What else acts on the row takes its share of the mobility.
     const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
