@@ -10,11 +10,11 @@ import numpy as np
 
 import gpusim
 from gpusim.machines import OmniWheel, add_omni_drive, add_omni_wheel
-from gpusim.scene import Check, Plot
+from gpusim.machines.omni_wheel import THINNEST
+from gpusim.scene import Plot, require
 from gpusim.schedule import Schedule
 
 from ._bodies import box_inertia
-from ._checks import Recording, near
 
 RADIUS = 0.1
 #: Points bear from an opening of 10 um on (contact_slop), so rollers that come down lift the platform that far, once;
@@ -27,6 +27,8 @@ MOTIONS = {
     "left": ((0.0, 0.0), (2.0, 0.0), (2.5, 1.0), (4.5, 1.0), (5.0, 0.0)),
     "turn": ((0.0, 0.0), (5.0, 0.0), (5.5, 2.0), (7.5, 2.0), (8.0, 0.0)),
 }
+#: Of a wheel, m and kg.
+ROLLER_RADIUS, HUB_MASS = 0.02, 1.0
 #: Of a wheel's motor (rotor side) and its gear.
 MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
@@ -38,6 +40,19 @@ TORQUES = (0.25, -0.15, 0.05, 0.1)
 MOST = {"forward": 1.0, "left": 1.0, "turn": 2.0}
 #: How stiffly drives hold the platform's velocity, N s/m, and its yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
+
+
+def least_rollers() -> int:
+    """From how many on they close the circle: a roller ends half of a pitch from its middle, where the circle has come
+    nearer to its axis by R (1 - cos(pi/n)); it must not end in a tip."""
+    return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1
+
+
+def require_rollers(scene: str, rollers: int) -> None:
+    """A ModelError for too few."""
+    least = least_rollers()
+    rule = f"must be at least {least}: fewer of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
+    require(rollers >= least, scene, "rollers", rollers, rule)
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
@@ -57,8 +72,9 @@ def add_wheels(
     """Wheels w0, w1, ... in frames of the platform, with their rollers' angles."""
     return [
         add_omni_wheel(
-            b, body, place, RADIUS, roller_radius=0.02, hub_mass=1.0, label=f"w{k}", roller_angle=angle, **given
-        )
+            b, body, place, RADIUS, roller_radius=ROLLER_RADIUS, hub_mass=HUB_MASS, label=f"w{k}", roller_angle=angle,
+            **given,
+        )  # fmt: skip
         for k, (place, angle) in enumerate(zip(places, angles, strict=True))
     ]
 
@@ -79,11 +95,16 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
             b.add_torque_motor(wheel.spin, MOST_TORQUE, label=f"motor{k}")
 
 
+def commands(speed: float) -> dict[str, Schedule]:
+    """Forward, left and turn."""
+    return {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
+
+
 def schedule(
     wheels: Sequence[OmniWheel], drive: Drive, speed: float
 ) -> Callable[[gpusim.Simulation, float], None]:
     """The motions as commands of the servos, or as voltages at which idle motors have the speeds; or torques."""
-    tables = {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
+    tables = commands(speed)
     idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
 
     def write(sim: gpusim.Simulation, t: float) -> None:
@@ -111,40 +132,6 @@ def plots(count: int) -> list[Plot]:
         Plot("Angular velocity x, y, z", "rad/s", ["body.platform.angular_velocity"]),
         Plot("Wheels", "rad/s", spins, labels=[f"wheel {k}" for k in range(count)]),
     ]
-
-
-def checks(speed: float, share: float, height: float) -> tuple[Check, ...]:
-    """Of a run with servos; ``share`` of the path, ``height`` in m."""
-
-    def follows(run: Recording) -> bool:
-        """The path is that of the commands, integrated; within a share of the way, from where it turns too."""
-        time, place = run["time"], run["body.platform.position"][:, 0, :2]
-        fine = np.linspace(0.0, float(time[-1]), 20001)
-        forward, left, turn = (
-            speed * np.array([Schedule(points).value(t) for t in fine]) for points in MOTIONS.values()
-        )
-        step = fine[1]
-        yaw = np.concatenate([[0.0], np.cumsum(0.5 * step * (turn[1:] + turn[:-1]))])
-        velocity = np.stack([forward * np.cos(yaw) - left * np.sin(yaw), forward * np.sin(yaw) + left * np.cos(yaw)])
-        path = np.concatenate([np.zeros((2, 1)), np.cumsum(0.5 * step * (velocity[:, 1:] + velocity[:, :-1]), 1)], 1)
-        way = float(np.sum(np.hypot(*np.diff(path)))) or 1.0
-        expected = np.stack([np.interp(time, fine, x) for x in path], axis=1)
-        return near(place - place[0], expected, share * way)
-
-    def stays_up(run: Recording) -> bool:
-        return near(run["body.platform.position"][:, :, 2], RADIUS, height)
-
-    def moves_aside(run: Recording) -> bool:
-        aside = (run["time"] > 3.0) & (run["time"] < 4.4)
-        yaw = run["body.platform.angular_velocity"][aside, 0, 2]
-        sideways = run["body.platform.linear_velocity"][aside, 0, 1]
-        return near(np.mean(sideways), speed, 2.0 * share * speed) and near(np.mean(yaw), 0.0, 2.0 * share * speed)
-
-    return (
-        Check(f"the platform goes where it is told, within {100 * share:g} % of the way", follows),
-        Check(f"it stays at its height within {1e3 * height:g} mm", stays_up),
-        Check("it moves aside without turning", moves_aside),
-    )
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:

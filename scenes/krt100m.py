@@ -16,32 +16,37 @@ from gpusim import machines as m
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import Recording, keeps_whole
+from ._checks import Recording, keeps_whole, told
+from ._krt_checks import (
+    BRAKE,
+    FREE_SPEED,
+    GIVES_WAY,
+    OBSTACLE_X,
+    RADIUS,
+    TORQUE,
+    TRACK,
+    TRAILER_X,
+    WAYS,
+    WHEELBASE,
+    Given,
+    krt_checks,
+)
 from ._krt_control import asked_speed, krt_control
 
 NAME = "krt100m"
 GRAVITY = 9.81
-WHEELBASE, TRACK = 1.6, 1.2
-RADIUS, WIDTH, WHEEL_MASS, RADIAL_STIFFNESS = 0.3, 0.16, 15.0, 2e5
+WIDTH, WHEEL_MASS, RADIAL_STIFFNESS = 0.16, 15.0, 2e5
 HUB_MASS, LOWER_MASS, UPPER_MASS, RACK_MASS, SHAFT_MASS = 5.0, 3.0, 2.0, 2.0, 2.0
 CHASSIS_MASS, CHASSIS_COM = 400.0, (0.1, 0.0, 0.45)
 TRAILER_MASS, TRAILER_COM = 150.0, (0.1, 0.0, 0.45)
-HITCH_X, TRAILER_X, HITCH_HEIGHT = -1.35, -2.7, 0.35
+HITCH_X, HITCH_HEIGHT = -1.35, 0.35
 KINGPIN_Y, RACK_HEIGHT = 0.5118, 0.32
 STEERING_ARM, RACK_TRAVEL = 0.12, 0.048
-MOTOR = m.DcMotor(40.0, 800.0, 0.02, gear_ratio=40.0)
+GEAR = 40.0
+MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
 """Of the drive train; 20 rad/s at the wheels and 1600 N m on all of them."""
-FREE_SPEED = MOTOR.no_load_speed / MOTOR.gear_ratio
 VISCOSITY = 40.0
 """Between front and rear wheels, N m s/rad."""
-BRAKE = 500.0
-OBSTACLE_X = 2.5
-WAYS = {
-    "kerb": "crosses a kerb with its left wheels",
-    "sine": "crosses waves with its left wheels",
-    "step": "climbs a step with its left wheels",
-    "none": "drives on level ground",
-}
 STICK, LET_GO = 0.8, 5.5
 """Of the driver of the diagram; s."""
 WHEELS = ("fl", "fr", "rl", "rr")
@@ -96,7 +101,7 @@ def build(
     limits = {f"joint.{corner.label}_lower.position": corner.limits for corner in corners}
     if trailer:
         _add_trailer(b, ground, travel)
-    held = m.SpeedDrive(torque=1600.0, gain=2000.0)
+    held = m.SpeedDrive(torque=TORQUE, gain=TORQUE / GIVES_WAY)
     chassis = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
     m.add_drive_train(
         b, chassis, wheels[0::2], wheels[1::2], drive=MOTOR if drive_mode == "motor" else held, turn=held,
@@ -112,6 +117,11 @@ def build(
         "turn_clutch": Schedule([(0.0, float(turn != 0.0))]),
         "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners[:2], steer))]),
     }
+    loads = axle_loads(trailer)[: 3 if trailer else 2]
+    given = Given(
+        obstacle, height, speed, turn, steer, drive_mode, travel, stiffness, damping, friction, slope, brake, loads,
+        rolling=RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS, limits=limits,
+    )  # fmt: skip
     if brake:
         commands |= {f"{name}_brake": Schedule([(0.0, 1.0)]) for name in braked}
     return Scene(
@@ -123,11 +133,7 @@ def build(
         plots=_plots(braked),
         camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
         schedule=drive(commands),
-        checks=[
-            Check(f"it {WAYS[obstacle]} and stays on its line", _crosses),
-            *([] if obstacle == "none" else [_droops(limits, 0.7 * min(height, travel))]),
-            keeps_whole(1e-4),
-        ],
+        **told([*krt_checks(given), keeps_whole(1e-4)]),
     )
 
 
@@ -293,29 +299,3 @@ def _plots(wheels: tuple[str, ...]) -> list[Plot]:
         Plot("Steering rack", "mm", ["joint.steer.position"], scale=1e3),
         Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
     ]
-
-
-def _crosses(run: Recording) -> bool:
-    """All wheels past where a kerb ends, within 5 cm of the line, having rolled as far as they turned but for 3 %."""
-    x, y, _ = run["body.chassis.position"][-1, 0]
-    rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
-    return x + TRAILER_X > OBSTACLE_X + 0.3 and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03
-
-
-def _droops(most: dict[str, tuple[float, float]], least: float) -> Check:
-    """While the left wheels climb, the right ones droop, all within their travel.
-
-    Args:
-        most: limits of the suspensions' coordinates by signal, rad (m).
-        least: by which front wheels climb and droop at the least, rad of their lower arms.
-    """
-
-    def passes(run: Recording) -> bool:
-        slack = 1e-3  # rad: 0.5 mm at the wheel
-        within = all(
-            run[name].min() > low - slack and run[name].max() < high + slack for name, (low, high) in most.items()
-        )
-        left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
-        return bool(within and left.max() > least and right.min() < -least)
-
-    return Check("while the left wheels climb the right ones droop, within their travel", passes)

@@ -8,6 +8,8 @@ import gpusim
 from gpusim.scene import Camera, Scene, require
 
 from . import _rollers
+from ._checks import told
+from ._roller_checks import roller_checks
 
 NAME = "mecanum_vehicle"
 
@@ -32,7 +34,7 @@ def build(
         wheelbase: between the axles, m, at least 0.3.
         track: between left and right wheels, m, at least 0.2.
         roller_angle: between the rollers on the ground and the way ahead, degrees, 15 to 70.
-        rollers: of each wheel.
+        rollers: of each wheel, 6 or more: fewer do not close its circle.
         roller_mass: of each roller, kg, above 0.
         friction: of rollers and ground, 0 or more.
     """
@@ -41,6 +43,7 @@ def build(
     require(wheelbase >= 0.3, NAME, "wheelbase", wheelbase, "must be at least 0.3")
     require(track >= 0.2, NAME, "track", track, "must be at least 0.2")
     require(15.0 <= roller_angle <= 70.0, NAME, "roller_angle", roller_angle, "must lie between 15 and 70")
+    _rollers.require_rollers(NAME, rollers)
     require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
     require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b, platform = _rollers.platform((wheelbase + 0.1, track - 0.12, 0.06), mass, friction)
@@ -65,5 +68,5 @@ def build(
         plots=_rollers.plots(4),
         camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
         schedule=_rollers.schedule(wheels, drive, speed),
-        checks=_rollers.checks(speed, 0.01, 1e-4),
+        **told(roller_checks(b, wheels, drive, speed, friction)),
     )

@@ -10,6 +10,8 @@ import gpusim
 from gpusim.scene import Camera, Scene, require
 
 from . import _rollers
+from ._checks import told
+from ._roller_checks import roller_checks
 
 NAME = "omni_vehicle"
 
@@ -30,13 +32,14 @@ def build(
         speed: of the motions, m/s and rad/s, -1.5 to 1.5.
         mass: of the platform, kg, above 0.
         distance: of the wheels from its middle, m, at least 0.2.
-        rollers: of each wheel.
+        rollers: of each wheel, 6 or more: fewer do not close its circle.
         roller_mass: of each roller, kg, above 0.
         friction: of rollers and ground, 0 or more.
     """
     require(abs(speed) <= 1.5, NAME, "speed", speed, "must lie between -1.5 and 1.5")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(distance >= 0.2, NAME, "distance", distance, "must be at least 0.2")
+    _rollers.require_rollers(NAME, rollers)
     require(roller_mass > 0.0, NAME, "roller_mass", roller_mass, "must be above 0")
     require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b, platform = _rollers.platform((0.36, 0.36, 0.06), mass, friction)
@@ -53,5 +56,5 @@ def build(
         plots=_rollers.plots(3),
         camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
         schedule=_rollers.schedule(wheels, drive, speed),
-        checks=_rollers.checks(speed, 0.005, 1e-4),
+        **told(roller_checks(b, wheels, drive, speed, friction)),
     )

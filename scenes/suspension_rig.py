@@ -11,14 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-import numpy as np
-
 import gpusim
 from gpusim import machines as m
-from gpusim.scene import Camera, Check, Plot, Scene, require
+from gpusim.scene import Camera, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import Recording, keeps_whole
+from ._checks import keeps_whole, told
+from ._rig_checks import LIFTED, PRESSED, SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, THROW, checks
 
 NAME = "suspension_rig"
 GRAVITY = 9.81
@@ -26,18 +25,6 @@ HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
 """Height of the middle of the shaker's plate under the wheel, m."""
-THROW = 9000.0
-"""Force on the chassis that throws it onto its stops, N."""
-PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
-"""From, to, s: onto the upper stop, then the lower one."""
-SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
-"""Of the shaker, s and m."""
-SETTLED = 2.95
-SPAN = 0.02
-"""Between the samples that the heave is fitted to, s."""
-SMALL = (5e-4, 0.03)
-"""Least and greatest way to the rest, m, of a heave that is compared with the linear model."""
-HEAVES = "it heaves with the frequency and the damping of the linear model, within 1 and 3 %"
 Kind = Literal[
     "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
 ]
@@ -89,7 +76,6 @@ def build(
         name: Schedule([(0.0, 0.0), (start, 1.0), (end, 0.0)], kind="constant")
         for name, (start, end) in (("press", PRESSED), ("lift", LIFTED))
     }
-    rest = susp.static(payload * load)
     return Scene(
         name=NAME,
         description="One of six suspensions settles, is thrown onto its stops and shaken.",
@@ -99,15 +85,7 @@ def build(
         plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
         camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
         schedule=drive(forces | {"shaker": Schedule(SHAKES)}),
-        checks=[
-            Check(
-                "it settles where the hand calculation has it, within 0.1 mm and what its decay leaves", _settles(rest)
-            ),
-            *([Check(HEAVES, _heaves(rest))] if SMALL[0] < abs(rest.travel) < SMALL[1] else []),
-            Check("its stops end the travel within 0.5 mm", _stops(-travel_down, travel_up)),
-            Check("the wheel follows the shaker, and the chassis swings over it", _shakes),
-            keeps_whole(1e-4),
-        ],
+        **told([*checks(susp, load, payload, -travel_down, travel_up), keeps_whole(1e-4)]),
     )
 
 
@@ -130,7 +108,7 @@ def _add_rig(
     rail = b.add_joint_prismatic(
         -1, plate, axis=(0, 0, 1), at=(center[0], center[1], PLATE), limit_lower=-0.15, limit_upper=0.15, label="plate"
     )
-    b.add_servo(rail, stiffness=1e9, damping=1e7, label="shaker")
+    b.add_servo(rail, stiffness=SHAKER_STIFFNESS, damping=SHAKER_DAMPING, label="shaker")
     pad = b.add_body(1e-4, (1e-6, 1e-6, 1e-6), xform=gpusim.Transform(center), label="pad")
     b.add_visual(pad, "sphere", 0.03, color="#d9b44a")
     b.add_joint_planar(plate, pad, axis=(0, 0, 1), at=center, label="ground")
@@ -217,56 +195,3 @@ def _plots(joint: str, spring: str) -> list[Plot]:
         Plot("Force of the spring", "N (N m of a torsion bar)", [f"spring.{spring}.force"]),
         Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
     ]
-
-
-def travel_of(run: Recording) -> np.ndarray:
-    """Of the wheel's center against the chassis, m up from where it was built."""
-    travel: np.ndarray = (run["joint.plate.position"] - run["joint.guide.position"])[:, 0]
-    return travel
-
-
-def _settles(rest: m.Static) -> Callable[[Recording], bool]:
-    decay = 2.0 * math.pi * rest.frequency * min(rest.damping_ratio, 1.0)
-
-    def passes(run: Recording) -> bool:
-        late = (run["time"] > 2.0) & (run["time"] < SETTLED)
-        left = abs(rest.travel) * np.exp(-decay * run["time"][late])
-        return bool(np.all(np.abs(travel_of(run)[late] - rest.travel) < 1e-4 + 1.1 * left))
-
-    return passes
-
-
-def _heaves(rest: m.Static) -> Callable[[Recording], bool]:
-    """Poles of x(t + T) = a x(t) + b x(t - T), fitted to the free decay at the start."""
-
-    def passes(run: Recording) -> bool:
-        every = max(1, round(SPAN / (run["time"][1] - run["time"][0])))
-        times = run["time"][run["time"] < 1.2][::every]
-        x = travel_of(run)[: every * len(times) : every] - rest.travel
-        a, b = np.linalg.lstsq(np.stack([x[1:-1], x[:-2]], axis=1), x[2:], rcond=None)[0]
-        pole = np.log(complex(np.roots([1.0, -a, -b])[0])) / (times[1] - times[0])
-        frequency, ratio = abs(pole) / (2.0 * math.pi), -pole.real / max(abs(pole), 1e-9)
-        return bool(
-            abs(frequency / rest.frequency - 1.0) < 0.01 and abs(ratio - rest.damping_ratio) < 0.03 * rest.damping_ratio
-        )
-
-    return passes
-
-
-def _stops(low: float, high: float) -> Callable[[Recording], bool]:
-    def passes(run: Recording) -> bool:
-        thrown = travel_of(run)[(run["time"] > PRESSED[0]) & (run["time"] < 4.5)]
-        return abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4
-
-    return passes
-
-
-def _shakes(run: Recording) -> bool:
-    """The plate goes where it is told, within 0.1 mm; the chassis rises by more than that, and comes back."""
-    lifted = (run["time"] > 6.3) & (run["time"] < 6.6)
-    plate, chassis = run["joint.plate.position"][:, 0], run["joint.guide.position"][:, 0]
-    before = chassis[(run["time"] > 5.5) & (run["time"] < 6.0)].mean()
-    over = chassis[run["time"] > 6.0].max() - before
-    return bool(
-        np.abs(plate[lifted] - SHAKES[1][1]).max() < 1e-4 and over > SHAKES[1][1] and abs(chassis[-1] - before) < 5e-3
-    )

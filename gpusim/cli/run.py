@@ -159,7 +159,8 @@ def _checks(
     samples = {"time": recording.time[::stride], **{name: x[::stride] for name, x in recording.signals.items()}}
     broken = [check.statement for check in scene.checks if not check.passes(samples)]
     others = " (they are made for the scene's default parameters)" if options.settings else ""
-    return f"not met: {'; '.join(broken)}{others}" if broken else "all met"
+    found = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
+    return "\n".join([found, *(f"not checked: {left.statement}, as {left.reason}" for left in scene.unchecked)])
 
 
 def _recorder(

@@ -97,6 +97,15 @@ def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[s
         assert result.exit_code == 0 and "checks" not in result.stdout
 
 
+def test_checks_that_do_not_apply_are_told_with_the_reason(cli) -> None:
+    """A damper that leaves the rig swinging from its throw."""
+    result = cli("run", "suspension_rig", "--set", "damping=0", "--set", "kind=sliding_pillar")
+    words = " ".join(result.stdout.replace("│", " ").split())
+    assert result.exit_code == 0 and row(result.stdout, "checks").startswith("all met")
+    assert "not checked: the wheel follows the shaker," in words
+    assert "as it still swings from its throw, and reaches its stops" in words
+
+
 @pytest.mark.parametrize("signals", [None, "joint.hinge1.position,sim.kinetic_energy"])
 def test_plot_is_drawn_from_the_scene_or_the_chosen_signals(cli, tmp_path, signals: str | None) -> None:
     plot = tmp_path / "run.svg"

@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import EnergyAudit, ModelError, Simulation
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import suspension_rig
+from gpusim.scenes import _rig_checks, suspension_rig
 
 pytestmark = pytest.mark.native
 
@@ -53,7 +53,7 @@ def test_travel_ends_at_its_limits_at_other_steps(kind: str, dt: float) -> None:
     scene = load_scene("suspension_rig", kind=kind, travel_up=0.05, travel_down=0.06)
     scene.duration = 4.5
     run = record(scene, dt)
-    travel = suspension_rig.travel_of(run)[run["time"] > 3.0]
+    travel = _rig_checks.travel_of(run)[run["time"] > 3.0]
     assert travel.max() == pytest.approx(0.05, abs=1e-5)
     assert travel.min() == pytest.approx(-0.06, abs=1e-5)
     assert run["sim.joint_drift"].max() < 1e-6
@@ -67,6 +67,34 @@ def test_its_checks_hold_with_other_loads(change: dict[str, Any]) -> None:
     assert not [check.statement for check in scene.checks if not check.passes(run)]
     run["joint.guide.position"] -= 2e-3
     assert [check.statement for check in scene.checks if not check.passes(run)]
+
+
+HARD = {"load": 6000.0, "stiffness": 80e3, "damping": 6000.0, "payload": 1.1}
+
+
+@pytest.mark.parametrize(
+    ("change", "left_out"),
+    [
+        (HARD, []),
+        ({"damping": 300.0, "kind": "sliding_pillar"}, []),
+        ({"damping": 300.0}, [_rig_checks.SHAKEN]),
+        ({"damping": 0.0}, [_rig_checks.SHAKEN]),
+        ({"damping": 20e3}, [_rig_checks.HEAVES]),
+        ({"stiffness": 1e6}, [_rig_checks.HEAVES, _rig_checks.STOPS]),
+        ({"stiffness": 5e3}, [_rig_checks.HEAVES]),
+        ({"stiffness": 10e3}, []),
+        ({"travel_up": 0.01, "travel_down": 0.01}, [_rig_checks.SHAKEN]),
+    ],
+)
+@pytest.mark.parametrize("dt", [2e-3, 1e-2])
+def test_its_checks_follow_its_parameters(change: dict[str, Any], left_out: list[str], dt: float) -> None:
+    """Or are left out, with a reason; those of another damping do not hold."""
+    scene = load_scene("suspension_rig", **change)
+    assert [left.statement for left in scene.unchecked] == left_out and all(left.reason for left in scene.unchecked)
+    run = record(scene, dt)
+    assert not [check.statement for check in scene.checks if not check.passes(run)]
+    other = load_scene("suspension_rig", **change | {"damping": 1.5 * change.get("damping", 2500.0) + 1500.0})
+    assert [check.statement for check in other.checks if not check.passes(run)] or change == {"stiffness": 1e6}
 
 
 def test_its_energy_account_closes() -> None:
