@@ -33,7 +33,7 @@ template <class T> struct Poses {
 template <class T> GPUSIM_FN void gather_poses(const World& w, Lane first, int lanes, Poses<T>& out) {
     for (int l = 0; l < lanes; ++l)
         for (int side = 0; side < 2; ++side) {
-            const int b = int(first.at[LANES * (AT_BODIES + side) + l]);
+            const int b = int(first.first[LANES * (AT_BODIES + side) + l]);
             const double *position = w.position() + 3 * b, *rotation = w.rotation() + 9 * b;
             for (int k = 0; k < 3; ++k) PartLane<T>::set(out.position[3 * side + k], l, position[k]);
             for (int k = 0; k < 9; ++k) PartLane<T>::set(out.rotation[9 * side + k], l, rotation[k]);

@@ -13,8 +13,8 @@ GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) 
 GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
 
 GPUSIM_FN int place_of_record(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
-GPUSIM_FN Lane lane_at(const World& w, int place) { return Lane{w.manifold() + place_of_record(place)}; }
-GPUSIM_FN ReadLane read_lane(const World& w, int place) { return ReadLane{w.manifold() + place_of_record(place)}; }
+GPUSIM_FN Lane lane_at(const World& w, int place) { return {InSlab<real>::of(w.manifold() + place_of_record(place))}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int place) { return {InSlab<const real>::of(w.manifold() + place_of_record(place))}; }
 GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
 GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_place()[m]); }
 #if ITEM_LANES == 1

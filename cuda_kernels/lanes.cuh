@@ -12,16 +12,32 @@
 #define ITEM_LANES GPUSIM_LANES
 #endif
 
+// A number of a slab: where slabs are in shared memory by how far it is from the beginning, so that the compiler knows
+// where it is. (Told by an assumption that it is there, NVRTC 12.9 drops the code.)
+template <class T> struct InSlab {
+#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
+    int at;
+    static MEMBER T* start() { return reinterpret_cast<T*>(shared_slab); }
+    static MEMBER InSlab of(T* p) { return {int(p - start())}; }
+    MEMBER T& operator[](int k) const { return start()[at + k]; }
+    MEMBER InSlab operator+(int k) const { return {at + k}; }
+#else
+    T* at;
+    static MEMBER InSlab of(T* p) { return {p}; }
+    MEMBER T& operator[](int k) const { return in_global(at)[k]; }
+    MEMBER InSlab operator+(int k) const { return {at + k}; }
+#endif
+};
 // One record: its numbers stand LANES apart.
 struct Lane {
-    real* at;
-    MEMBER real& operator[](int k) const { return in_slab(at)[LANES * k]; }
-    MEMBER Lane operator+(int k) const { return Lane{at + LANES * k}; }
+    InSlab<real> first;
+    MEMBER real& operator[](int k) const { return first[LANES * k]; }
+    MEMBER Lane operator+(int k) const { return {first + LANES * k}; }
 };
 struct ReadLane {
-    const real* at;
-    MEMBER const real& operator[](int k) const { return in_slab(at)[LANES * k]; }
-    MEMBER ReadLane operator+(int k) const { return ReadLane{at + LANES * k}; }
+    InSlab<const real> first;
+    MEMBER const real& operator[](int k) const { return first[LANES * k]; }
+    MEMBER ReadLane operator+(int k) const { return {first + LANES * k}; }
 };
 template <class R> struct NumberOf;
 template <> struct NumberOf<Lane> { typedef real type; };

@@ -51,14 +51,6 @@ template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
 #endif
 // Where a world's slab begins. A build of its own has them in shared memory, where nothing but steps is done.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
-template <class T> GPUSIM_FN T* in_slab(T* p) {
-    __builtin_assume(__isShared(p));
-    return p;
-}
-#else
-template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
-#endif
-#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 extern __shared__ double shared_slab[];
 #define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
 #elif GPUSIM_GPU
