@@ -33,7 +33,7 @@ from ._biped import (
     pose_of,
     standing,
 )
-from ._checks import Recording, at, keeps_whole
+from ._checks import GAPS, Recording, at, keeps_whole
 
 NAME = "biped_valve"
 ARMS = {"l": NAMES[8:14], "r": NAMES[20:26]}
@@ -292,7 +292,7 @@ def _plots() -> list[Plot]:
         Plot("Center of pressure to the edge of the soles", "mm", [f"{wire}margin"], scale=1e3),
         Plot("Torque over stall torque", "-", [f"{wire}load"]),
         Plot("Places of the feet", "mm", ["site.l_sole.position", "site.r_sole.position"], scale=1e3),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]
 
 

@@ -18,7 +18,7 @@ from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
 from ._biped import LINKS, SIDES, Posture, add_biped, standing
-from ._checks import Recording, keeps_whole
+from ._checks import GAPS, Recording, keeps_whole
 from ._walk_control import walk_control
 from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
@@ -152,7 +152,7 @@ def _plots() -> list[Plot]:
         Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], scale=180.0 / math.pi),
         Plot("Torque over stall torque", "-", [f"{wire}load"]),
         Plot("Places of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]
 
 

@@ -10,7 +10,7 @@ import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import box_inertia
-from ._checks import Recording, at, keeps_energy, keeps_whole, near
+from ._checks import GAPS, Recording, at, keeps_energy, keeps_whole, near
 
 NAME = "bricard"
 Vector = tuple[float, float, float]
@@ -54,7 +54,7 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
             Plot("End of bar 2", "m", ["body.bar2.position"]),
             Plot("Hinge angles", "rad", [f"joint.hinge{i}.position" for i in range(5)]),
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
-            Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+            Plot("Largest joint gap", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
         ],
         camera=Camera((2.5, 1.5, 4.0), (0.3, -0.6, 0.2)),
         checks=[

@@ -15,7 +15,7 @@ import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from ._checks import Recording, keeps_energy, keeps_whole, near
+from ._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
 NAME = "chain"
 BALL_RADIUS = 0.25
@@ -98,7 +98,7 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
     plots = [
         Plot(f"Position of the last body ({last})", "m", [f"body.{last}.position"]),
         Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
-        Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+        Plot("Largest joint gap", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
     ]
     if joint == "revolute":
         plots.insert(0, Plot("Angle of the first joint", "rad", ["joint.joint0.position"]))

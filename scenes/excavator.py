@@ -13,7 +13,7 @@ import numpy as np
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, Unchecked, require
-from gpusim.scenes._checks import at, keeps_whole, near, told
+from gpusim.scenes._checks import GAPS, at, keeps_whole, near, told
 from gpusim.scenes._digger import RETRACTED, Excavator, add_excavator, joint_angles
 from gpusim.scenes._digger_control import excavator_control
 from gpusim.schedule import Schedule, drive
@@ -190,7 +190,7 @@ def _plots(stones: int) -> list[Plot]:
         Plot("Flow of the pump", "l/min", ["pump.pump.flow"], scale=6e4),
         Plot("Levers", "share of travel", [f"valve.{name}.command" for name in (*LEVERS, "swing")]),
         Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),
-        Plot("Widest gap of a joint", "m", ["sim.joint_drift"]),
+        Plot("Widest gap of a joint", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
         *([Plot("Places of the stones", "m", heights)] if heights else []),
     ]
 

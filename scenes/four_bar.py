@@ -12,7 +12,7 @@ import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from ._checks import Recording, keeps_energy, keeps_whole, near
+from ._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
 NAME = "four_bar"
 MOST_WINDOWS = 10_000
@@ -54,7 +54,7 @@ def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float
             Plot("Upper left corner", "m", ["body.horizontal0.position"]),
             Plot("Rate of the first link", "rad/s", ["joint.pivot0.velocity"]),
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
-            Plot("Largest joint gap", "m", ["sim.joint_drift"]),
+            Plot("Largest joint gap", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
         ],
         camera=Camera((0.5 * windows * length, -5.0 * length, 0.0), (0.5 * windows * length, 0.0, 0.0)),
         checks=[

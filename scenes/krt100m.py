@@ -16,7 +16,7 @@ from gpusim import machines as m
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import Recording, keeps_whole, told
+from ._checks import GAPS, Recording, keeps_whole, told
 from ._krt_checks import (
     BRAKE,
     FREE_SPEED,
@@ -90,8 +90,10 @@ def build(
             the inputs "stick" and "wheel", for which speed, turn, steer and brake are not asked.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
-    require(abs(speed) <= 0.9 * FREE_SPEED * RADIUS, NAME, "speed", speed, "is beyond what the motors reach")
-    require(abs(turn) <= 0.9 * FREE_SPEED * RADIUS, NAME, "turn", turn, "is beyond what the motors reach")
+    for name, value in (("speed", speed), ("turn", turn)):
+        most = round(0.9 * FREE_SPEED * RADIUS, 9)
+        rule = f"must lie between -{most:g} and {most:g}, which the motors reach"
+        require(abs(value) <= most, NAME, name, value, rule)
     require(0.02 <= travel <= 0.12, NAME, "travel", travel, "must lie between 0.02 and 0.12")
     require(abs(slope) <= 0.6, NAME, "slope", slope, "must lie between -0.6 and 0.6")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
@@ -297,5 +299,5 @@ def _plots(wheels: tuple[str, ...]) -> list[Plot]:
         Plot("Spin of the wheels", "rad/s", [f"joint.{name}_spin.velocity" for name in WHEELS], labels=list(WHEELS)),
         Plot("Mean turn of the wheels", "rad", ["joint.mean.position"]),
         Plot("Steering rack", "mm", ["joint.steer.position"], scale=1e3),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]

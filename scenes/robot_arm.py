@@ -13,7 +13,7 @@ from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import Recording, keeps_whole, near
+from ._checks import GAPS, Recording, keeps_whole, near
 from ._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
 from ._robot_arm_control import APPROACH, HASTE, Path, arm_control
 
@@ -113,7 +113,7 @@ def _plots() -> list[Plot]:
         Plot("Motors", "N m", [f"motor.{name}.torque" for name in NAMES], NAMES),
         Plot("Speed along the path", "m/s", [f"{wire}pace"]),
         Plot("What inverse kinematics leave", "mm", [f"{wire}residual"], scale=1e3),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import gpusim
 from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, Unchecked, require
-from gpusim.scenes._checks import keeps_whole, told
+from gpusim.scenes._checks import GAPS, keeps_whole, told
 from gpusim.scenes._rescuer import EXTENSIONS, HOOK, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
 from gpusim.scenes._rescuer_control import rescuer_control
 from gpusim.schedule import Schedule, drive
@@ -177,7 +177,7 @@ def _plots() -> list[Plot]:
         Plot("Outriggers", "m", [f"joint.{name}.position" for name in LEGS], list(LEGS)),
         Plot("Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6),
         Plot("Track speed", "rad/s", [f"joint.{name}_drive.velocity" for name in TRACKS], list(TRACKS)),
-        Plot("Widest gap of a joint", "m", ["sim.joint_drift"]),
+        Plot("Widest gap of a joint", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
     ]
 
 

@@ -16,7 +16,7 @@ from gpusim import machines as m
 from gpusim.scene import Camera, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import keeps_whole, told
+from ._checks import GAPS, keeps_whole, told
 from ._rig_checks import LIFTED, PRESSED, SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, THROW, checks
 
 NAME = "suspension_rig"
@@ -193,5 +193,5 @@ def _plots(joint: str, spring: str) -> list[Plot]:
         Plot("Heights over as built", "mm", [guide, plate], labels=["chassis", "shaker"], scale=1e3),
         Plot("Coordinate of the suspension", "rad (m of a pillar)", [f"joint.{joint}.position"]),
         Plot("Force of the spring", "N (N m of a torsion bar)", [f"spring.{spring}.force"]),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift"], scale=1e3),
+        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]

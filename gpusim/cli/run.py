@@ -158,7 +158,7 @@ def _checks(
     recording, stride = recorder.recording(), max(1, _CHECK_STRIDE // every)
     samples = {"time": recording.time[::stride], **{name: x[::stride] for name, x in recording.signals.items()}}
     broken = [check.statement for check in scene.checks if not check.passes(samples)]
-    others = " (they are made for the scene's default parameters)" if options.settings else ""
+    others = " (some are made for parameters near the scene's own)" if options.settings else ""
     found = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
     return "\n".join([found, *(f"not checked: {left.statement}, as {left.reason}" for left in scene.unchecked)])
 

@@ -14,7 +14,18 @@ from typing import Any
 from gpusim.actuators.circuit_builder import Consumer, HydraulicCircuit
 from gpusim.actuators.hydraulic_cylinder import is_within
 from gpusim.machines.arms import BoomArm
-from gpusim.machines.holding import FREE_DROP, LAMINAR, RETURN, Balance, HoldingValve, Lowering, orifice_gain
+from gpusim.machines.holding import (
+    FREE_DROP,
+    LAMINAR,
+    MOST_PRESSURE,
+    RETURN,
+    Balance,
+    HoldingValve,
+    Lowering,
+    holding_valves,
+    orifice_flow,
+    orifice_gain,
+)
 from gpusim.machines.planar_arm import Ram, locate
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
@@ -131,40 +142,74 @@ class ArmCylinder:
         """Of the piston and of its ring, m2."""
         return piston_areas(element, self.bore, self.rod)
 
-    def lowering(self, force: float, command: float = 1.0, pump_pressure: float | None = None) -> Lowering:
+    def lowering(
+        self, force: float, command: float = 1.0, line_pressure: float | None = None, return_pressure: float = RETURN
+    ) -> Lowering:
         """How fast it lets a load down behind its holding valve, calculated by hand (holding.py has the equations).
+
+        Flow and power of the pump are taken to suffice, and relief valves to stay shut.
 
         Args:
             force: of the load, N, above zero where it presses on the chamber that the valve holds.
             command: of the lever, as a share of its travel, 0 to 1.
-            pump_pressure: of the pump's cut-off, Pa; left out: as much as the lever needs.
+            line_pressure: before the spool, Pa. A pump near its cut-off keeps it up to its ``band`` below that. Left
+                out, where the spool is compensated: as much as the lever needs.
+            return_pressure: of the line to the tank, Pa, as of ``add_power_pack``.
 
         Returns:
-            The steady speed, and pressures; ``pump`` is what the pump has to give.
+            The steady speed, and pressures; ``pump`` is what the line has to have.
 
         Raises:
-            ModelError: the cylinder has no holding valve, or a number breaks a rule.
+            ModelError: the cylinder has not one holding valve, the valve does not hold the load, the pressure does not
+                open it, or a number breaks a rule.
         """
         element = f"cylinder '{self.label}'"
-        valves = (self.holding,) if isinstance(self.holding, HoldingValve) else tuple(self.holding)
+        valves = holding_valves(element, self.holding)
         if len(valves) != 1:
             raise validate.fail(element, f"has {len(valves)} holding valves", "ask one that has one")
-        load, share = validate.number(element, "force", force), validate.number(element, "command", command)
+        share = validate.number(element, "command", command)
         if not OVERLAP < share <= 1.0:
             raise validate.fail(element, f"command = {command!r} moves no oil", f"give above {OVERLAP:g}, up to 1")
-        opening, gain = (share - OVERLAP) / (1.0 - OVERLAP), self.spool.gain(element)
-        first = "ab".index(valves[0].chamber)
-        areas = self.areas(element)
-        poppet = orifice_gain(self.spool.flow * self.spool.drain, FREE_DROP)
-        balance = Balance(
-            valves[0], (areas[first], areas[1 - first]), load - self.dry_friction, self.viscous_friction,
-            opening * gain, opening * gain * self.spool.drain, poppet,
-        )  # fmt: skip
-        most = opening * self.spool.flow / balance.areas[1]
-        top = math.inf if pump_pressure is None else validate.positive(element, "pump_pressure", pump_pressure)
-        speed = balance.speed(most, top)
+        balance = self._balance(element, valves[0], force, (share - OVERLAP) / (1.0 - OVERLAP), return_pressure)
+        if line_pressure is None and not self.spool.compensated:
+            raise validate.fail(element, "its spool's flow goes by the pressure", "give line_pressure")
+        top = math.inf if line_pressure is None else validate.positive(element, "line_pressure", line_pressure)
+        if (least := balance.pressures(0.0)[2]) >= top:
+            rule = f"line_pressure = {top:.4g} does not open its holding valve"
+            raise validate.fail(element, rule, f"give more than {least:.4g} Pa, or another pilot_ratio")
+        drop = self.spool.drop if self.spool.compensated else top
+        speed = balance.speed(orifice_flow(balance.supply, drop) / balance.areas[1], top)
         pressures = balance.pressures(speed)
+        if pressures[1] >= MOST_PRESSURE:
+            raise validate.fail(element, "no pressure opens its holding valve so far", "give a higher spool.drain")
+        first = "ab".index(valves[0].chamber)
         return Lowering(speed, pressures[first], pressures[1 - first], pressures[2])
+
+    def _balance(
+        self, element: str, valve: HoldingValve, force: float, opening: float, return_pressure: float
+    ) -> Balance:
+        """The equations where the spool is open by a share."""
+        spool, sides = spool_of(element, self.spool), self.areas(element)
+        areas = sides if valve.chamber == "a" else sides[::-1]
+        load = validate.number(element, "force", force) - validate.not_negative(
+            element, "dry_friction", self.dry_friction
+        )
+        if load / areas[0] >= valve.pressure:
+            rule = f"force = {force:g} presses with {load / areas[0]:.4g} Pa, and its holding valve gives way"
+            raise validate.fail(element, rule, "give a holding.pressure about 1.3 times as high")
+        gain = opening * spool.gain(element)
+        return Balance(
+            valve, areas, load, validate.not_negative(element, "viscous_friction", self.viscous_friction),
+            gain, gain * spool.drain, orifice_gain(spool.flow * spool.drain, FREE_DROP),
+            validate.not_negative(element, "return_pressure", return_pressure),
+        )  # fmt: skip
+
+
+def spool_of(element: str, spool: Any) -> Spool:
+    """``spool``, if it is one."""
+    if not isinstance(spool, Spool):
+        raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
+    return spool
 
 
 def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
@@ -292,6 +337,8 @@ def _join(arm: BoomArm, c: ArmCylinder) -> float:
         raise validate.fail(element, f"begins and ends on '{c.start}'", "give two parts")
     if any(ram.name == c.label for ram in arm.mechanism.rams):
         raise validate.fail(element, "is there twice", "give each cylinder a label of its own")
+    if not isinstance(c.pins, tuple | list) or len(c.pins) != 2:
+        raise validate.fail(element, f"pins = {c.pins!r} are no two pins", "give ((x, z), (x, z)) on both parts")
     pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]
     ram = Ram(c.label, c.start, c.end, (pins[0], pins[1]))
     places = arm.places()
@@ -302,13 +349,13 @@ def _join(arm: BoomArm, c: ArmCylinder) -> float:
     offset = distance - (0.5 * stroke if c.extension is None else validate.number(element, "extension", c.extension))
     if c.retracted is not None:
         offset = validate.positive(element, "retracted", c.retracted)
-    if not is_within(distance - offset, 0.0, stroke):
+    if offset > 0.0 and not is_within(distance - offset, 0.0, stroke):
         reach = f"{offset:.4g} to {offset + stroke:.4g}"
         rule = f"its pins are {distance:.4g} m apart as built, and it reaches from {reach} m"
         raise validate.fail(element, rule, "move a pin, or give another stroke, extension or retracted length")
     if offset < stroke:
-        rule = f"a stroke of {stroke:g} m does not fit into {offset:.4g} m between its pins when retracted"
-        raise validate.fail(element, rule, "give a shorter stroke, or pins farther apart")
+        rule = f"retracted it would be {offset:.4g} m from pin to pin, shorter than its stroke of {stroke:g} m"
+        raise validate.fail(element, rule, "give a shorter stroke or extension, or pins farther apart")
     arm.mechanism.rams.append(ram)
     return offset
 
@@ -384,32 +431,29 @@ def guard(
         ModelError: a number breaks a rule, or a holding valve lies below the pressure that it must hold.
     """
     oil, element = pack.circuit, f"drive '{label}'"
-    if not isinstance(spool, Spool):
-        raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
-    gain = spool.gain(element)
+    gain = spool_of(element, spool).gain(element)
     sides = {"a": consumer.node_a, "b": consumer.node_b}
     ports = dict(sides)
-    for one in (holding,) if isinstance(holding, HoldingValve) else tuple(holding):
-        if one.chamber not in sides:
-            raise validate.fail(element, f"holding.chamber = {one.chamber!r} is none", 'give "a" or "b"')
+    for one in holding_valves(element, holding):
         k = "ab".index(one.chamber)
-        if validate.positive(element, "holding.pressure", one.pressure) <= pressure[k]:
+        if one.pressure <= pressure[k]:
             rule = f"holding.pressure = {one.pressure:g} is below the {pressure[k]:.4g} Pa of the load as built"
             raise validate.fail(element, rule, "give about 1.3 times the pressure of the greatest load")
         ports[one.chamber] = oil.add_node(HOSE, label=f"{label}_hose_{one.chamber}")
         name, pilot = f"{label}_holding_{one.chamber}", sides["ba"[k]]
-        if validate.not_negative(element, "holding.pilot_time", one.pilot_time) > 0.0:
+        if one.pilot_time > 0.0:
             pilot = oil.add_pilot_line(pilot, one.pilot_time, label=f"{name}_pilot")
         oil.add_counterbalance_valve(
             sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow * spool.drain, FREE_DROP), one.pressure,
             pilot,
-            pilot_ratio=validate.not_negative(element, "holding.pilot_ratio", one.pilot_ratio),
-            opening_range=validate.positive(element, "holding.opening_range", one.opening_range),
-            time_constant=validate.not_negative(element, "holding.time_constant", one.time_constant),
+            pilot_ratio=one.pilot_ratio, opening_range=one.opening_range, time_constant=one.time_constant,
             transition_pressure=LAMINAR, label=name,
         )  # fmt: skip
     if relief is not None:
         opens = validate.positive(element, "relief", relief)
+        if opens <= max(pressure) and not crossed:
+            rule = f"relief = {opens:g} is below the {max(pressure):.4g} Pa of the load as built"
+            raise validate.fail(element, rule, "give more than the pressure of the greatest load")
         for k, (name, node) in enumerate(sides.items()):
             other = sides["ba"[k]] if crossed else None
             oil.add_relief_valve(node, opens, spool.flow / RELIEF_RISE, other, label=f"{label}_relief_{name}")

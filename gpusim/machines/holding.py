@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+from gpusim.model import validate
 
 FREE_DROP = 3e5
 """Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
@@ -65,6 +68,28 @@ class HoldingValve:
     pilot_time: float = 0.5
     time_constant: float = 0.005
 
+    def check(self, element: str) -> None:
+        """Raise a ModelError where a number breaks a rule."""
+        if self.chamber not in ("a", "b"):
+            raise validate.fail(element, f"holding.chamber = {self.chamber!r} is none", 'give "a" or "b"')
+        for name in ("pressure", "opening_range"):
+            validate.positive(element, f"holding.{name}", getattr(self, name))
+        for name in ("pilot_ratio", "pilot_time", "time_constant"):
+            validate.not_negative(element, f"holding.{name}", getattr(self, name))
+
+
+def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
+    """One, several or none, checked: one of a chamber at most."""
+    valves = (holding,) if isinstance(holding, HoldingValve) else holding
+    if not isinstance(valves, tuple | list) or not all(isinstance(one, HoldingValve) for one in valves):
+        rule = f"holding = {holding!r} is no HoldingValve"
+        raise validate.fail(element, rule, "give gpusim.machines.HoldingValve(pressure), or a list of them")
+    for one in valves:
+        one.check(element)
+    if len({one.chamber for one in valves}) < len(valves):
+        raise validate.fail(element, "has two holding valves on one chamber", "give one for each chamber")
+    return tuple(valves)
+
 
 @dataclass(frozen=True)
 class Lowering:
@@ -92,6 +117,7 @@ class Balance:
         load: on the carrying chamber, N.
         viscous: N s/m.
         supply, drain, poppet: K of the spool's open edges, s K, and of the valve, m3/s/sqrt(Pa).
+        return_pressure: of the line to the tank, Pa.
     """
 
     valve: HoldingValve
@@ -101,11 +127,12 @@ class Balance:
     supply: float
     drain: float
     poppet: float
+    return_pressure: float
 
     def pressures(self, speed: float) -> tuple[float, float, float]:
         """Of both chambers and the pump at a speed, Pa."""
         flow = self.areas[0] * speed
-        hose = RETURN + orifice_drop(self.drain, flow)
+        hose = self.return_pressure + orifice_drop(self.drain, flow)
 
         def carrying(other: float) -> float:
             return (self.load - self.viscous * speed + self.areas[1] * other) / self.areas[0]

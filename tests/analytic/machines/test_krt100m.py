@@ -220,8 +220,8 @@ KNOBS = (
     ("change", "message"),
     [
         ({"height": 0.5}, "'height' must lie between 0.01 and 0.15, got 0.5; give another"),
-        ({"speed": 9.0}, "'speed' is beyond what the motors reach, got 9.0"),
-        ({"turn": -9.0}, "'turn' is beyond what the motors reach"),
+        ({"speed": 9.0}, "'speed' must lie between -5.4 and 5.4, which the motors reach, got 9.0"),
+        ({"turn": -9.0}, "'turn' must lie between -5.4 and 5.4"),
         ({"travel": 0.5}, "'travel' must lie between 0.02 and 0.12"),
         ({"slope": 1.0}, "'slope' must lie between -0.6 and 0.6"),
         ({"steer": 1.0}, "steering rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"),

@@ -119,7 +119,7 @@ RULES: list[tuple[Act, str]] = [
     (boom(end="bloom"), "arm 'boom': has no part 'bloom'; give one of 'base', 'boom', 'stick'"),
     (boom(end="base"), "cylinder 'boom': begins and ends on 'base'; give two parts"),
     (boom(stroke=-0.5), "cylinder 'boom': stroke = -0.5 must be above zero"),
-    (boom(stroke=0.7), "cylinder 'boom': a stroke of 0.7 m does not fit into 0.46 m between its pins when retracted"),
+    (boom(stroke=0.7), "cylinder 'boom': retracted it would be 0.46 m from pin to pin, shorter than its stroke"),
     (boom(extension=0.6), "cylinder 'boom': its pins are 0.81 m apart as built, and it reaches from 0.21 to 0.71"),
     (boom(retracted=0.9), "cylinder 'boom': its pins are 0.81 m apart as built, and it reaches from 0.9 to 1.4 m; mov"),
     (boom(extension=0.2, retracted=0.6), "extension and retracted both place the piston; give one of them"),
