@@ -101,6 +101,42 @@ def test_a_circuit_of_one_cylinder_is_the_one_cylinder_element(dt: float, apart:
     )
 
 
+def lifted(lowest: float) -> list[float]:
+    """How far a cylinder whose stroke begins at ``lowest`` has come from there, and a pressure, after 0.2 s."""
+    b = ModelBuilder()
+    c = b.add_hydraulic_circuit(label="oil")
+    line = c.add_node(pressure=2e7, fixed=True)
+    ram = c.add_cylinder(
+        -1, load(b, "load", 100.0, 0.0), (0, 0, -1), (0, 0, 0), length_offset=0.8 - lowest, area_a=2e-3, area_b=1e-3,
+        stroke_min=lowest, stroke_max=lowest + 0.5, label="ram", pressure=(1e6, 1e6),
+    )  # fmt: skip
+    c.add_valve(line, ram.node_a, ram.node_b, 1e-7, label="v")
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=2e-3))
+    sim.control["v"] = 0.5
+    sim.step(100)
+    at, pressure = (float(sim.read(f"cylinder.ram.{name}")[0]) for name in ("position", "pressure_a"))
+    return [at - lowest, pressure]
+
+
+@pytest.mark.parametrize("lowest", [-0.5, 0.5, 20.0])
+def test_a_stroke_may_begin_anywhere(lowest: float) -> None:
+    """A node tells its volume at no stroke, where that of a chamber may be below zero."""
+    assert lifted(lowest) == pytest.approx(lifted(0.0), rel=1e-9)
+
+
+def test_a_node_without_oil_is_refused() -> None:
+    """Also one whose volume was changed after its method had checked it."""
+    b = ModelBuilder()
+    c = b.add_hydraulic_circuit(label="oil")
+    ram = c.add_cylinder(
+        -1, load(b, "load", 100.0, 0.0), (0, 0, -1), (0, 0, 0), length_offset=0.8, area_a=2e-3, area_b=1e-3,
+        stroke_min=0.0, stroke_max=0.5, label="ram",
+    )  # fmt: skip
+    b.actuators[ram.node_b].params["volume"] = 5e-4
+    with pytest.raises(ModelError, match="oil_node 'ram_b': holds no oil at its least; give it a volume above zero"):
+        b.finalize()
+
+
 def test_holding_valve_holds_and_pipe_break_valve_catches() -> None:
     """A hose that breaks: without the valve the load falls, with it a few millimetres."""
 
