@@ -24,7 +24,7 @@ PITCH, TEETH = 0.12, 9
 ROAD = (-0.2, 0.0, 0.2)
 #: Places of the outriggers' soles as built, m.
 LEGS = {"leg_fl": (0.5, 1.05), "leg_fr": (0.5, -1.05), "leg_rl": (-0.5, 1.05), "leg_rr": (-0.5, -1.05)}
-SOLE, STROKE = 0.12, 0.3
+SOLE, STROKE, FOOT, SHOE = 0.12, 0.3, 0.15, (0.118, 0.24, 0.04)
 #: Of the pistons as built, m.
 EXTENSIONS = {"boom": 0.36, "jib": 0.25, "stick": 0.24, "bucket": 0.15}
 #: Where the load hangs on the bucket, (x, z) in its frame, m.
@@ -61,7 +61,7 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
             chassis,
             (x, y, SOLE),
             STROKE,
-            0.15,
+            FOOT,
             jack,
             name,
             length=0.55,
@@ -89,7 +89,7 @@ def _add_track(b: gpusim.ModelBuilder, chassis: int, label: str, place: tuple[fl
         sprocket=m.Sprocket((-0.42, 0.22), TEETH, mass=10.0),
         idler=m.Idler((0.45, 0.22), tension=2500.0, mass=8.0, carriage=4.0),
         rollers=[m.Roller((0.0, 0.32), 0.04, mass=1.5)],
-        shoe=m.Shoe((0.118, 0.24, 0.04), 2.5, color=DARK),
+        shoe=m.Shoe(SHOE, 2.5, color=DARK),
     )  # fmt: skip
 
 

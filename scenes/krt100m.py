@@ -18,11 +18,16 @@ from gpusim.schedule import Schedule, drive
 
 from ._checks import GAPS, Recording, keeps_whole, told
 from ._krt_checks import (
+    ACROSS,
+    ALONG,
     BRAKE,
+    DURATION,
     FREE_SPEED,
     GIVES_WAY,
+    GRAVITY,
     OBSTACLE_X,
     RADIUS,
+    ROLLING,
     TORQUE,
     TRACK,
     TRAILER_X,
@@ -34,7 +39,6 @@ from ._krt_checks import (
 from ._krt_control import asked_speed, krt_control
 
 NAME = "krt100m"
-GRAVITY = 9.81
 WIDTH, WHEEL_MASS, RADIAL_STIFFNESS = 0.16, 15.0, 2e5
 HUB_MASS, LOWER_MASS, UPPER_MASS, RACK_MASS, SHAFT_MASS = 5.0, 3.0, 2.0, 2.0, 2.0
 CHASSIS_MASS, CHASSIS_COM = 400.0, (0.1, 0.0, 0.45)
@@ -131,7 +135,7 @@ def build(
         description=f"A wheeled robot {'with a trailer ' * trailer}{WAYS[obstacle]}.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-3),
-        duration=7.0,
+        duration=DURATION,
         plots=_plots(braked),
         camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
         schedule=drive(commands),
@@ -209,7 +213,7 @@ def _add_ground(
 
 def _tire(load: float) -> gpusim.Material:
     """Of a wheel under a load, N: the slip stiffness is in proportion to it, along 15 and across 10 loads."""
-    law = gpusim.Tire((15.0 * load, 10.0 * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, 0.015, WIDTH)
+    law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 
 

@@ -15,7 +15,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.scene import Camera, Check, Plot, Scene, Unchecked, require
 from gpusim.scenes._checks import GAPS, keeps_whole, told
-from gpusim.scenes._rescuer import EXTENSIONS, HOOK, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
+from gpusim.scenes._rescuer import EXTENSIONS, FOOT, HOOK, LEGS, SHOE, STROKE, TRACKS, Rescuer, add_rescuer
 from gpusim.scenes._rescuer_control import rescuer_control
 from gpusim.schedule import Schedule, drive
 
@@ -34,7 +34,7 @@ GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
 STEP, HALF = 1.7, (3.0, 2.5)
 #: Outer edges that it tips over, m: of its feet, or of its tracks; share of the moment up to which it surely stands,
 #: and from which on it surely tips: it rests on springs, and reaches out by hand.
-EDGES = {True: 1.05 + 0.15, False: 0.55 + 0.12}
+EDGES = {True: LEGS["leg_fl"][1] + FOOT, False: TRACKS["front_left"][1] + 0.5 * SHOE[1]}
 STANDS, TIPS = 0.85, 1.15
 #: Strokes of the cylinders, m; how long the gestures of the diagram's operator take, s.
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}

@@ -17,10 +17,9 @@ from gpusim.scene import Camera, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
 from ._checks import GAPS, keeps_whole, told
-from ._rig_checks import LIFTED, PRESSED, SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, THROW, checks
+from ._rig_checks import GRAVITY, LIFTED, PRESSED, SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, THROW, checks
 
 NAME = "suspension_rig"
-GRAVITY = 9.81
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02

@@ -9,6 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import Scene, list_scenes, load_scene
+from gpusim.scenes import _rollers
 
 #: Every so many steps are recorded.
 STRIDE = 10
@@ -48,6 +49,45 @@ def whole_run(name: str) -> Recording:
 
 def _broken(name: str, recording: Recording) -> list[str]:
     return [check.statement for check in load_scene(name).checks if not check.passes(recording)]
+
+
+def _commanded(time: np.ndarray, speed: float) -> tuple[np.ndarray, float]:
+    """Path of the vehicles on rollers if they went as they are told at once, (n, 2), and its length, m."""
+    fine = np.linspace(0.0, float(time[-1]), 20001)
+    forward, left, turn = (np.array([table.value(t) for t in fine]) for table in _rollers.commands(speed).values())
+    half = 0.5 * fine[1]
+    yaw = np.concatenate([[0.0], np.cumsum(half * (turn[1:] + turn[:-1]))])
+    velocity = np.stack([forward * np.cos(yaw) - left * np.sin(yaw), forward * np.sin(yaw) + left * np.cos(yaw)])
+    path = np.concatenate([np.zeros((2, 1)), np.cumsum(half * (velocity[:, 1:] + velocity[:, :-1]), 1)], 1)
+    return np.stack([np.interp(time, fine, x) for x in path], axis=1), float(np.hypot(*np.diff(path)).sum())
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("name", "share", "height"), [("omni_vehicle", 5e-3, 1e-4), ("mecanum_vehicle", 0.01, 1e-4)])
+def test_vehicles_on_rollers_go_as_they_are_told(name: str, share: float, height: float) -> None:
+    """As shipped within fixed shares of the way, where their checks have bars for all parameters."""
+    run = whole_run(name)
+    place, (told, way) = run["body.platform.position"][:, 0], _commanded(run["time"], 0.5)
+    assert np.abs(place[:, :2] - place[0, :2] - told).max() <= share * way
+    assert np.abs(place[:, 2] - _rollers.RADIUS).max() <= height
+    aside = (run["time"] > 3.0) & (run["time"] < 4.4)
+    assert np.mean(run["body.platform.linear_velocity"][aside, 0, 1]) == pytest.approx(0.5, abs=share)
+    assert np.mean(run["body.platform.angular_velocity"][aside, 0, 2]) == pytest.approx(0.0, abs=share)
+
+
+@pytest.mark.native
+def test_krt100m_crosses_its_kerb_within_five_centimeters_of_its_line() -> None:
+    assert abs(whole_run("krt100m")["body.chassis.position"][-1, 0, 1]) < 0.05
+
+
+@pytest.mark.native
+def test_the_chassis_on_the_rig_comes_back_from_the_shaker() -> None:
+    """It rises by more than the plate, and ends within 5 mm of where it was."""
+    run = whole_run("suspension_rig")
+    time, height = run["time"], run["joint.guide.position"][:, 0]
+    before = height[(time > 5.5) & (time < 6.0)].mean()
+    assert height[time > 6.0].max() - before > 0.04
+    assert height[-1] == pytest.approx(before, abs=5e-3)
 
 
 @pytest.mark.native  # NumPy takes minutes for whole runs
