@@ -348,11 +348,23 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     warm_wrench(r, wrench);
     move_sides(r, wrench, w.twist());
 }
-// Records that the guard keeps or returns to.
+// Numbers that the guard keeps, or that return where ``back``.
+GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
+    if (back) put(kept, count, own);
+    else take(own, count, kept);
+}
+// What sweeps find of a manifold (model/contact_record.py); all else stays as it is from pass to pass.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);
-    real* kept = w.kept_manifold() + RECORD_SIZE * m;
-    if (*w.guard_action() == GUARD_KEEP) take(r, RECORD_SIZE, kept);
-    if (*w.guard_action() >= GUARD_RESTORE) put(kept, RECORD_SIZE, r);
+    real* kept = w.kept_solved() + SOLVED_SIZE * m;
+    const bool back = *w.guard_action() >= GUARD_RESTORE;
+    if (!back && *w.guard_action() != GUARD_KEEP) return;
+    guard_numbers(back, r + AT_TORQUE, 3, kept);
+    guard_numbers(back, r + AT_SHEAR, 2, kept + 3);
+    for (int k = 0; k < w.pair_points()[m]; ++k) {
+        Lane p = point_record(r, k);
+        guard_numbers(back, p + AT_IMPULSE, 3, kept + 5 + 6 * k);
+        guard_numbers(back, p + AT_DELTA, 3, kept + 8 + 6 * k);
+    }
 }

@@ -6,7 +6,7 @@ and slips of a contact are those of shape A on shape B, world frame; A has the l
 
 from __future__ import annotations
 
-from gpusim.model.contact_record import ANCHOR, RECORD
+from gpusim.model.contact_record import ANCHOR, RECORD, SOLVED_SIZE
 from gpusim.model.contact_record import POINTS as POINTS
 from gpusim.model.field import Field
 
@@ -113,5 +113,5 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("touching", (), "int", "-", "manifolds with points"),
     Field("pushing", (), "int", "-", "1: overlaps are taken back"),
     Field("relaxing", (), "int", "-", "1: velocities change after the drift"),
-    Field("kept_manifold", ("kept_pairs", RECORD), "real", "-", "records that the guard may return to"),
+    Field("kept_solved", ("kept_pairs", SOLVED_SIZE), "real", "N s", "what the guard may return to of the manifolds"),
 )

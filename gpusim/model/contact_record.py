@@ -41,12 +41,18 @@ RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
 """Numbers of a record."""
 ANCHOR = 6 * POINTS + 3
 """Double-precision numbers of a record: points on A and B, then the normal."""
+SOLVED = ("torque", "shear"), ("impulse", "delta")
+"""What sweeps find of a manifold, and of each of its points (reference/manifolds.py)."""
+SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
+    int(np.prod(_POINT[name])) for name in SOLVED[1]
+)
 RECORD_LAYOUT = {
     **{f"AT_{name.upper()}": at for name, at in _AT_MANIFOLD.items()},
     "FIRST_POINT": _FIRST_POINT,
     "POINT_SIZE": _POINT_SIZE,
     **{f"AT_{name.upper()}": at for name, at in _AT_POINT.items()},
     "RECORD_SIZE": RECORD,
+    "SOLVED_SIZE": SOLVED_SIZE,
     "ANCHOR_SIZE": ANCHOR,
 }
 """Names and values of the kernels' constants."""

@@ -134,7 +134,7 @@ CONTACT_PHASES = (
     Phase(
         "guard_pair", "*w.pair_count()", room="pairs",
         reads="guard_action pair_count pair_points record_place",
-        writes="kept_manifold manifold",
+        writes="kept_solved manifold",
     ),
     Phase(
         "merge_path", "articulated_size(w)", room="articulated_places",
