@@ -3,9 +3,11 @@
 // that its functions are compiled once: ``steps`` above zero runs steps, with the work in a slab for each tile; FORWARD and
 // POSE leave their work in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs are in shared memory, and
 // there are steps alone.
-#if !GPUSIM_SHARED_SLAB
+#include "platform.cuh"
+#if !GPUSIM_GPU  // which has signals and writes in a build of their own, signals.cu
 #include "writes.cuh"
 #endif
+#include "make_world.cuh"
 #include "step.cuh"
 #if GPUSIM_WORLD_LANES > 1
 #include "worlds.cuh"
@@ -14,20 +16,6 @@
 #include <omp.h>
 #endif
 
-GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int tid, int threads) {
-    World w;
-    w.a = a;
-    w.h = h;
-    w.id = id;
-    w.tid = tid;
-    w.threads = threads;
-    w.base = base;
-#if GPUSIM_GPU
-    w.place = 0;
-    w.tile = threads < 32 ? ((1u << threads) - 1u) << (threadIdx.x % 32 - tid) : ~0u;
-#endif
-    return w;
-}
 GPUSIM_FN char* slab(const Arguments* a, int number) { return a->slab + (long long)number * a->slab_bytes; }
 GPUSIM_PHASE void run(const World& w, int steps) {
     if (steps > 0 || GPUSIM_SHARED_SLAB) run_world(w, steps);
@@ -102,23 +90,4 @@ GPUSIM_KERNEL void run_groups(const Arguments* a, double h, int steps, int threa
 }
 #endif
 #endif
-#endif
-
-#if !GPUSIM_SHARED_SLAB
-// Worlds with a nonzero mask take the state ``from`` (one packed array after another, as in Arguments) and ``commands``.
-GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
-#if GPUSIM_GPU
-    const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;
-#else
-    const int first = 0, stride = 1, tid = 0, threads = 1;
-#endif
-    for (int id = first; id < to->n_worlds; id += stride) {
-        if (!mask[id]) continue;
-        const World w = make_world(to, 0.0, id, nullptr, tid, threads);
-        restore_state(w, from);
-        double* own = const_cast<double*>(to->control) + (long long)id * w.controls();
-        for (int k = tid; k < w.controls(); k += threads) own[k] = commands[k];
-        if (tid == 0) to->health[id] = 0;
-    }
-}
 #endif

@@ -1,7 +1,8 @@
 // Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
 // is in gpusim/solver/schedule.py, from which the entries are generated (entries.cuh); the phases are those of the fused
 // launch.
-#if !GPUSIM_GPU  // where signals and resets are in the fused build
+#include "platform.cuh"
+#if !GPUSIM_GPU  // which has signals and writes in a build of their own, signals.cu
 #include "writes.cuh"
 #endif
 #include "step.cuh"

@@ -19,7 +19,7 @@ from gpusim.backends.cuda_observer import ObserverLaunch
 from gpusim.backends.cuda_programs import ProgramLaunch
 from gpusim.backends.header import FORWARD, POSE, kept_fields
 from gpusim.backends.schedule_source import MEETING
-from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant
+from gpusim.backends.variants import GPU_LANES, Variant, model_variant, rays_variant, signals_variant
 from gpusim.model import validate
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
@@ -35,6 +35,7 @@ _DEVICE_TO_HOST = 2
 # Counters of the device that arrive after every run.
 _TOLD = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
+_SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 # Of a block's shared memory where blocks work in turns (cuda_kernels/block_turns.cuh).
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
@@ -101,9 +102,10 @@ class CudaBackend(CudaMemory):
         self._told[:] = 0
 
     def _load_kernels(self) -> None:
-        """The builds as they are now; signals and resets are in the fused one, which is made when it is needed."""
+        """The builds as they are now; those of signals and of trial steps are made when they are needed."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
+        self._signals_module: Any = None
         parts = ((1, 2) if self.sizes["shape_level"] else (0,)) if self.staged else ()
         self._staged_modules = {part: self._model_build("staged.cu", part=part) for part in parts}
         self._steps: Any = None if self.staged else self._steps_kernel()
@@ -138,6 +140,10 @@ class CudaBackend(CudaMemory):
         if name.startswith("staged_"):
             meets = name.removeprefix("staged_") in MEETING
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
+        if name in _SIGNAL_KERNELS:
+            if self._signals_module is None:
+                self._signals_module = self.build(signals_variant(self.real, self.stored, self.kinds))
+            return self._signals_module
         if self._fused_module is None:
             self._fused_module = self._model_build("fused.cu")
         return self._fused_module

@@ -22,7 +22,7 @@ from gpusim.model import validate
 
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
-_LARGE = ("fused.cu", "staged.cu")
+_LARGE = ("fused.cu", "staged.cu", "signals.cu")
 """Sources whose full builds take more than seconds."""
 
 

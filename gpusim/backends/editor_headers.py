@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.kernel_sources import define_flags
 from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
-from gpusim.backends.variants import Variant, generated_headers, make_variant, rays_variant
+from gpusim.backends.variants import Variant, generated_headers, make_variant, rays_variant, signals_variant
 from gpusim.errors import ModelError
 from gpusim.model.model import Model
 
@@ -57,7 +57,7 @@ def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
     check_kernels(kinds)
     double = np.dtype(np.float64)
     builds = [make_variant(main, double, double, True, shapes=2, kinds=kinds) for main in ("fused.cu", "staged.cu")]
-    builds.append(rays_variant(kinds))
+    builds += [signals_variant(double, double, kinds), rays_variant(kinds)]
     commands = json.dumps([_command(folder, build) for build in builds], indent=2) + "\n"
     made = {name: text for build in reversed(builds) for name, text in build.generated.items()}
     return made | generated_headers(double, kinds) | {COMMANDS: commands}

@@ -203,6 +203,14 @@ def robotics_variant() -> Variant:
     return Variant("robotics", "robotics.cu", {"robot.cuh": robot_header()}, defines)
 
 
+def signals_variant(real: np.dtype, stored: np.dtype, kinds: Kinds = PACKAGE_KINDS) -> Variant:  # type: ignore[type-arg]
+    """The kernels of a GPU that read signals, write poses and reset worlds; one build serves every model of a kind."""
+    # The headers that it includes know solvers and contacts: it is a build without them.
+    build = make_variant("signals.cu", real, stored, False, kinds=kinds)
+    generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
+    return replace(build, name=build.name.replace(" colored", ""), generated=generated)
+
+
 def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
     """The kernel that casts rays of sensors; one build serves every model with these kinds of actuators.
 
@@ -246,6 +254,8 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
+    for real, stored in ((double, single), (double, double), (single, single)):
+        yield replace(signals_variant(real, stored), everywhere=real == stored)
     yield robotics_variant()
     yield rays_variant()
     # What fast=True adds.

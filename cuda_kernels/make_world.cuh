@@ -1,0 +1,18 @@
+// A world as the threads that work on it see it: ``tid`` of ``threads`` of a tile or a block, with its work at ``base``.
+#pragma once
+#include "world.cuh"
+
+GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int tid, int threads) {
+    World w;
+    w.a = a;
+    w.h = h;
+    w.id = id;
+    w.tid = tid;
+    w.threads = threads;
+    w.base = base;
+#if GPUSIM_GPU
+    w.place = 0;
+    w.tile = threads < 32 ? ((1u << threads) - 1u) << (threadIdx.x % 32 - tid) : ~0u;
+#endif
+    return w;
+}
