@@ -20,7 +20,10 @@ import argparse
 import json
 import multiprocessing
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -37,6 +40,7 @@ from gpusim.backends.compile import CompileError  # noqa: E402
 from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
 from gpusim.backends.kernel_sources import gpu_sources  # noqa: E402
 from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc  # noqa: E402
+from gpusim.backends.variants import OUTER  # noqa: E402
 from gpusim.errors import GpusimError  # noqa: E402
 
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_90")
@@ -45,6 +49,9 @@ MAX_JOBS = 2
 FAULTS_SHOWN = 5
 # What ptxas spends its time on is registers; the front end's PTX stays as it is. Known to ptxas from 12.8 on.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
+
+# Of the CUDA toolkit; it looks at what the driver will be asked to link.
+LINKER = "nvlink"
 
 LIMITS = Path(__file__).with_name("kernel_limits.json")
 # By what figures are rounded up: ptxas is not deterministic, and sources get longer.
@@ -86,6 +93,8 @@ class Result:
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
     error: str = ""
+    cubin: bytes = b""
+    """Of one that is linked to others, or to which others are linked."""
 
     def figures(self) -> dict[str, int]:
         """What the variant takes: the most of a kernel, and sums over all that it holds."""
@@ -106,6 +115,10 @@ class Job:
     """Look at its instructions."""
     full: bool = False
     """ptxas as users have it."""
+    options: tuple[str, ...] = ()
+    """Of NVRTC; parts that are linked have some."""
+    outer: tuple[str, ...] = ()
+    """Functions of other parts."""
 
 
 def read_resources(log: str) -> list[Kernel]:
@@ -131,14 +144,15 @@ def compile_job(job: Job) -> Result:
         nvrtc = load_nvrtc(NVRTC_MAJOR)
         # lines of the sources in the PTX change no instruction
         extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
-        extra += [FAST] if not job.full and nvrtc.version >= FAST_FROM else []
+        extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
         compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
         result.kernels = read_resources(compiled.log)
-        if not result.kernels:
+        result.cubin = compiled.cubin or b"" if job.options else b""
+        if not result.kernels and not job.options:
             raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
         if job.forms:
             module = read_module(compiled.ptx)
-            result.error = told_forms(module)
+            result.error = told_forms(module, job.outer)
             count_accesses(module, result)
     except GpusimError as error:
         result.error = str(error)
@@ -161,9 +175,9 @@ def count_accesses(module: Module, result: Result) -> None:
             setattr(kernel, figure, sum(counts[name][figure] for name in module.reached(kernel.name)))
 
 
-def told_forms(module: Module) -> str:
+def told_forms(module: Module, outer: Sequence[str] = ()) -> str:
     """The instructions of a PTX module that are not allowed, a line each; empty where there is none."""
-    faults = check_forms(module)
+    faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
         lines.append(f"... and {len(faults) - FAULTS_SHOWN} more")
@@ -183,7 +197,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     variants = list(variants)
     everywhere = [v for v in variants if getattr(v, "everywhere", True)]
     todo = [
-        Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full)
+        Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full, *_linking(v))
         for v in variants
         for arch in archs
         if arch == archs[-1] or (v in everywhere and (arch == archs[0] or v is everywhere[0]))
@@ -194,6 +208,44 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     # not forked: the libraries that are loaded already may have threads
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(compile_job, todo))
+
+
+def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options of a part, and the functions that are linked to it."""
+    return tuple(getattr(variant, "options", ())), OUTER if getattr(variant, "linked", ()) else ()
+
+
+def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
+    """Link what is made of parts for an architecture, where the tool is here: what kernels take, in words.
+
+    Raises:
+        CompileError: parts that do not fit together.
+    """
+    tool = shutil.which(LINKER)
+    if tool is None:
+        return [f"parts are not linked: {LINKER} is not installed"]
+    cubins, told = {(r.variant, r.arch): r.cubin for r in results}, []
+    for variant in variants:
+        names = [variant.name, *(part.name for part in getattr(variant, "linked", ()))]
+        parts = [cubins.get((name, arch), b"") for name in names]
+        if len(parts) > 1 and all(parts):
+            told.append(f"{variant.name} {arch}: {_link(tool, parts, arch)}")
+    return told
+
+
+def _link(tool: str, parts: Sequence[bytes], arch: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"part{number}.cubin" for number in range(len(parts))]
+        for file, part in zip(files, parts, strict=True):
+            file.write_bytes(part)
+        command = [tool, f"-arch={arch}", "-v", *map(str, files), "-o", str(Path(folder) / "whole.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    if done.returncode:
+        raise CompileError(f"{LINKER}: {said.strip()[-300:]}")
+    figures = re.findall(r"used (\d+) registers.*?(\d+) stack", said)
+    registers, stack = (max(map(int, column)) for column in zip(*figures, strict=True))
+    return f"linked, {len(figures)} kernels with at most {registers} registers and {stack} B of stack"
 
 
 def table(results: Sequence[Result]) -> str:
@@ -274,6 +326,12 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     print(table(results))
     failed = sum(bool(result.error) for result in results)
     print(f"\n{len(results) - failed} of {len(results)} compiled")
+    try:
+        # the newest: tools and NVRTC of other versions know the old ones or do not
+        print("\n".join(link_all(results, chosen, (options.arch or ARCHS)[-1])))
+    except CompileError as error:
+        failed += 1
+        print(error)
     over = []
     if variants is None and not options.full:
         looked_at = [result for result in results if result.accesses and not result.error]

@@ -54,6 +54,8 @@ def name_of(case: Case) -> str:
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]:
     """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
+    from gpusim.backends.variants import signals_variant
+
     found: dict[Any, tuple[Any, list[Case]]] = {}
     current: list[Case] = []
 
@@ -80,7 +82,8 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]
         for case in cases:
             current[:] = [case]
             with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
-                simulation_of(case, backend, WORLDS)
+                own = simulation_of(case, backend, WORLDS)[0].backend
+                own.build(signals_variant(own.real, own.stored, own.kinds))  # made when signals are asked for
     return sorted(found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
 
 

@@ -24,6 +24,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -170,6 +171,11 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
         rows.append({"case": two, "result": _two_live(options.backend, steps)})
         print(f"{two}: {rows[-1]['result']}", flush=True)
         failed += [two] if rows[-1]["result"] != "same" else []
+    if options.backend == "cuda" and not options.few:
+        linked = "linked parts"
+        rows.append({"case": linked, "result": _linked(steps)})
+        print(f"{linked}: {rows[-1]['result']}", flush=True)
+        failed += [linked] if rows[-1]["result"] != "same" else []
     # these are what the check is for
     failed += [f"{name} not compiled in time" for name in left]
     return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
@@ -189,6 +195,23 @@ def _two_live(backend: str, steps: int) -> str:
                 return f"{case[0]}: {name} differs"
     except Exception as error:  # whatever it is, it belongs into the report
         return f"{type(error).__name__}: {error}"[:300]
+    return "same"
+
+
+def _linked(steps: int) -> str:
+    """A model with contacts whose build is linked of parts, as a first start has it."""
+    case = LAUNCHES[0]
+    with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
+        try:
+            sims = [simulation_of(case, backend, WORLDS)[0] for backend in ("native", "cuda")]
+            for sim in sims:
+                sim.step(steps)
+            if why := sims[1].backend.builds.unlinked:
+                return f"not linked: {why}"
+            if name := first_difference(*sims):
+                return f"{case[0]}: {name} differs"
+        except Exception as error:  # whatever it is, it belongs into the report
+            return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
 

@@ -37,6 +37,15 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
+// 1: a build to which collide.cu is linked; 2: collide.cu itself. Functions that parts share are found by name.
+#if !defined(GPUSIM_LINKED)
+#define GPUSIM_LINKED 0
+#endif
+#if GPUSIM_GPU && GPUSIM_LINKED
+#define GPUSIM_OUTER extern "C" __device__ __noinline__
+#else
+#define GPUSIM_OUTER GPUSIM_PHASE
+#endif
 #if !defined(GPUSIM_SHARED_SLAB)
 #define GPUSIM_SHARED_SLAB 0
 #endif

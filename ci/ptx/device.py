@@ -7,11 +7,13 @@ bytes that belong to none, and freed ones are noticed.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -89,7 +91,9 @@ class Function(fake_cupy.Function):
         self._module.loaded().launch(self._name, grid, block, packed, shared)
 
 
-Sources = Callable[[], tuple[str, dict[str, str], dict[str, str]]]
+# Source, all that it includes, defines, further options.
+Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...]]
+Sources = Callable[[], tuple[Part, ...]]
 # What ``compile_cuda`` was asked for, by the path that it gave: compiled when its first kernel is launched.
 _asked: dict[str, Sources] = {}
 _loaded: dict[str, Module] = {}
@@ -112,9 +116,9 @@ class RawModule:
         return _loaded[self.path]
 
 
-def load_module(main: str, sources: dict[str, str], defines: dict[str, str]) -> Module:
-    """The kernels of a source, compiled unless the cache has them."""
-    module = Module(build(make_ptx(main, sources, defines)))
+def load_module(*parts: Part) -> Module:
+    """The kernels of a source, or of several that are linked, compiled unless the cache has them."""
+    module = Module(build(*(make_ptx(*part) for part in parts)))
     module.place_tables(_kept)
     return module
 
@@ -128,28 +132,42 @@ def _kept(values: bytes) -> int:
     return _tables[-1].ctypes.data
 
 
-def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., str]:
+def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., Path]:
     """Stands in for ``compile_cuda``."""
 
     def compile_cuda(
-        main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool, quick: bool
-    ) -> str:
+        main: str,
+        generated: dict[str, str],
+        defines: dict[str, str],
+        arch: str,
+        fast: bool,
+        quick: bool = False,
+        options: tuple[str, ...] = (),
+    ) -> Path:
         assert not fast, "the bits of fast=True differ from native's"
         path = f"ptx-{len(_asked)}"
 
-        def sources() -> tuple[str, dict[str, str], dict[str, str]]:
+        def parts() -> tuple[Part, ...]:
             texts = gpu_sources(main, generated)
-            if fault is not None:
+            if fault is not None and fault[0] in texts:
                 name, right, wrong = fault
                 found = texts[name].count(right)
                 assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
                 texts[name] = texts[name].replace(right, wrong)
-            return main, texts, defines
+            return ((main, texts, defines, options),)
 
-        _asked[path] = sources
-        return path
+        _asked[path] = parts
+        return Path(path)
 
     return compile_cuda
+
+
+def _link(paths: Sequence[Path], arch: str) -> Path:
+    """Stands in for ``link_cubins``: the executor links where it translates."""
+    path = f"ptx-{len(_asked)}"
+    parts = [_asked[str(part)] for part in paths]
+    _asked[path] = lambda: tuple(itertools.chain.from_iterable(part() for part in parts))
+    return Path(path)
 
 
 class Device(fake_cupy.Device):
@@ -172,10 +190,11 @@ def _imported(name: str, module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
+def installed(fault: tuple[str, str, str] | None = None, linked: bool = True) -> Iterator[None]:
     """Let ``backend="cuda"`` run on the executor.
 
     Args:
+        linked: contacts are found by a part of its own, which is linked to the others.
         fault: name of a source, a text that stands once in it, and what takes its place: to see that faults are found.
     """
     cupy = SimpleNamespace(
@@ -191,7 +210,9 @@ def installed(fault: tuple[str, str, str] | None = None) -> Iterator[None]:
     with (
         _imported("cupy", cupy),
         mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault)),
+        mock.patch("gpusim.backends.cuda_builds.link_cubins", _link),
+        mock.patch("gpusim.backends.cuda_builds.load_linker", lambda: None),
         mock.patch("gpusim.backends.load_nvrtc", lambda: None),
-        mock.patch.dict("os.environ", {"GPUSIM_CUDA_BUILD": "full"}),
+        mock.patch.dict("os.environ", {"GPUSIM_CUDA_BUILD": "quick" if linked else "full"}),
     ):
         yield

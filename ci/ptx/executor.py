@@ -10,13 +10,13 @@ import ctypes
 import itertools
 import platform
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ci.ptx.reader import read_module
+from ci.ptx.reader import join, read_module
 from ci.ptx.translator import translate
 from gpusim.backends.compile_cuda import nvrtc_options
 from gpusim.backends.compile_native import find_compiler
@@ -60,20 +60,21 @@ def why_not() -> str:
     return ""
 
 
-def make_ptx(main: str, sources: dict[str, str], defines: dict[str, str]) -> str:
+def make_ptx(main: str, sources: dict[str, str], defines: dict[str, str], options: Sequence[str] = ()) -> str:
     """PTX of a build, with the flags of the cuda backend.
 
     Args:
         main: which of the sources to compile.
         sources: from ``reachable_sources``.
         defines: preprocessor macros.
+        options: further ones of NVRTC.
 
     Raises:
         NvrtcMissingError: there is no NVRTC 12.
         CompileError: an error in a source.
     """
     nvrtc = load_nvrtc(NVRTC_MAJOR)
-    options = [*nvrtc_options(defines, ARCH), LINES]
+    options = [*nvrtc_options(defines, ARCH), *options, LINES]
 
     def make(scratch: Path) -> bytes:
         compiled = nvrtc.compile(main, sources, options)
@@ -107,16 +108,16 @@ def _library(inputs: list[str], text: Callable[[], str]) -> Path:
     return cached(f"{FOLDER}/{name}.so", make)
 
 
-def build(ptx: str) -> Path:
-    """Path of the library of a PTX text.
+def build(*parts: str) -> Path:
+    """Path of the library of a PTX text, or of several that are linked.
 
     Raises:
-        PtxError: an instruction that is not allowed or not translated.
+        PtxError: an instruction that is not allowed or not translated; parts that do not fit together.
         CompileError: no compiler.
     """
     own = ("reader.py", "forms.py", "instructions.py", "translator.py")
     inputs = [(HERE / name).read_text(encoding="utf-8") for name in own]
-    return _library([ptx, *inputs], lambda: translate(read_module(ptx)))
+    return _library([*parts, *inputs], lambda: translate(join([read_module(ptx) for ptx in parts])))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ for all: it differs in ``.target`` alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
@@ -92,12 +93,12 @@ def why_not(name: str) -> str:
     return next((reason for pattern, reason in _REASONS if re.fullmatch(pattern, name)), _UNKNOWN)
 
 
-def check_forms(module: Module) -> list[Fault]:
-    """The instructions of a module that are not allowed."""
+def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
+    """The instructions of a module that are not allowed; ``outer``: functions of parts that will be linked to it."""
     faults = []
     for function in module.functions.values():
         for s in function.instructions():
-            reason = why_not(s.name) or (_why_not_call(module, s) if s.name.startswith("call") else "")
+            reason = why_not(s.name) or (_why_not_call(module, s, outer) if s.name.startswith("call") else "")
             if not reason and re.match(r"(max|min)\.f", s.name) and not _has_number(s):
                 reason = _ZEROS
             if reason:
@@ -112,11 +113,11 @@ def _has_number(s: Instruction) -> bool:
     return any(match and match[1].strip("0") not in ("", "8") for match in constants)
 
 
-def _why_not_call(module: Module, s: Instruction) -> str:
+def _why_not_call(module: Module, s: Instruction, outer: Collection[str]) -> str:
     target = call_parts(s)[1]
     if target.startswith("%"):
         return _INDIRECT
-    return "" if target in module.functions else _FOREIGN
+    return "" if target in module.functions or target in outer else _FOREIGN
 
 
 def _kernels(module: Module, name: str) -> str:

@@ -6,8 +6,8 @@ It reads what NVRTC writes. Nothing is checked that ptxas checks; what this read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,10 @@ class Place(NamedTuple):
     line: int = 0
     outer_file: int = 0
     outer_line: int = 0
+
+    def behind(self, files: int) -> Place:
+        """The same where so many files are listed before."""
+        return Place(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
 
 class Label(NamedTuple):
@@ -170,6 +174,22 @@ def read_module(text: str) -> Module:
             position = _read_body(function, text, position)
             module.functions[function.name] = function
     return module
+
+
+def join(modules: Sequence[Module]) -> Module:
+    """What a linker makes of modules: functions find each other by name."""
+    whole, first = Module({}, [], {}), 0
+    for module in modules:
+        for name, function in module.functions.items():
+            if name in whole.functions:
+                raise PtxError(f"{name} is in two modules")
+            body = [s._replace(place=s.place.behind(first)) if isinstance(s, Instruction) else s for s in function.body]
+            whole.functions[name] = replace(function, body=body)
+        whole.shared += [name for name in module.shared if name not in whole.shared]
+        whole.files |= {first + number: name for number, name in module.files.items()}
+        whole.tables |= module.tables
+        first = max(whole.files, default=0)
+    return whole
 
 
 def read_param(text: str) -> Param:

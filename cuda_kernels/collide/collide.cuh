@@ -1,5 +1,10 @@
 // Contact points of any pair of shapes: which routine serves which kinds.
 #pragma once
+#include "shape.cuh"
+
+#if GPUSIM_LINKED == 1
+GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out);
+#else
 #include "boxes.cuh"
 #include "convex.cuh"
 #include "planes.cuh"
@@ -46,14 +51,35 @@ GPUSIM_FN void swap_sides(Manifold& out) {
     }
 }
 
+#if GPUSIM_LINKED
+GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
+    to.count = from.count;
+    for (int k = 0; k < (from.count ? 3 : 0); ++k) to.normal[k] = from.normal[k];
+    for (int k = 0; k < from.count; ++k) to.feature[k] = from.feature[k];
+    for (int k = 0; k < 3 * from.count; ++k) {
+        to.a[k] = from.a[k];
+        to.b[k] = from.b[k];
+    }
+}
+#endif
+
 // Contact points with a gap of margin at most; returns their number. Of the manifolds with a height field this gives the
 // deepest; height_field_manifolds gives more. guess: 4 numbers, zeros at first, kept for the pair
 // from step to step: the normal in the frame of the shape of the lower kind and a spare. It only saves time.
-GPUSIM_PHASE int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
+GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = b.kind == SHAPE_HEIGHT_FIELD || (a.kind > b.kind && a.kind != SHAPE_HEIGHT_FIELD);
-    const Shape& first = swapped ? b : a;
-    const Shape& second = swapped ? a : b;
-    collide_ordered(first, second, margin, guess, out);
+#if GPUSIM_LINKED
+    // What another part gives may lie anywhere; copies are known to be a thread's own.
+    const Shape first = swapped ? b : a, second = swapped ? a : b;
+    double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
+    Manifold found;
+    collide_ordered(first, second, margin, kept, found);
+    for (int k = 0; k < 4; ++k) guess[k] = kept[k];
+    copy_manifold(found, out);
+#else
+    collide_ordered(swapped ? b : a, swapped ? a : b, margin, guess, out);
+#endif
     if (swapped) swap_sides(out);
     return out.count;
 }
+#endif

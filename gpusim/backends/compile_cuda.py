@@ -31,6 +31,7 @@ def compile_cuda(
     fast: bool = False,
     told: Callable[[str], None] | None = None,
     quick: bool = False,
+    options: Sequence[str] = (),
 ) -> Path:
     """Path of the cubin made of ``main``; compiled unless the cache has it.
 
@@ -42,6 +43,7 @@ def compile_cuda(
         fast: allow fused multiply-adds, at the price of bits that differ from the CPU's.
         told: is given the compiler's log, with what each kernel takes, unless the cache has the cubin.
         quick: compile in a fraction of the time, to code that is somewhat slower, where NVRTC can (12.8).
+        options: further ones of NVRTC.
 
     Raises:
         CompileError: no NVRTC, one that does not know ``arch``, an error in a source (with its file and line), a
@@ -50,7 +52,7 @@ def compile_cuda(
     """
     nvrtc = load_nvrtc()
     sources = gpu_sources(main, generated)
-    options = [QUICK] if quick and nvrtc.version >= QUICK_FROM else []
+    options = [*options, *([QUICK] if quick and nvrtc.version >= QUICK_FROM else [])]
     name = _cubin_name(nvrtc, main, generated, sources, [*nvrtc_options(defines, arch, fast), *options])
 
     def make(scratch: Path) -> bytes:

@@ -81,7 +81,7 @@ class CudaBackend(CudaMemory):
         self._initial_arguments: Any = None
         self._specialize = specialize
         with self._here():
-            self._builds = CudaBuilds(self._cupy, self.device, fast)
+            self.builds = CudaBuilds(self._cupy, self.device, fast)
             self._choose_shape()
             self._load_kernels()
 
@@ -118,7 +118,7 @@ class CudaBackend(CudaMemory):
     def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""
         with self._here():
-            return self._builds.module(variant)
+            return self.builds.module(variant)
 
     def _steps_kernel(self) -> Any:
         """The kernel that runs steps: of a build of its own where the work is in shared memory."""
@@ -200,7 +200,7 @@ class CudaBackend(CudaMemory):
         h = dt / self.config.substeps
         with self._here():
             self._push()
-            if self._builds.arrived():
+            if self.builds.arrived():
                 self._load_kernels()
                 self._graphs.clear()
             self._substep = h if n else self._substep

@@ -1,8 +1,9 @@
 """Builds of the cuda backend: compiled quickly to begin with, and once more, at their fastest, beside the run.
 
-What takes long is ptxas at its best, half a minute for contacts of every kind; a quick build of the same PTX is there
-in seconds and has the same bits, for the order of operations is settled before ptxas. A full build in the cache is
-taken at once. Otherwise one thread of the process makes it, and simulations change over between two runs.
+What takes long is ptxas at its best, half a minute for contacts of every kind; a quick build is there in seconds and
+has the same bits, for the order of operations is settled before ptxas. It is made of parts that are linked, so that
+ptxas takes each function once, or at ptxas's quick level where the driver does not link them. A full build in the cache
+is taken at once. Otherwise one thread of the process makes it, and simulations change over between two runs.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpusim.backends.compile_cuda import compile_cuda, find_cubin
-from gpusim.backends.variants import Variant
+from gpusim.backends.link_cuda import LinkError, link_cubins, load_linker
+from gpusim.backends.variants import Variant, in_parts
 from gpusim.compile_cache import CompileError
 from gpusim.model import validate
 
@@ -78,12 +81,16 @@ class CudaBuilds:
         cupy: the module.
         device: number of the GPU.
         fast: allow fused multiply-adds.
+
+    Attributes:
+        unlinked: why the last quick build was not linked of parts; empty where it was, or has none.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
         self._cupy, self._fast = cupy, fast
         self._arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
         self._pending: list[FullBuild] = []
+        self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
         """CuPy's module of a build; where it is a quick one, a full one will arrive.
@@ -95,13 +102,36 @@ class CudaBuilds:
         way = way_of_building()
         large = variant.main in _LARGE
         path = find_cubin(*given) if large and way == "auto" else None
-        if path is None:
-            path = compile_cuda(*given, quick=large and way != "full")
-            if large and way == "auto":
+        if path is None and large and way != "full":
+            path = self._soon(variant)
+            if way == "auto":
                 build = FullBuild(lambda: compile_cuda(*given))
                 self._pending.append(build)
                 _waiting().put(build)
+        elif path is None:
+            path = compile_cuda(*given, quick=False)
         return self._cupy.RawModule(path=str(path))
+
+    def _soon(self, variant: Variant) -> Path:
+        """A build that is there in seconds."""
+        parted, self.unlinked = in_parts(variant), ""
+        if parted is not None:
+            try:
+                load_linker()
+                return self._linked((parted, *parted.linked))
+            except LinkError as error:
+                self.unlinked = str(error)  # a driver older than NVRTC, say: all in one then
+        return compile_cuda(variant.main, variant.generated, variant.defines, self._arch, self._fast, quick=True)
+
+    def _linked(self, parts: Sequence[Variant]) -> Path:
+        """Parts compiled side by side, then linked."""
+
+        def make(part: Variant) -> Path:
+            given = part.main, part.generated, part.defines, self._arch, self._fast
+            return compile_cuda(*given, options=part.options)
+
+        with ThreadPoolExecutor(len(parts), "gpusim parts") as pool:
+            return link_cubins(list(pool.map(make, parts)), self._arch)
 
     def arrived(self) -> bool:
         """Whether full builds of all that is in use are there, which were not at the last call."""

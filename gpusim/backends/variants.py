@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.group_source import group_header
-from gpusim.backends.header import actuators_header, arguments_header, codes, sizes_header, without_notes
+from gpusim.backends.header import actuators_header, arguments_header, codes, codes_header, sizes_header, without_notes
 from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.ray_header import ray_shapes_header
@@ -27,6 +27,10 @@ from gpusim.solver.nodes import Build
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
 # Threads of a GPU that read neighbors in memory at once.
 GPU_LANES = 32
+# Functions of parts that builds are linked to.
+OUTER = ("collide",)
+# Parts find each other by name, and no part takes more registers than kernels of the fused launch have.
+RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 
@@ -40,12 +44,16 @@ class Variant:
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
     """False: the compile check looks at the newest architecture only, to save time (see ``kernel_variants``)."""
+    options: tuple[str, ...] = ()
+    """Of NVRTC, beside those of all builds."""
+    linked: tuple[Variant, ...] = ()
+    """What is linked to it."""
 
     @property
     def digest(self) -> str:
         """Name for all that it is made of beside the package's own sources."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
-        return digest([self.main, *(text for pair in texts for text in pair)])
+        return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
 
 def model_variant(
@@ -176,6 +184,23 @@ def make_variant(
     return Variant(name, main, generated, defines)
 
 
+def in_parts(variant: Variant) -> Variant | None:
+    """A GPU's build with the search for contact points as a part that is linked to it; None where it has none."""
+    shapes = variant.defines.get("GPUSIM_SHAPES", "0")
+    if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
+        return None
+    defines, name = variant.defines | {"GPUSIM_LINKED": "1"}, f"{variant.name}, to be linked"
+    return replace(variant, name=name, defines=defines, options=(RELOCATABLE,), linked=(collide_variant(shapes),))
+
+
+def collide_variant(shapes: str) -> Variant:
+    """The part that finds the contact points of a pair; ``shapes``: as GPUSIM_SHAPES."""
+    double = C_REAL[np.dtype(np.float64)]
+    defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
+    name = f"collide{' all' if shapes == '2' else ''} shapes, to be linked"
+    return Variant(name, "collide.cu", {"codes.cuh": codes_header()}, defines, options=(RELOCATABLE, REGISTERS))
+
+
 def program_variant(program: Program) -> Variant:
     """The build of a diagram: a kernel of its own, which knows nothing of the model's."""
     body = "\n".join(f"    {line}" for line in program.cpp.splitlines())
@@ -254,6 +279,15 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
+    # First starts of models with contacts have these, with the parts that are linked to them.
+    yield from map(collide_variant, "12")
+    wholes = (
+        make_variant("fused.cu", double, double, True, shapes=2),
+        make_variant("fused.cu", single, single, False, shapes=1, shared=True),
+    )
+    for whole in wholes:
+        if (parted := in_parts(whole)) is not None:
+            yield replace(parted, everywhere=whole.defines["GPUSIM_SHAPES"] == "1")
     for real, stored in ((double, single), (double, double), (single, single)):
         yield replace(signals_variant(real, stored), everywhere=real == stored)
     yield robotics_variant()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -71,7 +72,7 @@ def test_the_check_prints_a_table(
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
     """The PTX that is looked at is the one that users get."""
     seen: list[str] = []
-    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx: seen.append(str(ptx)) or "")
+    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx, outer: seen.append(str(ptx)) or "")
     for full in (False, True):
         (result,) = check_kernels.compile_all([variant("plain")], ["sm_90"], 1, full)
         assert not result.error
@@ -141,3 +142,43 @@ def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, n
 def test_every_variant_has_limits(check_kernels: ModuleType) -> None:
     limits = json.loads(check_kernels.LIMITS.read_text())["variants"]
     assert set(limits) == {v.name for v in (*kernel_variants(), check_kernels.diagram_variant())}
+
+
+PARTS = {
+    "half.cu": '#if HALVES\nextern "C" __device__ double half(double x) { return 0.5 * x; }\n#endif\n',
+    "user.cu": 'extern "C" __device__ double half(double x);\n'
+    'extern "C" __global__ void k(double* x) { x[0] = half(x[0]); }\n',
+}
+
+
+def parted(halves: int) -> list[SimpleNamespace]:
+    """A kernel and the part that is linked to it, which holds its function where ``halves`` is 1."""
+    defines, options = {"HALVES": str(halves)}, ("--relocatable-device-code=true",)
+    half = SimpleNamespace(name="half", main="half.cu", generated=PARTS, defines=defines, options=options)
+    return [half, SimpleNamespace(**vars(half) | {"name": "user", "main": "user.cu", "linked": (half,)})]
+
+
+@pytest.mark.parametrize("halves", [1, 0])
+def test_parts_are_linked_where_the_tool_is(
+    check_kernels: ModuleType,
+    nvrtc_12: Nvrtc,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    halves: int,
+) -> None:
+    monkeypatch.setattr(check_kernels, "OUTER", ("half",))
+    if shutil.which(check_kernels.LINKER) is None:
+        pytest.skip(f"{check_kernels.LINKER} is not installed")
+    assert check_kernels.main(["--jobs", "1", "--arch", "sm_90"], parted(halves)) == 1 - halves
+    out = capsys.readouterr().out
+    assert "2 of 2 compiled" in out
+    assert re.search("user sm_90: linked, 1 kernels with at most" if halves else "Undefined reference to 'half'", out)
+
+
+def test_the_check_goes_on_without_a_linker(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check_kernels, "OUTER", ("half",))
+    monkeypatch.setattr(check_kernels, "LINKER", "no-such-linker")
+    assert check_kernels.main(["--jobs", "1", "--arch", "sm_90"], parted(1)) == 0
+    assert "parts are not linked: no-such-linker is not installed" in capsys.readouterr().out

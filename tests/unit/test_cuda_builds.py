@@ -14,8 +14,11 @@ import pytest
 from gpusim import ModelError, Simulation, SolverConfig
 from gpusim.backends import compile_cuda as compiler
 from gpusim.backends import cuda_builds
+from gpusim.backends.cuda_backend import CudaBackend
 from gpusim.backends.cuda_builds import ENVIRONMENT, FullBuild
+from gpusim.backends.link_cuda import LinkError
 from gpusim.backends.nvrtc import Compiled
+from gpusim.backends.variants import REGISTERS, RELOCATABLE
 from gpusim.compile_cache import CompileError
 from gpusim.scene import load_scene
 from tests.builds import build_plain
@@ -95,6 +98,48 @@ def test_nothing_is_made_beside_where_it_is_not_wanted(
     lift().step()
     assert bool(stand_in.found) == cached and set(stand_in.asked) == (set() if cached else {quick})
     assert not stand_in.waiting
+
+
+def pile(backend: str = "cuda") -> Simulation:
+    return Simulation(load_scene("pile").builder.finalize(), 2, backend, config=SolverConfig(dt=1e-3), launch="fused")
+
+
+@pytest.mark.native
+def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each compiled at ptxas's best; where the driver does not link them, all in one and quickly."""
+    monkeypatch.setenv(ENVIRONMENT, "quick")
+    asked: list[tuple[str, bool, tuple[str, ...]]] = []
+
+    def compile_cuda(main: str, *given: Any, quick: bool = False, options: tuple[str, ...] = ()) -> Path:
+        asked.append((main, quick, options))
+        return Path(main) if options else build_plain(main, *given)
+
+    def link(paths: list[Path], arch: str) -> Path:
+        assert [path.name for path in paths] == ["fused.cu", "collide.cu"]
+        raise LinkError("the driver is too old")
+
+    monkeypatch.setattr(cuda_builds, "compile_cuda", compile_cuda)
+    monkeypatch.setattr(cuda_builds, "link_cubins", link)
+    monkeypatch.setattr(cuda_builds, "load_linker", lambda: None)
+    sim, other = pile(), pile("native")
+    assert sorted(asked[:2]) == [
+        ("collide.cu", False, (RELOCATABLE, REGISTERS)), ("fused.cu", False, (RELOCATABLE,)),
+    ]  # fmt: skip
+    assert asked[2] == ("fused.cu", True, ())
+    assert isinstance(sim.backend, CudaBackend) and sim.backend.builds.unlinked == "the driver is too old"
+    for own in (sim, other):
+        own.step(2)
+    np.testing.assert_array_equal(sim.state.variables()["position"], other.state.variables()["position"])
+    asked.clear()
+
+    def no_linker() -> None:
+        raise LinkError("there is no driver")
+
+    monkeypatch.setattr(cuda_builds, "load_linker", no_linker)
+    pile()
+    assert asked == [("fused.cu", True, ())]
+    lift()  # has no contacts
+    assert asked[1:] == [("fused.cu", True, ())]
 
 
 def test_an_unknown_way_is_told(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

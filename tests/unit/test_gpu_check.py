@@ -55,9 +55,12 @@ def test_cases_without_a_build_or_a_package(
 
 @pytest.mark.parametrize("backend", ["cuda", pytest.param("native", marks=pytest.mark.native)])
 def test_builds_are_known_before_they_are_compiled(gpu_check: ModuleType, backend: str) -> None:
-    """And those of LAUNCHES come first; a staged model has two on a GPU."""
+    """And those of LAUNCHES come first; on a GPU a staged model has two, and each type of numbers one for signals."""
     cases = [("walker", "float64", "direct", "fused"), *gpu_check.LAUNCHES[:4]]
     builds = gpu_check.builds_of(cases, backend)
+    signals = [variant.name for variant, _ in builds if variant.main == "signals.cu"]
+    assert len(signals) == (2 if backend == "cuda" else 0) == len(set(signals))
+    builds = [build for build in builds if build[0].main != "signals.cu"]
     names = [variant.name for variant, _ in builds]
     assert names[0].startswith("fused direct float32 in float64 with contacts") and builds[0][1] == cases[1:3]
     assert names[-1].startswith("fused direct float64 with contacts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ci.ptx.forms import check_forms, why_not
-from ci.ptx.reader import Module, PtxError, read_module
+from ci.ptx.reader import Module, PtxError, join, read_module
 from ci.ptx.translator import translate
 
 HEAD = """
@@ -124,6 +124,23 @@ def test_other_calls_are_told(call: str, reason: str) -> None:
     """Through a register, and of what has no body."""
     (fault,) = check_forms(module(call=call))
     assert reason in fault.reason and "kernel step" in fault.kernels and call in fault.text
+
+
+def test_parts_are_joined_as_a_linker_does() -> None:
+    """A function of one part that another calls; lines stay those of their own part's files."""
+    calling = module(call="halve")
+    assert check_forms(calling, ("halve",)) == []
+    with pytest.raises(PtxError, match="halve"):
+        translate(calling)
+    own = TEXT.replace("twice", "halve").replace("step", "other").replace("rows.cuh", "halves.cuh")
+    halving = read_module(HEAD + own.replace("INSTRUCTION", "mul.rn.f64 %fd2, %fd1, %fd1;").replace("CALL", "halve"))
+    whole = join([calling, halving])
+    assert check_forms(whole) == [] and "halve" in whole.reached("step") and whole.shared == ["memory"]
+    places = [whole.where(next(whole.functions[name].instructions()).place) for name in ("twice", "halve")]
+    assert places == ["rows.cuh:7", "halves.cuh:7"]
+    assert translate(whole).count("void halve(") == 2, "declared and defined"
+    with pytest.raises(PtxError, match="twice is in two modules"):
+        join([calling, calling])
 
 
 def test_what_is_not_read_is_refused() -> None:
