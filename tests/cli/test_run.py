@@ -104,7 +104,7 @@ def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[s
         (["--duration", 0.05], "--duration 0.05 ends before the scene's 10 s"),
         (["--num-worlds", 2, "--duration", 10], "they look at one world, and --num-worlds is 2"),
         (["--signals", "sim.time", "--duration", 10], "they need the scene's signals, and --signals records others"),
-        (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they look at one world, and"),
+        (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they look at one"),
     ],
 )
 def test_checks_that_a_run_leaves_out_are_told_in_one_line(cli, monkeypatch, options: list[Any], reason: str) -> None:
