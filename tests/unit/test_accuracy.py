@@ -170,7 +170,7 @@ def test_joints_beside_contacts_are_advised_a_smaller_step(solver: str) -> None:
         sim.state.arrays[name][:] = value
     still = "as joints at their limits or with friction kept switching beside contacts; give a smaller step"
     told = {
-        "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations rarely help there",
+        "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help there",
         "colored": "; give more iterations: SolverConfig(iterations=16)",
     }
     assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{told[solver]}"
