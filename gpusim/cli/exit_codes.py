@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 done, 1 the simulation failed, 2 bad input, 130 interrupted."""
+"""Exit codes and error sentences: 0 done, 1 the run failed or is not what it must be, 2 bad input, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ class OptionError(GpusimError, ValueError):
     """A command-line option or argument breaks a rule."""
 
 
+class BadRun(GpusimError):
+    """A run that came to its end, but not as the scene's checks or whole joints have it."""
+
+
 class Interrupted(GpusimError):
     """The user stopped the run with Ctrl-C."""
 
@@ -34,7 +38,7 @@ def exit_code(error: BaseException) -> int:
     """The exit code that ``error`` stands for."""
     if isinstance(error, Interrupted | KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
-    if isinstance(error, SimulationError | OSError):
+    if isinstance(error, SimulationError | BadRun | OSError):
         return FAILED
     return BAD_INPUT
 

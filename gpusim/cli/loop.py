@@ -44,6 +44,7 @@ class Outcome:
         drift: greatest joint drift seen in any world, m.
         interrupted: the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
+        all_failed: the run ended early as no world was left.
     """
 
     simulated: float = 0.0
@@ -54,6 +55,12 @@ class Outcome:
     drift: float = 0.0
     interrupted: bool = False
     failure: SimulationError | None = None
+    all_failed: bool = False
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the run ended before its time, or with its worlds."""
+        return self.interrupted or self.failure is not None or self.all_failed
 
 
 def simulate(
@@ -107,7 +114,8 @@ def simulate(
                     recorder.sample()
                 if outcome.steps % stride == 0 or outcome.steps == steps:
                     outcome.drift = max(outcome.drift, _drift(sim))
-                    if not np.any(sim.health()):
+                    outcome.all_failed = not np.any(sim.health())
+                    if outcome.all_failed:
                         break
                 report.update(outcome.steps)
     except SimulationError as error:

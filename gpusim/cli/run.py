@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.cli import checks
 from gpusim.cli.console import note, notes_instead_of_warnings
-from gpusim.cli.exit_codes import Interrupted, OptionError
+from gpusim.cli.exit_codes import BadRun, Interrupted, OptionError
 from gpusim.cli.loop import Outcome, simulate
 from gpusim.cli.options import RunOptions, check
 from gpusim.cli.replays import load_replay
-from gpusim.cli.summary import show_summary
+from gpusim.cli.summary import parted, show_summary
 from gpusim.cli.targets import load_target
 from gpusim.errors import SimulationError, unknown_name
 from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _PICTURE_SAMPLES = 1000  # about one for each dot across a picture
-_CHECK_STRIDE, _CHECK_SAMPLES = 10, 5000  # for checks: steps from sample to sample at least; samples at about most
+_CHECK_SAMPLES = 5000  # for checks, at about most
 
 
 def run(options: RunOptions) -> None:
     """Do what one ``gpusim run`` command line asks for.
 
     Raises:
-        GpusimError: bad input, found before the first step; SimulationError and Interrupted only after everything
-            that was recorded has been written.
+        GpusimError: bad input, found before the first step; SimulationError, BadRun and Interrupted only after
+            everything that was recorded has been written.
     """
     check(options)
     replay = load_replay(options)
@@ -55,18 +56,23 @@ def run(options: RunOptions) -> None:
         _require_matplotlib()
     # a file gets every step; a picture has no use for them, and a sample costs nearly as much as a step
     every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
-    checked = _is_checked(options, scene, steps, config.dt)
+    against = checks.reasons_against(options, scene, steps, config.dt)
+    checked = bool(scene.checks) and not against
     if checked:
         recorded = options.out is not None or options.plot is not None
-        every = min(every, _CHECK_STRIDE) if recorded else max(_CHECK_STRIDE, steps // _CHECK_SAMPLES)
+        every = min(every, checks.CHECK_STRIDE) if recorded else max(checks.CHECK_STRIDE, steps // _CHECK_SAMPLES)
     recorder = _recorder(options, plots, sim, steps // every + 2, checked)
 
     outcome = simulate(sim, scene, steps, recorder, every, operator=operator)
 
     _write(options, scene, plots, recorder)
-    checks = _checks(options, scene, outcome, recorder, every) if checked else None
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder), checks)
+    found = checks.find(options, scene, outcome, recorder, every, against)
+    told = found.told if found is not None else None
+    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder), told)
     raise_failure(sim, outcome)
+    wrong = parted(outcome) or (found.broken if found is not None else "")
+    if wrong:
+        raise BadRun(wrong)
 
 
 def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
@@ -143,26 +149,6 @@ def _require_matplotlib() -> None:
         raise OptionError(f"--plot needs matplotlib ({error}); install it or drop the option") from error
 
 
-def _is_checked(options: RunOptions, scene: Scene, steps: int, dt: float) -> bool:
-    """Whether a run tells of the scene's checks: over its whole duration, in one world, with the scene's signals."""
-    own = options.signals is None and options.replay is None and options.num_worlds == 1
-    return own and bool(scene.checks) and steps >= round(scene.duration / dt)
-
-
-def _checks(
-    options: RunOptions, scene: Scene, outcome: Outcome, recorder: Recorder | None, every: int
-) -> str | None:  # fmt: skip
-    """What the scene's checks say of a run; None where it was cut short."""
-    if recorder is None or outcome.interrupted or outcome.failure is not None:
-        return None
-    recording, stride = recorder.recording(), max(1, _CHECK_STRIDE // every)
-    samples = {"time": recording.time[::stride], **{name: x[::stride] for name, x in recording.signals.items()}}
-    broken = [check.statement for check in scene.checks if not check.passes(samples)]
-    others = " (some are made for parameters near the scene's own)" if options.settings else ""
-    found = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
-    return "\n".join([found, *(f"not checked: {left.statement}, as {left.reason}" for left in scene.unchecked)])
-
-
 def _recorder(
     options: RunOptions, plots: Sequence[Plot], sim: Simulation, samples: int, checked: bool
 ) -> Recorder | None:
@@ -219,4 +205,5 @@ def raise_failure(sim: Simulation, outcome: Outcome) -> None:
         raise Interrupted(f"interrupted at {outcome.simulated:g} s of simulated time")
     sick = int(np.count_nonzero(~np.asarray(sim.health())))
     if sick:
-        raise SimulationError(f"{sick} of {sim.num_worlds} worlds failed: {sim.health_report()}")
+        first = sim.health_report().splitlines()[0]  # thousands of worlds are no sentence
+        raise SimulationError(f"{sick} of {sim.num_worlds} worlds failed: {first}")

@@ -73,18 +73,26 @@ def _pairs(sim: Simulation) -> str:
     return f"at most {most}, of {sim.capacity.places} places"
 
 
+def parted(outcome: Outcome) -> str:
+    """What is wrong with a run whose joints came apart, and what to do; "" where they held."""
+    if outcome.drift <= DRIFT_TOO_FAR:
+        return ""
+    return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
+
+
 def _health(sim: Simulation, outcome: Outcome) -> str:
-    good = int(np.count_nonzero(sim.health()))
-    if outcome.failure is not None:
+    """What the exit code goes by, in words: "warned" alone keeps it at 0."""
+    good, worlds = int(np.count_nonzero(sim.health())), sim.num_worlds
+    if outcome.failure is not None or not good:
         return "failed"
-    if outcome.drift > DRIFT_TOO_FAR:
-        return f"bad: joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
+    if good < worlds:
+        return f"{good} of {worlds} worlds good"
+    if parted(outcome):
+        return f"bad: {parted(outcome)}"
     told = [*sim.capacity.report(), *sim.accuracy.report()]
     if told:
-        return f"bad: {told[0]}"
-    if good == sim.num_worlds:
-        return "good" if good == 1 else f"good in all {good} worlds"
-    return f"{good} of {sim.num_worlds} worlds good"
+        return f"warned: {told[0]}"
+    return "good" if good == 1 else f"good in all {good} worlds"
 
 
 def _number(value: np.ndarray) -> str:

@@ -22,7 +22,8 @@ class SolverConfig:
         dt: step size, s; pairs of shapes and their contact points are found once a step.
         substeps: substeps of each step.
         iterations: sweeps over all colors (``"colored"``), or the greatest number of times that limits and
-            friction may switch within a substep (``"direct"``); sweeps over contacts with either.
+            friction may switch within a substep (``"direct"``, and twice for each axis); sweeps over contacts with
+            either.
         epsilon: sweeps end early when no impulse changes by more than this, N s; 0 for never (those over contacts
             alone also end when they have converged to rounding).
         max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by

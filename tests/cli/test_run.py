@@ -89,12 +89,103 @@ def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[s
     result = cli("run", SCENE, *more)
     assert result.exit_code == 0, result.output
     assert row(result.stdout, "checks") == "all met" and seen == [11]
+    assert cli("run", SCENE, *more, "--duration", 0.2).exit_code == 0 and seen == [11, 11]
     broken += [Check("it spins", lambda run: False), Check("it sings", lambda run: False)]
     result = cli("run", SCENE, *more)
-    assert result.exit_code == 0 and row(result.stdout, "checks") == "not met: it spins; it sings"
-    for partly in (["--duration", 0.05], ["--num-worlds", 2], ["--signals", "sim.kinetic_energy"]):
-        result = cli("run", SCENE, *more, *partly)
-        assert result.exit_code == 0 and "checks" not in result.stdout
+    assert result.exit_code == 1 and row(result.stdout, "checks") == "not met: it spins; it sings"
+    assert result.stderr.splitlines()[-1] == "gpusim: checks not met: it spins; it sings"
+    result = cli("run", SCENE, *more, "--set", "angle1=0.1")
+    assert result.exit_code == 1 and "(some are made for settings near the scene's own)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--duration", 0.05], "--duration 0.05 ends before the scene's 10 s"),
+        (["--num-worlds", 2, "--duration", 10], "they look at one world, and --num-worlds is 2"),
+        (["--signals", "sim.time", "--duration", 10], "they need the scene's signals, and --signals records others"),
+        (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they look at one"),
+    ],
+)
+def test_checks_that_a_run_leaves_out_are_told_in_one_line(cli, monkeypatch, options: list[Any], reason: str) -> None:
+    """And keep the exit code out of it."""
+    never = Check("it sings", lambda run: False)
+
+    def loaded(options: Any, visuals: bool) -> Any:
+        scene = load_target(options, visuals=visuals)
+        scene.checks = [never]
+        return scene
+
+    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    result = cli("run", SCENE, "--dt", 0.01, *options)
+    assert result.exit_code == 0 and result.stderr == "", result.output
+    assert row(result.stdout, "checks").startswith(f"not run: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("command", "left_out"),
+    [
+        ("chain --set links=20 --set mass_ratio=100 --substeps 4", "a chain is straight under 10 times its own mass"),
+        ("chain --set mass_ratio=0", "a rod, as there is none"),
+        ("chain --set horizontal=false", "a rod, as it hangs at rest"),
+        ("chain --set links=1 --set damping=0.1", "its energy stays within 0.1 J, as its joints are damped"),
+        ("hydraulic_lift --set mass=500", "nothing moves before the command, as it is made for the default parameters"),
+    ],
+)
+def test_scenes_of_other_parameters_tell_what_is_not_checked(cli, command: str, left_out: str) -> None:
+    result = cli("run", *command.split())
+    words = " ".join(result.stdout.replace("│", " ").split())
+    assert result.exit_code == 0 and "not checked: " in words and left_out in words, result.output
+
+
+def test_a_robot_has_no_checks_to_tell_of(cli, arm: Path) -> None:
+    assert "checks" not in cli("run", arm, "--duration", "0.01").stdout
+
+
+def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
+    """The failure alone is told, in one sentence; checks that the first half meets do not make it good."""
+
+    def loaded(options: Any, visuals: bool) -> Any:
+        scene = load_target(options, visuals=visuals)
+        scene.duration, scene.checks = 0.1, [Check("it stands still", lambda run: True)]
+        return scene
+
+    original = gpusim.Simulation.step
+
+    def step(self: Any, n: int = 1, dt: float | None = None) -> None:
+        if 0.05 <= self.time < 0.051:
+            self.write("body.rod1.linear_velocity", (1e12, 0.0, 0.0))
+        original(self, n, dt)
+
+    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    monkeypatch.setattr(gpusim.Simulation, "step", step)
+    result = cli("run", SCENE)
+    assert result.exit_code == 1 and row(result.stdout, "health") == "failed"
+    assert row(result.stdout, "checks") == "not run: the run ended at 0.05 s"
+    assert result.stderr.splitlines()[-1].startswith("gpusim: 1 of 1 worlds failed: world 0: ")
+
+
+def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
+    monkeypatch.setattr("gpusim.cli.loop._drift", lambda sim: 0.02)
+    result = cli("run", *SHORT)
+    told = "joints came 0.02 m apart; take a smaller --dt or more --substeps"
+    assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {told}"
+    assert result.stderr == f"gpusim: {told}\n"
+
+
+def test_warnings_keep_the_exit_code(cli, monkeypatch) -> None:
+    """What sim.health() has as running: told in the table, and no failure."""
+    line = "world 0: 2 substeps ended before the solve converged"
+    monkeypatch.setattr("gpusim.backends.accuracy_watch.AccuracyWatch.report", lambda self: [line])
+    result = cli("run", *SHORT)
+    assert result.exit_code == 0 and row(result.stdout, "health") == f"warned: {line}"
+
+
+def test_of_many_worlds_that_failed_one_is_told_of(cli, monkeypatch) -> None:
+    monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([False, False, True]))
+    monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 0: NaN\nworld 1: NaN")
+    result = cli("run", *SHORT, "--num-worlds", "3")
+    assert result.exit_code == 1 and result.stderr == "gpusim: 2 of 3 worlds failed: world 0: NaN\n"
 
 
 def test_checks_that_do_not_apply_are_told_with_the_reason(cli) -> None:

@@ -9,15 +9,27 @@ from gpusim.recording.recorder import Recorder
 from gpusim.scene import Scene
 
 
-def recorded(scene: Scene, sim: gpusim.Simulation, stride: int) -> dict[str, np.ndarray]:
-    """The scene's signals and the time, once in ``stride`` steps; all worlds stay healthy."""
-    assert scene.schedule is not None
-    recorder = Recorder(sim, scene.signals())
-    for step in range(round(scene.duration / sim.config.dt) + 1):
-        if step % stride == 0:
-            recorder.sample()
-        scene.schedule(sim, sim.time)
-        sim.step()
-    assert sim.health().all(), sim.health_report()
+def recorded(scene: Scene, sim: gpusim.Simulation, stride: int, steps: int | None = None) -> dict[str, np.ndarray]:
+    """The scene's signals and the time, once in ``stride`` steps; all worlds stay healthy, and nothing is warned of.
+
+    Of ``steps`` steps, those of the scene's duration by default: before the first one and after each multiple of the
+    stride.
+    """
+    steps = round(scene.duration / sim.config.dt) if steps is None else steps
+    recorder = Recorder(sim, scene.signals(), steps // stride + 1)
+    recorder.sample()
+    for _ in range(steps // stride):
+        _advance(scene, sim, stride)
+        recorder.sample()
+    assert not sim.health_word().any(), sim.health_report()
     run = recorder.recording()
     return {"time": run.time, **run.signals}
+
+
+def _advance(scene: Scene, sim: gpusim.Simulation, steps: int) -> None:
+    if scene.schedule is None:
+        sim.step(steps)
+        return
+    for _ in range(steps):
+        scene.schedule(sim, sim.time)
+        sim.step()

@@ -10,6 +10,7 @@ import pytest
 import gpusim
 from gpusim.scene import Scene, list_scenes, load_scene
 from gpusim.scenes import _rollers
+from tests.scenes.runs import recorded
 
 #: Every so many steps are recorded.
 STRIDE = 10
@@ -22,29 +23,15 @@ LONG = ("excavator", "rtk_m")
 Recording = dict[str, np.ndarray]
 
 
-def _record(scene: Scene, steps: int, backend: str, stride: int = STRIDE) -> Recording:
-    sim = gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
-    times: list[float] = []
-    samples: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
-    for _sample in range(0, steps + 1, stride):
-        times.append(sim.time)
-        for name, values in samples.items():
-            values.append(np.array(sim.read(name, numpy=True)))
-        if scene.schedule is None:
-            sim.step(stride)
-            continue
-        for _ in range(stride):
-            scene.schedule(sim, sim.time)
-            sim.step()
-    assert not sim.health_word().any(), sim.health_report()
-    return {"time": np.array(times)} | {name: np.stack(values) for name, values in samples.items()}
+def _simulated(scene: Scene, backend: str) -> gpusim.Simulation:
+    return gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
 
 
 @cache
 def whole_run(name: str) -> Recording:
     """The recording of a scene over its duration, by the kernels; made once."""
     scene = load_scene(name)
-    return _record(scene, round(scene.duration / scene.config.dt), "native")
+    return recorded(scene, _simulated(scene, "native"), STRIDE)
 
 
 def _broken(name: str, recording: Recording) -> list[str]:
@@ -133,10 +120,11 @@ def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None
 @pytest.mark.parametrize("name", [name for name in SCENES if len(load_scene(name).builder.shapes) <= HEAP])
 def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
     """The signals of its plots agree to a millionth of their greatest value (or of one unit)."""
-    scene = load_scene(name)
-    steps = CONTACT_STEPS if scene.builder.shapes else STEPS
-    runs = [_record(load_scene(name), steps, backend, steps) for backend in ("numpy", "native")]
-    for signal in scene.signals():
+    scenes = load_scene(name), load_scene(name)
+    steps = CONTACT_STEPS if scenes[0].builder.shapes else STEPS
+    backends = ("numpy", "native")
+    runs = [recorded(s, _simulated(s, b), steps, steps) for s, b in zip(scenes, backends, strict=True)]
+    for signal in scenes[0].signals():
         expected = runs[1][signal]
         np.testing.assert_allclose(
             runs[0][signal], expected, rtol=0, atol=1e-6 * max(1.0, float(np.abs(expected).max())), err_msg=signal

@@ -136,6 +136,46 @@ def test_solves_that_end_early_are_told_of(backend: str) -> None:
     assert sim.health_report().startswith("world 0: 20 substeps")
 
 
+def thrown(links: int, iterations: int) -> Simulation:
+    """A chain with dry friction whose light end throws it onto narrow limits."""
+    b = ModelBuilder()
+    for k in range(links):
+        mass = 0.01 if k == links - 1 else 1.0
+        link = b.add_body(mass, (0.003 * mass,) * 3, xform=Transform((0.2 * (k + 0.5), 0, 2)), label=f"link{k}")
+        place = Transform((0.1, 0, 0)) if k else Transform((0, 0, 2))
+        limits = {"limit_lower": -0.01, "limit_upper": 0.01}
+        b.add_joint_revolute(k - 1, link, place, Transform((-0.1, 0, 0)), axis=(0, 1, 0), friction=0.1, **limits)
+    sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=1e-2, iterations=iterations))
+    sim.write(f"body.link{links - 1}.linear_velocity", (0, 0, 20.0))
+    return sim
+
+
+@pytest.mark.native
+def test_switching_joints_are_advised_what_lets_them_settle() -> None:
+    """Twice the iterations leaves it as it is; the number that the warning gives serves."""
+    told = run(sim := thrown(15, 8), 300)
+    assert len(told) == 1 and told[0].endswith(
+        "substep ended before the solve converged, as joints at their limits or with friction kept switching; "
+        "give more iterations: SolverConfig(iterations=380)"
+    )
+    assert sim.read("sim.not_converged")[0] == 1
+    assert run(thrown(15, 380), 300) == [] and run(thrown(15, 16), 300) != []
+
+
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+def test_joints_beside_contacts_are_advised_a_smaller_step(solver: str) -> None:
+    """Contacts answer each switch of a joint anew, however often it may; sweeps alone need more of them."""
+    sim = Simulation(wall(2, joints=True), backend="numpy", config=SolverConfig(joint_solver=solver, substeps=3))
+    for name, value in (("not_converged", 3), ("inexact", 4)):
+        sim.state.arrays[name][:] = value
+    still = "as joints at their limits or with friction kept switching beside contacts; give a smaller step"
+    told = {
+        "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help there",
+        "colored": "; give more iterations: SolverConfig(iterations=16)",
+    }
+    assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{told[solver]}"
+
+
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.native
 def test_backends_agree(launch: str) -> None:

@@ -115,7 +115,7 @@ def test_gpusim_run_tells_and_fails_in_strict_mode(monkeypatch, strict, code) ->
     table = " ".join(result.stdout.split())
     assert "close pairs of shapes │ at most 6, of 4 places" in table
     assert result.stderr.count("6 pairs of shapes are close") == 1
-    assert ("health │ failed" if strict else "health │ bad: world 0: 6 pairs") in table
+    assert ("health │ failed" if strict else "health │ warned: world 0: 6 pairs") in table
 
 
 def test_high_water_mark_is_kept_while_worlds_go_on() -> None:
