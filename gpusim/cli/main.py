@@ -170,8 +170,8 @@ def _run(
     """Simulate a scene or a robot; show a summary, record signals, draw plots.
 
     A scene's checks are run where one world goes through its whole duration with its own commands and signals; else the
-    summary tells why not. Exit code: 0 done, also with warnings; 1 a world failed, joints came 1 cm apart or checks are
-    not met; 2 bad input; 130 interrupted.
+    summary tells why not. Exit code: 0 done, also with warnings; 1 a world failed, joints came 1 cm apart or a scene
+    as shipped does not meet its checks; 2 bad input; 130 interrupted.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run
