@@ -72,8 +72,8 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]
         if backend == "native":
             stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
         else:
-            module = "gpusim.backends.cuda_builds.CudaBuilds.module"
-            stack.enter_context(mock.patch(module, lambda builds, variant: note(variant)))
+            modules = "gpusim.backends.cuda_builds.CudaBuilds.modules"
+            stack.enter_context(mock.patch(modules, lambda builds, variants: [note(variant) for variant in variants]))
             if why_missing("cuda"):  # a rehearsal for an architecture
                 from tests.unit import fake_cupy
 

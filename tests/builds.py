@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED",
 QUICK = ("-Og", "-ftree-sra")
 
 
+_ONE_BY_ONE = threading.Lock()
+
+
 def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds that follow compile in a third of the time."""
     shipped = SHIPPED["FLAGS"]
@@ -34,7 +38,7 @@ def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def build_plain(main: str, generated: dict[str, str], defines: dict[str, str], *_: Any, **_options: Any) -> Path:
     """A library with a GPU's items, of one record each, for stand-ins of one; a quick build, since no user has it."""
-    with pytest.MonkeyPatch.context() as own:
+    with _ONE_BY_ONE, pytest.MonkeyPatch.context() as own:  # builds of one model are asked for side by side
         optimize_less(own)
         return build_native(main, generated, defines | {"GPUSIM_PLAIN": "1"})
 

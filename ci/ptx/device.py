@@ -96,6 +96,7 @@ Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...]]
 Sources = Callable[[], tuple[Part, ...]]
 # What ``compile_cuda`` was asked for, by the path that it gave: compiled when its first kernel is launched.
 _asked: dict[str, Sources] = {}
+_numbers = itertools.count()  # builds of one model are asked for side by side
 _loaded: dict[str, Module] = {}
 
 
@@ -145,7 +146,7 @@ def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., Path]:
         options: tuple[str, ...] = (),
     ) -> Path:
         assert not fast, "the bits of fast=True differ from native's"
-        path = f"ptx-{len(_asked)}"
+        path = f"ptx-{next(_numbers)}"
 
         def parts() -> tuple[Part, ...]:
             texts = gpu_sources(main, generated)
@@ -164,7 +165,7 @@ def _compiler(fault: tuple[str, str, str] | None) -> Callable[..., Path]:
 
 def _link(paths: Sequence[Path], arch: str) -> Path:
     """Stands in for ``link_cubins``: the executor links where it translates."""
-    path = f"ptx-{len(_asked)}"
+    path = f"ptx-{next(_numbers)}"
     parts = [_asked[str(part)] for part in paths]
     _asked[path] = lambda: tuple(itertools.chain.from_iterable(part() for part in parts))
     return Path(path)

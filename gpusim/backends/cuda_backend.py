@@ -107,13 +107,15 @@ class CudaBackend(CudaMemory):
         self._fused_module: Any = None
         self._signals_module: Any = None
         parts = ((1, 2) if self.sizes["shape_level"] else (0,)) if self.staged else ()
-        self._staged_modules = {part: self._model_build("staged.cu", part=part) for part in parts}
+        builds = [self._variant("staged.cu", part=part) for part in parts]
+        with self._here():
+            self._staged_modules = dict(zip(parts, self.builds.modules(builds), strict=True))
         self._steps: Any = None if self.staged else self._steps_kernel()
 
-    def _model_build(self, main: str, shared: bool = False, part: int = 0) -> Any:
+    def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
         """A build for this model."""
         model = self.real, self.stored, self.sizes, self.direct, self.kinds
-        return self.build(model_variant(main, *model, self._specialize, 1, shared, part))
+        return model_variant(main, *model, self._specialize, 1, shared, part)
 
     def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""
@@ -124,7 +126,7 @@ class CudaBackend(CudaMemory):
         """The kernel that runs steps: of a build of its own where the work is in shared memory."""
         if not self._shape.shared:
             return self._kernel("run_worlds")
-        kernel = self._model_build("fused.cu", shared=True).get_function("run_worlds")
+        kernel = self.build(self._variant("fused.cu", shared=True)).get_function("run_worlds")
         # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
         return kernel
@@ -145,7 +147,7 @@ class CudaBackend(CudaMemory):
                 self._signals_module = self.build(signals_variant(self.real, self.stored, self.kinds))
             return self._signals_module
         if self._fused_module is None:
-            self._fused_module = self._model_build("fused.cu")
+            self._fused_module = self.build(self._variant("fused.cu"))
         return self._fused_module
 
     # Slabs and writes.

@@ -13,6 +13,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,23 @@ def _waiting() -> queue.SimpleQueue[FullBuild]:
     return waiting
 
 
+@dataclass(frozen=True)
+class _Job:
+    """One compilation."""
+
+    variant: Variant
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A build, and the compilations of which it is made: one, or parts that are linked; none where it was found."""
+
+    variant: Variant
+    jobs: list[_Job]
+    found: Path | None = None
+
+
 class CudaBuilds:
     """The builds of one simulation.
 
@@ -83,7 +101,7 @@ class CudaBuilds:
         fast: allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the last quick build was not linked of parts; empty where it was, or has none.
+        unlinked: why the last quick builds were not linked of parts; empty where they were, or have none.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -98,40 +116,60 @@ class CudaBuilds:
         Raises:
             CompileError: an error in a source.
         """
-        given = variant.main, variant.generated, variant.defines, self._arch, self._fast
-        way = way_of_building()
-        large = variant.main in _LARGE
-        path = find_cubin(*given) if large and way == "auto" else None
-        if path is None and large and way != "full":
-            path = self._soon(variant)
-            if way == "auto":
-                build = FullBuild(lambda: compile_cuda(*given))
-                self._pending.append(build)
-                _waiting().put(build)
-        elif path is None:
-            path = compile_cuda(*given, quick=False)
-        return self._cupy.RawModule(path=str(path))
+        return self.modules([variant])[0]
 
-    def _soon(self, variant: Variant) -> Path:
-        """A build that is there in seconds."""
-        parted, self.unlinked = in_parts(variant), ""
+    def modules(self, variants: Sequence[Variant]) -> list[Any]:
+        """The same of several builds, which are compiled side by side."""
+        way, self.unlinked = way_of_building(), ""
+        orders = [self._order(variant, way) for variant in variants]
+        jobs = [job for order in orders for job in order.jobs]
+        with ThreadPoolExecutor(max(len(jobs), 1), "gpusim builds") as pool:
+            made = iter(list(pool.map(self._compile, jobs)))
+        paths = [self._joined(order, [next(made) for _ in order.jobs]) for order in orders]
+        for order in orders:
+            if way == "auto" and order.jobs and order.variant.main in _LARGE:
+                self._let_follow(order.variant)
+        return [self._cupy.RawModule(path=str(path)) for path in paths]
+
+    def _order(self, variant: Variant, way: str) -> _Order:
+        """What a build needs at its first start."""
+        if variant.main not in _LARGE or way == "full":
+            return _Order(variant, [_Job(variant)])
+        if way == "auto" and (path := find_cubin(*self._given(variant))) is not None:
+            return _Order(variant, [], path)
+        parted = in_parts(variant)
         if parted is not None:
             try:
                 load_linker()
-                return self._linked((parted, *parted.linked))
+                return _Order(variant, [_Job(part) for part in (parted, *parted.linked)])
             except LinkError as error:
-                self.unlinked = str(error)  # a driver older than NVRTC, say: all in one then
-        return compile_cuda(variant.main, variant.generated, variant.defines, self._arch, self._fast, quick=True)
+                self.unlinked = str(error)
+        return _Order(variant, [_Job(variant, quick=True)])
 
-    def _linked(self, parts: Sequence[Variant]) -> Path:
-        """Parts compiled side by side, then linked."""
+    def _given(self, variant: Variant) -> tuple[str, dict[str, str], dict[str, str], str, bool]:
+        return variant.main, variant.generated, variant.defines, self._arch, self._fast
 
-        def make(part: Variant) -> Path:
-            given = part.main, part.generated, part.defines, self._arch, self._fast
-            return compile_cuda(*given, options=part.options)
+    def _compile(self, job: _Job) -> Path:
+        given = self._given(job.variant)
+        if not job.variant.options:
+            return compile_cuda(*given, quick=job.quick)
+        return compile_cuda(*given, options=job.variant.options)
 
-        with ThreadPoolExecutor(len(parts), "gpusim parts") as pool:
-            return link_cubins(list(pool.map(make, parts)), self._arch)
+    def _joined(self, order: _Order, made: list[Path]) -> Path:
+        """One cubin; in one piece after all where the driver, older than NVRTC, say, does not link what there is."""
+        if len(made) < 2:
+            return made[0] if order.found is None else order.found
+        try:
+            return link_cubins(made, self._arch)
+        except LinkError as error:
+            self.unlinked = str(error)
+            return self._compile(_Job(order.variant, quick=True))
+
+    def _let_follow(self, variant: Variant) -> None:
+        """A full build, beside the run."""
+        build = FullBuild(lambda: compile_cuda(*self._given(variant)))
+        self._pending.append(build)
+        _waiting().put(build)
 
     def arrived(self) -> bool:
         """Whether full builds of all that is in use are there, which were not at the last call."""

@@ -111,7 +111,7 @@ def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monk
     asked: list[tuple[str, bool, tuple[str, ...]]] = []
 
     def compile_cuda(main: str, *given: Any, quick: bool = False, options: tuple[str, ...] = ()) -> Path:
-        asked.append((main, quick, options))
+        asked.append((main, quick, options))  # side by side
         return Path(main) if options else build_plain(main, *given)
 
     def link(paths: list[Path], arch: str) -> Path:
