@@ -57,6 +57,7 @@ if hasattr(os, "register_at_fork"):
 LEAST_WIDE = 128
 # Groups of worlds from which a build for them pays off.
 LEAST_GROUPS = 4
+SPOILED = 0xFF
 # Bytes of the slabs of all groups that run at once, above which worlds go one by one.
 MOST_GROUP_BYTES = 4 << 30
 # Seconds and steps of one launch at most. Worlds that do not fit the caches take FEW_STEPS at a time, or so many as
@@ -284,6 +285,11 @@ class NativeBackend(KernelBackend):
             return bool(self.active[0])
 
         return any_active
+
+    def spoil_slab(self) -> Array:
+        """Fill the memory that steps work in with SPOILED, which changes no step; a view of it, all slabs in a row."""
+        self._slab[:] = SPOILED
+        return self._slab
 
     def slab_array(self, name: str) -> Array:
         """A view."""

@@ -3,13 +3,16 @@
 Counted are the float operations of the busiest thread of a world, summed over the phases (its critical path), and the
 phases themselves, in a build of the kernels in which numbers count (:mod:`gpusim.bench.counted`). How many threads a
 world has and how many worlds run side by side follows from the model by the same function that the backend asks
-(:func:`gpusim.backends.cuda_device.launch_shape`). Two bounds come of it, for a multiprocessor and a world-step:
+(:func:`gpusim.backends.cuda_device.launch_shape`). Three bounds come of it, for a multiprocessor and a world-step:
 
 - issue: warps x critical path x INSTRUCTIONS over what its four schedulers issue;
 - latency: critical path x INSTRUCTIONS x CYCLES, and PHASE_CYCLES for each phase, over the worlds that run side by
-  side.
+  side;
+- memory: what a step touches of its slab (:func:`touched_bytes`), in and out once over the bandwidth, where the worlds
+  that run side by side neither have it in shared memory nor all of it in the L2 cache. What phases read again counts
+  once, as if caches held it; they hold less.
 
-The greater one is told. One big world, staged, takes its bytes over the bandwidth, and LAUNCH_US for each launch.
+The greatest one is told. One big world, staged, takes its bytes over the bandwidth, and LAUNCH_US for each launch.
 
 INSTRUCTIONS is of the machine code, 21 % of which are float operations; the cycles are guesses from the depths of
 pipelines and caches, so that the sum is good to a factor of two until a card has been asked.
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.backends.cuda_device import Gpu, LaunchShape, launch_shape
 from gpusim.backends.kernel_backend import use_staged
+from gpusim.backends.native_backend import SPOILED
 from gpusim.bench.counted import WIDTHS, Operations
 from gpusim.bench.floor import count_operations, moved_bytes
 from gpusim.bench.runner import make_simulation
@@ -43,8 +47,8 @@ SHARED_CYCLES, GLOBAL_CYCLES = 6.0, 9.0
 """From an instruction of a world to its next one, with its work in shared memory, or in caches."""
 PHASE_CYCLES = 60.0
 """A barrier of a tile, and what a phase begins with: sizes, tables."""
-
-
+SECTOR = 32
+"""Bytes that a GPU's memory gives at once."""
 LAUNCH_US = 3.0
 """From kernel to kernel of a CUDA graph, with their start and end."""
 BANDWIDTH_SHARE = 0.6
@@ -57,12 +61,13 @@ USED_LISTS = 12
 
 @dataclass(frozen=True)
 class Card:
-    """What the estimate knows of a card: its resources; its clock, 1/s; bytes a second of its memory."""
+    """What the estimate knows of a card: its resources; its clock, 1/s; bytes a second of its memory; of its L2."""
 
     name: str
     gpu: Gpu
     clock: float
     bandwidth: float
+    cache: int = 50 << 20
 
 
 CARDS = {
@@ -77,26 +82,28 @@ class Estimate:
     """Of one case.
 
     Attributes:
-        shape: how worlds lie on the card. slab: bytes of a world's work.
+        shape: how worlds lie on the card. slab: bytes of a world's work. touched: of those that a step touches.
         warp_operations: critical path x warps of a world, which is what fused launch with a warp or less is made of.
         block_operations: the same as 32 threads would have it.
         phases: of a step. resident: worlds that run side by side on a multiprocessor.
-        issue_ns, latency_ns: least time of a world-step by either bound, ns, on the whole card.
+        issue_ns, latency_ns, memory_ns: least time of a world-step by each bound, ns, on the whole card.
     """
 
     shape: LaunchShape
     slab: int
+    touched: int
     warp_operations: float
     block_operations: float
     phases: float
     resident: float
     issue_ns: float
     latency_ns: float
+    memory_ns: float
 
     @property
     def ns(self) -> float:
         """Of a world-step, ns."""
-        return max(self.issue_ns, self.latency_ns)
+        return max(self.issue_ns, self.latency_ns, self.memory_ns)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,9 @@ def find_card(name: str) -> Card:
     return CARDS[name.lower()]
 
 
-def estimate(operations: Operations, sizes: dict[str, int], slab: int, worlds: int, card: Card) -> Estimate:
+def estimate(
+    operations: Operations, sizes: dict[str, int], slab: int, worlds: int, card: Card, touched: int | None = None
+) -> Estimate:
     """The estimate of a step, from what was counted.
 
     Args:
@@ -130,8 +139,9 @@ def estimate(operations: Operations, sizes: dict[str, int], slab: int, worlds: i
         slab: bytes of a world's work.
         worlds: how many there are.
         card: the machine.
+        touched: bytes of that work that a step touches; all where left out.
     """
-    gpu = card.gpu
+    gpu, touched = card.gpu, slab if touched is None else touched
     shape = launch_shape(sizes, slab, worlds, gpu)
     path = operations.critical[WIDTHS.index(shape.lanes)]
     warps = max(shape.lanes / 32.0, 1.0 / 32.0)
@@ -142,10 +152,24 @@ def estimate(operations: Operations, sizes: dict[str, int], slab: int, worlds: i
     cycles = SHARED_CYCLES if shape.shared else GLOBAL_CYCLES
     latency = (instructions * cycles + operations.phases * PHASE_CYCLES) / resident
     to_ns = 1e9 / (card.clock * gpu.processors)
+    far = not shape.shared and resident * gpu.processors * touched > card.cache
     return Estimate(
-        shape, slab, warps * path, operations.critical[WIDTHS.index(32)], operations.phases, resident,
-        issue * to_ns, latency * to_ns,
+        shape, slab, touched, warps * path, operations.critical[WIDTHS.index(32)], operations.phases, resident,
+        issue * to_ns, latency * to_ns, 1e9 * 2.0 * touched / (card.bandwidth * BANDWIDTH_SHARE) if far else 0.0,
     )  # fmt: skip
+
+
+def touched_bytes(sim: Simulation) -> int:
+    """Bytes of the slab, by sectors of memory, that a step of one world touches: found in it after the step.
+
+    Args:
+        sim: of one world, fused on the native backend, with one thread; it goes on by one step.
+    """
+    backend: Any = sim.backend
+    slab = backend.spoil_slab()
+    sim.step()
+    sectors = slab[: slab.size // SECTOR * SECTOR].reshape(-1, SECTOR)
+    return SECTOR * int((sectors != SPOILED).any(axis=1).sum())
 
 
 def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
@@ -171,6 +195,10 @@ def _launches(plan: Plan) -> Iterator[Launch]:
         yield from _launches(part.body) if isinstance(part, Repeat) else part
 
 
+_Counts = tuple["Operations | None", dict[str, int], int, int]
+"""What a world's step does, sizes, bytes of its work and those of them that it touches."""
+
+
 class Estimator:
     """Estimates cases for a card; what worlds of one model do is counted once.
 
@@ -181,7 +209,7 @@ class Estimator:
 
     def __init__(self, options: Options, card: Card) -> None:
         self.options, self.card = options, card
-        self._counted: dict[Any, tuple[Operations | None, dict[str, int], int] | StagedEstimate] = {}
+        self._counted: dict[Any, _Counts | StagedEstimate] = {}
 
     def of(self, case: Case) -> Estimate | StagedEstimate | None:
         """The estimate of a case; None where its operations can't be counted.
@@ -195,10 +223,10 @@ class Estimator:
         found = self._counted[key]
         if isinstance(found, StagedEstimate):
             return found
-        operations, sizes, slab = found
-        return None if operations is None else estimate(operations, sizes, slab, case.worlds, self.card)
+        operations, sizes, slab, touched = found
+        return None if operations is None else estimate(operations, sizes, slab, case.worlds, self.card, touched)
 
-    def _count(self, case: Case) -> tuple[Operations | None, dict[str, int], int] | StagedEstimate:
+    def _count(self, case: Case) -> _Counts | StagedEstimate:
         """Operations of a world's step, sizes, and bytes of its work; of a big world the estimate itself."""
         model = case.build().finalize()
         sim = make_simulation(case, model, "native", self.options, num_worlds=1, launch="fused")
@@ -206,7 +234,8 @@ class Estimator:
         if use_staged(case.launch, backend.layout.size):
             staged = make_simulation(case, model, "native", self.options, num_worlds=1, launch="staged")
             return estimate_staged(staged, self.card)
-        return count_operations(case, model, sim), backend.sizes, backend.layout.size
+        sim.step(case.settle)
+        return count_operations(case, model, sim), backend.sizes, backend.layout.size, touched_bytes(sim)
 
 
 def beside_measured(
@@ -233,13 +262,13 @@ def beside_measured(
 def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | None]]) -> Iterator[tuple[str, ...]]:
     """Lines of the table, the head first; "warp ops" are of a step of one world, times of a world-step."""
     yield (
-        "ESTIMATE", "worlds", "lanes", "slab kB", "work in", "phases", "warp ops", "at 32 lanes", "issue ns",
-        "latency ns", "ns", "M/s",
+        "ESTIMATE", "worlds", "lanes", "slab kB", "touched kB", "work in", "phases", "warp ops", "at 32 lanes",
+        "issue ns", "latency ns", "memory ns", "ns", "M/s",
     )  # fmt: skip
     for case, own in found:
         name = f"{card.name}: {case.name}"
         if own is None:
-            yield (name, str(case.worlds), *["-"] * 10)
+            yield (name, str(case.worlds), *["-"] * 12)
         elif isinstance(own, StagedEstimate):
             what = f"{own.launches} launches, {own.bytes / 1e9:.2f} GB"
             yield (
@@ -247,8 +276,9 @@ def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | No
                 "1",
                 "staged",
                 f"{own.slab / 1e3:.0f}",
+                "-",
                 what,
-                *["-"] * 5,
+                *["-"] * 6,
                 f"{1e3 * own.us:.0f}",
                 f"{1 / own.us:.6f}",
             )
@@ -256,5 +286,6 @@ def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | No
             shape = own.shape
             where = "shared memory" if shape.shared else "caches"
             counts = f"{own.phases:.0f}", f"{own.warp_operations:.0f}", f"{own.block_operations:.0f}"
-            times = (f"{x:.1f}" for x in (own.issue_ns, own.latency_ns, own.ns, 1e3 / own.ns))
-            yield (name, str(case.worlds), str(shape.lanes), f"{own.slab / 1e3:.1f}", where, *counts, *times)
+            bytes_of = f"{own.slab / 1e3:.1f}", f"{own.touched / 1e3:.1f}"
+            times = (f"{x:.1f}" for x in (own.issue_ns, own.latency_ns, own.memory_ns, own.ns, 1e3 / own.ns))
+            yield (name, str(case.worlds), str(shape.lanes), *bytes_of, where, *counts, *times)

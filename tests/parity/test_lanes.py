@@ -42,7 +42,7 @@ def run(
         elif fitting and dtype == "float32" and launch == "staged":
             optimize_as_shipped(own)  # about what the compiler makes of this processor's vectors
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
-    sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
+    sim.backend.spoil_slab()  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
     sim.step(STEPS)
     assert sim.health().all()

@@ -133,7 +133,7 @@ def run(
             sim.control[command] = 0.6
     for part in (steps // 2, steps - steps // 2):
         # What a kernel reads it must have written: in shared memory anything may lie there before.
-        sim.backend._slab[:] = 0xFF  # type: ignore[union-attr]
+        sim.backend.spoil_slab()  # type: ignore[union-attr]
         sim.step(part)
     if reaches:
         backend: Any = sim.backend

@@ -9,7 +9,15 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.bench.counted import WIDTHS, Counter, Operations
-from gpusim.bench.gpu_estimate import Estimator, beside_measured, estimate, estimate_staged, find_card, table
+from gpusim.bench.gpu_estimate import (
+    Estimator,
+    beside_measured,
+    estimate,
+    estimate_staged,
+    find_card,
+    table,
+    touched_bytes,
+)
 from gpusim.bench.main import show_estimates
 from gpusim.bench.piles import pile
 from gpusim.bench.runner import Options, Record
@@ -48,7 +56,7 @@ def test_more_worlds_hide_latency_until_the_card_is_full(chain: tuple[Operations
     found = [estimate(*chain, worlds, H200) for worlds in (64, 1024, 8192, 65536)]
     times = [own.ns for own in found]
     assert times == sorted(times, reverse=True)
-    assert all(own.ns == max(own.issue_ns, own.latency_ns) for own in found)
+    assert all(own.ns == max(own.issue_ns, own.latency_ns, own.memory_ns) for own in found)
     assert found[0].shape.lanes > found[-1].shape.lanes
 
 
@@ -63,6 +71,33 @@ def test_the_bounds_are_what_they_say() -> None:
     assert own.issue_ns == pytest.approx(lanes / 32 * path * 4.8 / (4 * 0.6) * cycle)
     assert own.latency_ns == pytest.approx((path * 4.8 * 6.0 + 10 * 60.0) / own.resident * cycle)
     assert own.resident == pytest.approx(own.shape.worlds * (228 * 1024 // own.shape.shared))
+    assert own.memory_ns == 0.0
+
+
+def test_what_no_cache_holds_comes_from_memory() -> None:
+    """By hand, for worlds with more work than shared memory has room for, of which a step touches a part."""
+    counts = Operations(0.0, 500.0, 10.0, (500.0, 300.0, 180.0, 100.0, 90.0, 80.0, 80.0, 80.0, 80.0))
+    own = estimate(counts, SIZES, 200_000, 8192, H200, 60_000)
+    assert not own.shape.shared and own.resident * 132 * 60_000 > 50 << 20
+    assert own.memory_ns == pytest.approx(1e9 * 2 * 60_000 / (0.6 * 4.8e12))
+    assert estimate(counts, SIZES, 200_000, 8192, H200, 500).memory_ns == 0.0
+    assert estimate(counts, SIZES, 200_000, 8192, H200).memory_ns > 3.0 * own.memory_ns
+
+
+@pytest.mark.native
+def test_a_step_touches_what_it_needs_of_its_slab() -> None:
+    """All but padding of a chain; of a pile's room for pairs what is there."""
+    chain = Simulation(MODELS[CHAIN]().finalize(), 1, "native", config=SolverConfig(dt=1e-3), threads=1, launch="fused")
+    size = chain.backend.layout.size  # type: ignore[attr-defined]
+    assert 0.95 * size < touched_bytes(chain) <= size
+    few, many = (
+        Simulation(
+            pile(2, 4).finalize(), 1, "native", config=SolverConfig(max_pairs=n), threads=1, launch="fused"
+        ) for n in (100, 1000)
+    )  # fmt: skip
+    sizes = [sim.backend.layout.size for sim in (few, many)]  # type: ignore[attr-defined]
+    assert sizes[1] > 2 * sizes[0]
+    assert touched_bytes(many) < 1.2 * touched_bytes(few)
 
 
 @pytest.mark.native
@@ -77,7 +112,7 @@ def test_a_pile_is_launches_and_bytes() -> None:
     assert last.us == pytest.approx(1e6 * last.bytes / (0.6 * 4.8e12) + 3.0 * last.launches + 1.5 * last.waits)
     lines = list(table(H200, [(Case("pile", "a pile", pile), last), (Case("pile", "unknown", pile), None)]))
     assert len({len(line) for line in lines}) == 1
-    assert f"{last.launches} launches" in lines[1][4]
+    assert f"{last.launches} launches" in lines[1][5]
 
 
 @pytest.mark.native
