@@ -15,29 +15,41 @@
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
 // Number n is the n-th manifold of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z turned (6 x block).
-GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[n * w.path_length() + k]; }
-GPUSIM_FN int path_at(const World& w, int n, int k) { return (n * w.path_length() + k) * w.block() * 6; }
+GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
+GPUSIM_FN int path_at(const World& w, int n, int k) { return (w.path_start()[n] + k) * w.block() * 6; }
 GPUSIM_FN const real* path_y_at(const World& w, int n, int k) { return w.path_y() + path_at(w, n, k); }
 GPUSIM_FN const real* path_z_at(const World& w, int n, int k) { return w.path_z() + path_at(w, n, k); }
 
-// Pivots of both bodies' paths in the order of elimination.
-GPUSIM_PHASE void merge_path(const World& w, int n) {
-    if (n >= articulated_size(w)) return;
-    const int m = articulated_member(w, n), none = 0x7fffffff;
+// Pivots of both bodies' paths in the order of elimination, into ``out`` where it is; their number.
+GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
+    const int none = 0x7fffffff;
     int next[2], end[2], count = 0;
     for (int side = 0; side < 2; ++side) {
         const int body = side_body(w, m, side);
         next[side] = w.body_path_start()[body];
         end[side] = w.body_path_start()[body + 1];
     }
-    while (next[0] < end[0] || next[1] < end[1]) {
+    for (; next[0] < end[0] || next[1] < end[1]; ++count) {
         const int a = next[0] < end[0] ? w.body_path()[next[0]] : none, b = next[1] < end[1] ? w.body_path()[next[1]] : none;
         const int first = smaller(a, b);
-        w.path_pivot()[n * w.path_length() + count++] = first;
+        if (out) out[count] = first;
         next[0] += a == first;
         next[1] += b == first;
     }
-    w.path_count()[n] = count;
+    return count;
+}
+// Paths lie one behind another, so that there is room for those that can be and not for so many of the longest.
+GPUSIM_PHASE void count_path(const World& w, int n) {
+    if (n < articulated_size(w)) w.path_count()[n] = merge_pivots(w, articulated_member(w, n), nullptr);
+}
+GPUSIM_PHASE void start_paths(const World& w, int) {
+    for (int n = 0, end = 0; n < articulated_size(w); ++n) {
+        w.path_start()[n] = end;
+        end += w.path_count()[n];
+    }
+}
+GPUSIM_PHASE void merge_path(const World& w, int n) {
+    if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
 // Columns of a manifold's path: a single point without torques is at the middle, and turns do nothing to it. What torques a
 // tire has is known later.

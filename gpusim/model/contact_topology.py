@@ -22,7 +22,7 @@ MOST_LISTED = 64
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 6
 # Up to this many pairs one thread colors them in turn, also on a GPU.
-MOST_IN_TURN = 2048
+MOST_IN_TURN = 1000
 PARTS = 256
 """Parts of which a long list is summed side by side."""
 LARGE, MOST_WALKED = 32, 1000

@@ -53,12 +53,13 @@ def find_paths(t: Topology) -> Paths:
     return Paths(pivots, bodies)
 
 
-def longest_path(paths: Paths, contact: ContactTopology) -> int:
-    """Pivots on the longest path of a manifold that can be: both bodies' paths merged."""
+def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
+    """Pivots on the paths, both bodies' merged, of so many manifolds at most, whichever of those that can be."""
     if contact.candidates is None:
-        return min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
-    pairs = {(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later}
-    return max((len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs), default=0)
+        return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
+    pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]
+    lengths = sorted((len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs), reverse=True)
+    return sum(lengths[:places])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
@@ -69,7 +70,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_places": places,
-        "path_length": longest_path(find_paths(t), model.contact) if on else 0,
+        "path_places": room_for_paths(find_paths(t), model.contact, places) if on else 0,
         "path_rows": t.block if places else 0,
         "path_wrenches": int(places > 0),
         "condensed_places": places + 1 if places and not t.swept.any() else 0,

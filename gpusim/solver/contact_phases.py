@@ -137,20 +137,26 @@ CONTACT_PHASES = (
         writes="kept_solved manifold",
     ),
     Phase(
-        "merge_path", "articulated_size(w)", room="articulated_places",
+        "count_path", "articulated_size(w)", room="articulated_places",
         reads="color_first color_member color_size pair_shapes",
-        writes="path_count path_pivot",
+        writes="path_count",
+    ),
+    Phase("start_paths", reads="color_size path_count", writes="path_start"),
+    Phase(
+        "merge_path", "articulated_size(w)", room="articulated_places",
+        reads="color_first color_member color_size pair_shapes path_start",
+        writes="path_pivot",
     ),
     Phase(
         "solve_path", "path_items(w)", room="w.articulated_places() * 6",
         reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_count path_pivot "
-        "record_place scale",
+        "path_start record_place scale",
         writes="path_y path_z",
     ),
     Phase(
         "respond_path", "articulated_size(w)", room="articulated_places",
-        reads="body_parts color_first color_member color_size pair_points pair_shapes path_count path_y path_z "
-        "record_place",
+        reads="body_parts color_first color_member color_size pair_points pair_shapes path_count path_start "
+        "path_y path_z record_place",
         writes="manifold point_floor",
     ),
     Phase(
@@ -161,8 +167,8 @@ CONTACT_PHASES = (
     Phase("forget_condensed", writes="condensed_fits"),
     Phase(
         "condense_pair", "condensed_pairs(w)", room="w.articulated_places() * w.articulated_places()",
-        reads="color_first color_member color_size condensed_start manifold path_count path_pivot path_y path_z "
-        "record_place",
+        reads="color_first color_member color_size condensed_start manifold path_count path_pivot path_start path_y "
+        "path_z record_place",
         writes="condensed_response",
     ),
     Phase(

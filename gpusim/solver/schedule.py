@@ -265,7 +265,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(TO_SWEEP, (
         # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
         If(CONDENSABLE, run("condense_list")),
-        If(ARTICULATED, (FACTORIZE, *run("merge_path solve_path respond_path keep_factor"))),
+        If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
         # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
         CURVATURE,
         *run("hold_bias"),

@@ -7,6 +7,7 @@ knows no paths, levels or scales.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import gpusim
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.model.paths import find_paths
+from gpusim.model.paths import find_paths, room_for_paths
 from gpusim.reference import contact_rows
 from gpusim.reference.work import Work
 from gpusim.typing import Array
@@ -105,6 +106,20 @@ def test_constraints_of_a_body_lie_on_its_path() -> None:
         on = np.flatnonzero((t.constraint_bodies == body).any(axis=1))
         assert {int(c) for c in on} <= {paths.pivots[p] for p in paths.bodies[body]}
         assert all(a < b for a, b in pairwise(paths.bodies[body]))
+
+
+def test_there_is_room_for_every_path_that_can_be() -> None:
+    """Of whichever manifolds touch at once; where a grid finds pairs, for so many of the longest."""
+    model = walker(5).finalize()
+    paths, contact = find_paths(model.topology), model.contact
+    assert contact.candidates is not None
+    bodies = [(contact.body[a], contact.body[b]) for a, later in enumerate(contact.candidates) for b in later]
+    lengths = sorted(len({*paths.bodies[a], *paths.bodies[b]}) for a, b in bodies)
+    assert len(lengths) > 3 and lengths[0] < lengths[-1]
+    rooms = [room_for_paths(paths, contact, places) for places in (1, 2, len(lengths))]
+    assert rooms == [lengths[-1], lengths[-1] + lengths[-2], sum(lengths)]
+    gridded = replace(contact, candidates=None)
+    assert room_for_paths(paths, gridded, 3) == 3 * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
 
 
 def test_the_mass_of_a_system() -> None:
