@@ -72,8 +72,7 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
     return n;
 }
 
-// Contacts with the triangle's own face. 0: the shape is out of reach; 1: the triangle meets its nearest point, and
-// has nothing nearer then; 2: another one, or a ridge, may.
+// Contacts with the triangle's own face, and whether there may be nearer ones at its rim.
 GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS];
@@ -81,7 +80,7 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     support(*s.body, down, nearest, &vertex);
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     const double gap = plane_gap(t, nearest);
-    if (gap > s.margin) return 0;
+    if (gap > s.margin) return FIELD_FAR;
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = field_clip(s, t, polygon, ids, n);
@@ -92,11 +91,12 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
         if (distance > 0.0 && !field_past_ridge(s, t, polygon + 3 * i, along, &distance)) continue;
         field_take(s, polygon + 3 * i, along, distance, feature);
     }
-    if (!field_meets(s, t, nearest, gap)) return 2;
+    const int met = field_meets(s, t, nearest, gap);
+    if (met != FIELD_MET) return met;
     field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
     double foot[3];
     field_foot(t, nearest, gap, foot);
-    return gap > 0.0 && field_crosses_ridge(s, t, foot) ? 2 : 1;
+    return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISSED : FIELD_MET;
 }
 
 // The triangle, made a prism of the scan's depth. The arrays are the shape's own.
@@ -138,8 +138,8 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     }
 }
 
-// Contacts with the triangle's edges and corners where they are ridges and peaks.
-GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t) {
+// Contacts with the triangle's edges and corners where they are ridges and peaks; with its face too where it is met aside.
+GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside) {
     double size[8], points[18], normals[15], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[6], vertex[18];
     Shape prism;
@@ -159,10 +159,10 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t) {
                 low = k;
             }
         }
-        if (large == 3 || large == 0) continue;
+        if (large == 3 ? !aside || dot3(t.n, m.normal) < FIELD_UPRIGHT : large == 0) continue;
         // The edge opposite to corner `low` starts at the next one.
         const int k = large == 1 ? high : (low == 2 ? 0 : low + 1);
-        if (!field_has_normal(s, t, k, large == 2, m.normal)) continue;
+        if (large < 3 && !field_has_normal(s, t, k, large == 2, m.normal)) continue;
         double gap = 0.0;
         for (int c = 0; c < 3; ++c) gap = gap + m.normal[c] * (b[c] - a[c]);
         field_take(s, b, m.normal, gap, field_feature(s, t, 3 + i));
@@ -180,7 +180,8 @@ GPUSIM_SHARED void field_scan(FieldScan& s) {
             if (s.low > high + s.margin) continue;
             for (int half = 0; half < 2; ++half) {
                 field_triangle(s, column, row, half, t);
-                if (field_face(s, t) == 2 && field_has_ridge(s, t)) field_ridge(s, t);
+                const int met = field_face(s, t);
+                if (met >= FIELD_MISSED && field_has_ridge(s, t)) field_ridge(s, t, met == FIELD_ASIDE);
             }
         }
 }

@@ -10,10 +10,15 @@
 #define FIELD_TIE 1e-6        // of the shape's size: gaps and places that differ by less count as equal
 #define FIELD_FLAT 1e-6       // of a spacing: how far the next triangle must fall away to make a ridge
 #define FIELD_LEAN 1e-3       // sine by which a normal may miss the ones that the surface has
+#define FIELD_UPRIGHT 0.9999995  // cosine of that
 #define FIELD_INSIDE 1e-9     // share of a triangle by which a point over its rim still is over it
 #define FIELD_CORNERS (FACE_CORNERS + 4)
 #define FIELD_SUPPORT 480     // features: corners of the shape below, cells from FIELD_CELLS
 #define FIELD_CELLS 512
+#define FIELD_FAR 0           // what a triangle's face says of the shape: out of reach,
+#define FIELD_MET 1           // the face has its nearest point,
+#define FIELD_MISSED 2        // another triangle may, or a ridge,
+#define FIELD_ASIDE 3         // or the face, if the way out through it is the shortest
 
 struct FieldPoint {
     double b[3], n[3], gap, score;
@@ -158,17 +163,18 @@ GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, cons
 // Whether a point of the shape, `gap` over the triangle's plane, is met by the triangle's face. A point below the surface
 // is met straight up. What is above it (a core too) is as far from the surface as its foot is from it, if that is on the
 // surface: so it is on the triangle, but within a plane the triangle straight under the point goes first. A foot past a
-// ridge is in the air, and the surface farther away than it.
-GPUSIM_SHARED bool field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
+// ridge is in the air, and the surface farther away than it. A point below the surface whose way out through the
+// triangle is not straight up is met only if no other way is shorter.
+GPUSIM_SHARED int field_meets(const FieldScan& s, const FieldTriangle& t, const double* p, double gap) {
     const bool straight = field_covers(s, t, p);
-    if (straight && !(gap > 0.0)) return true;
-    if (!(gap > -s.radius)) return false;
+    if (straight && !(gap > 0.0)) return FIELD_MET;
     double foot[3];
     field_foot(t, p, gap, foot);
     const bool under = field_covers(s, t, foot);
-    if (straight) return under || field_holds(s, foot);
+    if (straight) return under || field_holds(s, foot) ? FIELD_MET : FIELD_MISSED;
     FieldTriangle other;
-    return under && !(field_at(s, p, other) && field_same_plane(s, t, other));
+    if (!under || (field_at(s, p, other) && field_same_plane(s, t, other))) return FIELD_MISSED;
+    return gap > -s.radius ? FIELD_MET : FIELD_ASIDE;
 }
 
 // Whether a foot lies beyond an edge of the triangle that is a ridge.
