@@ -21,6 +21,18 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
     slot.found = true;
 }
 
+// Whether a contact may be kept whose gap is not less than this one, whatever its normal is.
+GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
+    if (gap > s.margin) return false;
+    const double tie = FIELD_TIE * s.size;
+    if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
+    if (s.radius > 0.0) return true;  // points of the surface move with the normal
+    const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
+    for (int k = 0; k < 4; ++k)
+        if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
+    return false;
+}
+
 // A contact at the point b of the shape with normal n: kept where it is what is looked for.
 GPUSIM_SHARED void field_take(FieldScan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin) return;
@@ -87,6 +99,7 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     for (int i = 0; i < n; ++i) {
         const int feature = ids[i] < 0 ? field_feature(s, t, -1 - ids[i]) : ids[i];
         double along[3], distance = plane_gap(t, polygon + 3 * i);
+        if (!field_may_take(s, polygon + 3 * i, distance)) continue;
         copy3(t.n, along);
         if (distance > 0.0 && !field_past_ridge(s, t, polygon + 3 * i, along, &distance)) continue;
         field_take(s, polygon + 3 * i, along, distance, feature);

@@ -185,45 +185,45 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
     return false;
 }
 
-// The point of edge k (k to k + 1) nearest to a point; the share of its end.
-GPUSIM_FN double field_on_edge(const FieldTriangle& t, int k, const double* p, double* out) {
-    const double *from = t.corner + 3 * k, *to = t.corner + (k == 2 ? 0 : 3 * k + 3);
-    double e[3], d[3];
-    subtract3(to, from, e);
-    subtract3(p, from, d);
-    const double share = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
-    for (int c = 0; c < 3; ++c) out[c] = from[c] + share * e[c];
-    return share;
+// From the point of the triangle's rim that is nearest to a point, to this. Its edge, and where it is on it, from 0 to 1.
+GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
+    int edge = 0;
+    double least = UNBOUNDED;
+    for (int k = 0; k < 3; ++k) {
+        const double* from = t.corner + 3 * k;
+        double e[3], d[3];
+        subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), from, e);
+        subtract3(p, from, d);
+        const double share = clamped(dot3(d, e) / dot3(e, e), 0.0, 1.0);
+        for (int c = 0; c < 3; ++c) d[c] = d[c] - share * e[c];
+        if (!(dot3(d, d) < least)) continue;
+        least = dot3(d, d);
+        copy3(d, to);
+        *along = share;
+        edge = k;
+    }
+    return edge;
 }
 
 // A point p straight over the triangle whose foot lies past a ridge is farther from the surface than from the triangle's
-// plane: it is brought to the edge or corner that is nearest to it (Ericson, Real-Time Collision Detection, 2005, 5.1.5).
-// p, n, gap: of the shape's surface, in and out. False where the surface has no such normal there: something else is
-// nearer to the point.
+// plane: it is measured from the edge or corner that is nearest to it (Ericson, Real-Time Collision Detection, 2005,
+// 5.1.5). p, n, gap: of the shape's surface, in and out. False where the surface has no such normal there: something else
+// is nearer to the point.
 GPUSIM_SHARED bool field_past_ridge(const FieldScan& s, const FieldTriangle& t, double* p, double* n, double* gap) {
-    double foot[3];
+    double foot[3], core[3], to[3], along;
+    // The triangle straight under the point is farther away than its plane by gap tan^2 / 2 of the slope at most.
+    const double tie = FIELD_TIE * s.size, square = t.n[2] * t.n[2];
+    if (0.5 * *gap * (1.0 - square) <= tie * square) return true;
     field_foot(t, p, *gap, foot);
     if (field_covers(s, t, foot) || field_holds(s, foot)) return true;
-    double core[3], d[3], least = UNBOUNDED, share = 0.0;
-    int edge = 0;
     for (int k = 0; k < 3; ++k) core[k] = p[k] + s.radius * n[k];
+    const int edge = field_from_rim(t, core, to, &along);
+    const double distance = norm3(to);
+    if (distance - s.radius - *gap <= tie) return true;
+    *gap = distance - s.radius;
     for (int k = 0; k < 3; ++k) {
-        double x[3];
-        const double now = field_on_edge(t, k, core, x);
-        subtract3(core, x, x);
-        const double square = dot3(x, x);
-        if (!(square < least)) continue;
-        least = square;
-        share = now;
-        edge = k;
-        copy3(x, d);
-    }
-    const double distance = square_root(least);
-    for (int k = 0; k < 3; ++k) {
-        n[k] = d[k] / distance;
+        n[k] = to[k] / distance;
         p[k] = core[k] - s.radius * n[k];
     }
-    *gap = distance - s.radius;
-    const bool inner = share > 0.0 && share < 1.0;
-    return field_has_normal(s, t, !inner && share > 0.0 ? (edge + 1) % 3 : edge, inner, n);
+    return field_has_normal(s, t, along < 1.0 ? edge : (edge + 1) % 3, along > 0.0 && along < 1.0, n);
 }
