@@ -2,9 +2,9 @@
 
 A height field is met triangle by triangle, in its own frame. What of the shape lies straight over or under a triangle
 is measured along the triangle's normal, at any depth; above the surface, what has its foot past a ridge is measured
-from the triangle's rim. Ridges and peaks are met as convex bodies, the triangles made prisms; a normal counts there only
-if the surface has it, so edges within a slope or in a valley kick nobody. The deepest of all points gives the normal of
-the manifold.
+from the triangle's rim. Ridges and peaks are met as convex bodies, the triangles made prisms; a normal counts there
+only if the surface has it, so edges within a slope or in a valley kick nobody. The deepest of all points gives the
+normal of the manifold.
 """
 
 from __future__ import annotations
