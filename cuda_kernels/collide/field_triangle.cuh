@@ -97,7 +97,7 @@ GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double*
 }
 
 // Whether n is a normal that the surface has at corner or edge k of the triangle.
-GPUSIM_FN bool field_has_normal(const FieldScan& s, const FieldTriangle& t, int k, bool edge, const double* n) {
+GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, int k, bool edge, const double* n) {
     const double* p = t.corner + 3 * k;
     const int column = t.column + field_step(t.half, k, false), row = t.row + field_step(t.half, k, true);
     if (edge) {
@@ -112,7 +112,7 @@ GPUSIM_FN bool field_has_normal(const FieldScan& s, const FieldTriangle& t, int 
 }
 
 // How high the far corner beyond edge k lies over the triangle's plane; without a bound below it at the field's rim.
-GPUSIM_FN double field_rise(const FieldScan& s, const FieldTriangle& t, int k) {
+GPUSIM_SHARED double field_rise(const FieldScan& s, const FieldTriangle& t, int k) {
     const int column = t.column + field_beyond(t.half, k, false), row = t.row + field_beyond(t.half, k, true);
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return -UNBOUNDED;
     double p[3];
@@ -128,7 +128,7 @@ GPUSIM_FN bool field_has_ridge(const FieldScan& s, const FieldTriangle& t) {
 }
 
 // The triangle over or under a point; false beside the field.
-GPUSIM_FN bool field_at(const FieldScan& s, const double* p, FieldTriangle& t) {
+GPUSIM_SHARED bool field_at(const FieldScan& s, const double* p, FieldTriangle& t) {
     const double u = p[0] / s.dx + 0.5 * (s.columns - 1), v = p[1] / s.dy + 0.5 * (s.rows - 1);
     if (!(u >= 0.0 && v >= 0.0 && u <= s.columns - 1.0 && v <= s.rows - 1.0)) return false;
     const int column = int(smaller(u, s.columns - 2.0)), row = int(smaller(v, s.rows - 2.0));
@@ -136,7 +136,7 @@ GPUSIM_FN bool field_at(const FieldScan& s, const double* p, FieldTriangle& t) {
     return true;
 }
 
-GPUSIM_FN bool field_covers(const FieldScan& s, const FieldTriangle& t, const double* p) {
+GPUSIM_SHARED bool field_covers(const FieldScan& s, const FieldTriangle& t, const double* p) {
     for (int k = 0; k < 3; ++k)
         if (field_share(s, t, p, k) < -FIELD_INSIDE) return false;
     return true;
@@ -148,16 +148,15 @@ GPUSIM_FN void field_foot(const FieldTriangle& t, const double* p, double gap, d
 }
 
 // Whether a foot lies on the surface or in the ground: then the surface is no farther away than the foot is.
-GPUSIM_FN bool field_holds(const FieldScan& s, const double* foot) {
+GPUSIM_SHARED bool field_holds(const FieldScan& s, const double* foot) {
     FieldTriangle t;
     return field_at(s, foot, t) && plane_gap(t, foot) <= FIELD_FLAT * (s.dx + s.dy);
 }
 
 GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, const FieldTriangle& o) {
     double most = 0.0;
-    for (int k = 0; k < 3; ++k)
-        most = larger(most, larger(magnitude(plane_gap(t, o.corner + 3 * k)), magnitude(plane_gap(o, t.corner + 3 * k))));
-    return most <= 0.5 * FIELD_FLAT * (s.dx + s.dy);  // well within what field_holds lets pass
+    for (int k = 0; k < 3; ++k) most = larger(most, magnitude(plane_gap(t, o.corner + 3 * k)));
+    return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // well within what field_holds lets pass
 }
 
 // Whether a point of the shape, `gap` over the triangle's plane, is met by the triangle's face. A point below the surface
