@@ -2,91 +2,13 @@
 // the field's frame.
 //
 // A triangle's own face: what of the shape lies over the triangle (straight up and down), measured along the triangle's
-// normal, at any depth, so that a shape below the surface is pushed out of it. Ridges and peaks: nearest points of the
+// normal, at any depth, so that a shape below the surface is pushed out of it; above the surface, only what has its foot
+// on it, for a foot past a ridge is in the air and past a valley in the ground. Ridges and peaks: nearest points of the
 // shape and the triangle made a prism, kept only where the normal is one that the surface has there (between the
 // normals of the triangles around). Edges between triangles in one plane, and in valleys, so give no normal of
 // their own, and what slides over them is not kicked.
 #pragma once
-#include "convex.cuh"
-#include "shape.cuh"
-#include "support.cuh"
-
-#define FIELD_MANIFOLDS 3     // most normals that one shape may touch a field with
-#define FIELD_CONE 0.985      // cosine of 10 degrees: contacts with normals closer than this make one manifold
-#define FIELD_TIE 1e-6        // of the shape's size: gaps and places that differ by less count as equal
-#define FIELD_FLAT 1e-6       // of a spacing: how far the next triangle must fall away to make a ridge
-#define FIELD_LEAN 1e-3       // sine by which a normal may miss the ones that the surface has
-#define FIELD_INSIDE 1e-9     // share of a triangle by which a point over its rim still is over it
-#define FIELD_CORNERS (FACE_CORNERS + 4)
-#define FIELD_SUPPORT 480     // features: corners of the shape below, cells from FIELD_CELLS
-#define FIELD_CELLS 512
-
-struct FieldPoint {
-    double b[3], n[3], gap, score;
-    int feature;
-    bool found;
-};
-
-// What is looked for: the deepest contact whose normal is not near the first `known` normals (best[4]), or, with
-// `spread`, those nearest to normal number `known` that lie farthest out in four directions (best[0..3]).
-struct FieldScan {
-    const Shape *field, *body;  // body: in the field's frame
-    int columns, rows, first_column, last_column, first_row, last_row;
-    double dx, dy, margin, radius, size, low, depth;
-    int known;
-    bool spread;
-    double normals[3 * FIELD_MANIFOLDS], along[3], across[3], weight;
-    FieldPoint best[5];
-};
-
-// One triangle: corners 0, 1, 2 counterclockwise from above; corner 0 is (column, row) of the cell.
-struct FieldTriangle {
-    int column, row, half;
-    double corner[9], n[3];
-};
-
-GPUSIM_FN void field_corner(const FieldScan& s, int column, int row, double* out) {
-    out[0] = (column - 0.5 * (s.columns - 1)) * s.dx;
-    out[1] = (row - 0.5 * (s.rows - 1)) * s.dy;
-    out[2] = s.field->points[row * s.columns + column];
-}
-
-// Columns and rows from corner 0 to corner k, and to the far corner of the triangle beyond edge k (k to k + 1).
-GPUSIM_FN int field_step(int half, int k, bool row) {
-    if (k == 0) return 0;
-    if (half == 0) return row ? (k == 2 ? 1 : 0) : 1;
-    return row ? 1 : (k == 1 ? 1 : 0);
-}
-GPUSIM_FN int field_beyond(int half, int k, bool row) {
-    if (half == 0) return row ? (k == 0 ? -1 : 1) : (k == 1 ? 2 : 0);
-    return row ? (k == 1 ? 2 : 0) : (k == 2 ? -1 : 1);
-}
-
-GPUSIM_FN void field_triangle(const FieldScan& s, int column, int row, int half, FieldTriangle& t) {
-    t.column = column;
-    t.row = row;
-    t.half = half;
-    for (int k = 0; k < 3; ++k)
-        field_corner(s, column + field_step(half, k, false), row + field_step(half, k, true), t.corner + 3 * k);
-    const double* c = t.corner;
-    const double gx = (half == 0 ? c[5] - c[2] : c[5] - c[8]) / s.dx;
-    const double gy = (half == 0 ? c[8] - c[5] : c[8] - c[2]) / s.dy;
-    const double length = square_root(gx * gx + gy * gy + 1.0);
-    t.n[0] = -gx / length;
-    t.n[1] = -gy / length;
-    t.n[2] = 1.0 / length;
-}
-
-// Share of corner k at a point seen from above; all three are >= 0 over the triangle.
-GPUSIM_FN double field_share(const FieldScan& s, const FieldTriangle& t, const double* p, int k) {
-    const double u = (p[0] - t.corner[0]) / s.dx, v = (p[1] - t.corner[1]) / s.dy;
-    if (t.half == 0) return k == 0 ? 1.0 - u : (k == 1 ? u - v : v);
-    return k == 0 ? 1.0 - v : (k == 1 ? u : v - u);
-}
-
-GPUSIM_FN double plane_gap(const FieldTriangle& t, const double* p) {
-    return (p[0] - t.corner[0]) * t.n[0] + (p[1] - t.corner[1]) * t.n[1] + (p[2] - t.corner[2]) * t.n[2];
-}
+#include "field_triangle.cuh"
 
 GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, double gap, double score, int feature) {
     for (int k = 0; k < 3; ++k) {
@@ -97,6 +19,18 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
     slot.score = score;
     slot.feature = feature;
     slot.found = true;
+}
+
+// Whether a contact may be kept whose gap is not less than this one, whatever its normal is.
+GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
+    if (gap > s.margin) return false;
+    const double tie = FIELD_TIE * s.size;
+    if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
+    if (s.radius > 0.0) return true;  // points of the surface move with the normal
+    const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
+    for (int k = 0; k < 4; ++k)
+        if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
+    return false;
 }
 
 // A contact at the point b of the shape with normal n: kept where it is what is looked for.
@@ -150,8 +84,7 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
     return n;
 }
 
-// Contacts with the triangle's own face. 0: the shape is out of reach; 1: its nearest point lies over the triangle,
-// which has nothing nearer then; 2: over another one.
+// Contacts with the triangle's own face, and whether there may be nearer ones at its rim.
 GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS];
@@ -159,54 +92,24 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     support(*s.body, down, nearest, &vertex);
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     const double gap = plane_gap(t, nearest);
-    if (gap > s.margin) return 0;
+    if (gap > s.margin) return FIELD_FAR;
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = field_clip(s, t, polygon, ids, n);
     for (int i = 0; i < n; ++i) {
         const int feature = ids[i] < 0 ? field_feature(s, t, -1 - ids[i]) : ids[i];
-        field_take(s, polygon + 3 * i, t.n, plane_gap(t, polygon + 3 * i), feature);
+        double along[3], distance = plane_gap(t, polygon + 3 * i);
+        if (!field_may_take(s, polygon + 3 * i, distance)) continue;
+        copy3(t.n, along);
+        if (distance > 0.0 && !field_past_ridge(s, t, polygon + 3 * i, along, &distance)) continue;
+        field_take(s, polygon + 3 * i, along, distance, feature);
     }
-    for (int k = 0; k < 3; ++k)
-        if (field_share(s, t, nearest, k) < -FIELD_INSIDE) return 2;
+    const int met = field_meets(s, t, nearest, gap);
+    if (met != FIELD_MET) return met;
     field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
-    return 1;
-}
-
-// Whether the surface falls away from a point of it towards the corner (column, row), seen along n. True past the rim.
-GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double* n, int column, int row) {
-    if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
-    double to[3];
-    field_corner(s, column, row, to);
-    subtract3(to, from, to);
-    return dot3(to, n) <= FIELD_LEAN * norm3(to);
-}
-
-// Whether n is a normal that the surface has at corner or edge k of the triangle.
-GPUSIM_FN bool field_has_normal(const FieldScan& s, const FieldTriangle& t, int k, bool edge, const double* n) {
-    const double* p = t.corner + 3 * k;
-    const int column = t.column + field_step(t.half, k, false), row = t.row + field_step(t.half, k, true);
-    if (edge) {
-        const int last = k == 0 ? 2 : k - 1;
-        return field_falls(s, p, n, t.column + field_beyond(t.half, k, false), t.row + field_beyond(t.half, k, true))
-            && field_falls(s, p, n, t.column + field_step(t.half, last, false),
-                           t.row + field_step(t.half, last, true));
-    }
-    return field_falls(s, p, n, column + 1, row) && field_falls(s, p, n, column - 1, row)
-        && field_falls(s, p, n, column, row + 1) && field_falls(s, p, n, column, row - 1)
-        && field_falls(s, p, n, column + 1, row + 1) && field_falls(s, p, n, column - 1, row - 1);
-}
-
-// Whether an edge of the triangle is a ridge, or the rim of the field.
-GPUSIM_FN bool field_has_ridge(const FieldScan& s, const FieldTriangle& t) {
-    for (int k = 0; k < 3; ++k) {
-        const int column = t.column + field_beyond(t.half, k, false), row = t.row + field_beyond(t.half, k, true);
-        if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
-        double p[3];
-        field_corner(s, column, row, p);
-        if (plane_gap(t, p) < -FIELD_FLAT * (s.dx + s.dy)) return true;
-    }
-    return false;
+    double foot[3];
+    field_foot(t, nearest, gap, foot);
+    return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISSED : FIELD_MET;
 }
 
 // The triangle, made a prism of the scan's depth. The arrays are the shape's own.
@@ -248,8 +151,8 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     }
 }
 
-// Contacts with the triangle's edges and corners where they are ridges and peaks.
-GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t) {
+// Contacts with the triangle's edges and corners where they are ridges and peaks; with its face too where it is met aside.
+GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside) {
     double size[8], points[18], normals[15], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[6], vertex[18];
     Shape prism;
@@ -269,10 +172,10 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t) {
                 low = k;
             }
         }
-        if (large == 3 || large == 0) continue;
+        if (large == 3 ? !aside || dot3(t.n, m.normal) < FIELD_UPRIGHT : large == 0) continue;
         // The edge opposite to corner `low` starts at the next one.
         const int k = large == 1 ? high : (low == 2 ? 0 : low + 1);
-        if (!field_has_normal(s, t, k, large == 2, m.normal)) continue;
+        if (large < 3 && !field_has_normal(s, t, k, large == 2, m.normal)) continue;
         double gap = 0.0;
         for (int c = 0; c < 3; ++c) gap = gap + m.normal[c] * (b[c] - a[c]);
         field_take(s, b, m.normal, gap, field_feature(s, t, 3 + i));
@@ -290,7 +193,8 @@ GPUSIM_SHARED void field_scan(FieldScan& s) {
             if (s.low > high + s.margin) continue;
             for (int half = 0; half < 2; ++half) {
                 field_triangle(s, column, row, half, t);
-                if (field_face(s, t) == 2 && field_has_ridge(s, t)) field_ridge(s, t);
+                const int met = field_face(s, t);
+                if (met >= FIELD_MISSED && field_has_ridge(s, t)) field_ridge(s, t, met == FIELD_ASIDE);
             }
         }
 }

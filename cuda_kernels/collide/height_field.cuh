@@ -42,11 +42,8 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
 // A shape below the surface that no triangle holds (its lowest points lie over others): out along the normal of the
 // triangle over `p`.
 GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
-    const double u = p[0] / s.dx + 0.5 * (s.columns - 1), v = p[1] / s.dy + 0.5 * (s.rows - 1);
-    if (!(u >= 0.0 && v >= 0.0 && u <= s.columns - 1.0 && v <= s.rows - 1.0)) return;
-    const int column = int(smaller(u, s.columns - 2.0)), row = int(smaller(v, s.rows - 2.0));
     FieldTriangle t;
-    field_triangle(s, column, row, v - row > u - column ? 1 : 0, t);
+    if (!field_at(s, p, t)) return;
     if (plane_gap(t, p) > 0.0) return;
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3];
@@ -95,17 +92,20 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
+// Of points in one place the first stays.
+GPUSIM_FN void field_merge(FieldScan& s) {
+    const double merge = 1e-6 * s.size * s.size;
+    for (int k = 3; k > 0; --k)
+        for (int m = 0; m < k; ++m)
+            if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
+}
+
 // A manifold of the points kept, in the world.
 GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
     turn3(field.turn, n, out.normal);
-    const double merge = 1e-6 * s.size * s.size;
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
-        bool twice = false;
-        for (int m = 0; m < k; ++m)
-            twice = twice || (s.best[m].found && field_square(s.best[m], s.best[k]) < merge);
-        if (twice) continue;
         double b[3];
         turn3(field.turn, s.best[k].b, b);
         for (int c = 0; c < 3; ++c) {
@@ -154,6 +154,8 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
             field_scan(s);
             if (!s.best[0].found) s.best[0] = deepest;
             field_add_deepest(s, deepest);
+            field_merge(s);
+            field_add_deepest(s, deepest);  // it may have been in one place with another
         }
         field_put(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;

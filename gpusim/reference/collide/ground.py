@@ -1,9 +1,10 @@
 """Half spaces and height fields against convex shapes: the points of the shape that lie in front of the ground.
 
 A height field is met triangle by triangle, in its own frame. What of the shape lies straight over or under a triangle
-is measured along the triangle's normal, at any depth. Ridges and peaks are met as convex bodies, the triangles made
-prisms; a normal counts there only if the surface has it, so edges within a slope or in a valley kick nobody. The
-deepest of all points gives the normal of the manifold.
+is measured along the triangle's normal, at any depth; above the surface, what has its foot past a ridge is measured
+from the triangle's rim. Ridges and peaks are met as convex bodies, the triangles made prisms; a normal counts there
+only if the surface has it, so edges within a slope or in a valley kick nobody. The deepest of all points gives the
+normal of the manifold.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from gpusim.reference.collide.manifolds import (
     spanning,
     unique,
 )
-from gpusim.reference.collide.separation import Pair, Posed, approach, plane_axes
+from gpusim.reference.collide.separation import Pair, Posed, approach, nearest_on_triangles, plane_axes
 from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
@@ -133,6 +134,11 @@ class Field:
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
         """The triangles over or under a point (3,), or beside it by at most ``space``."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.beside(x) <= space)
+
+    def holds(self, x: Array) -> bool:
+        """Whether a point (3,) lies on the surface or in the ground."""
+        slack = 1e-6 * float(self._spacing.sum())
+        return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
         """Whether the surface falls away on all sides of a point of it, seen along n."""
@@ -247,8 +253,12 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
     if loop.edge and len(ids) > 1:
         places = np.column_stack([loop.corner, _heights(corners, loop.corner)])
         for i, (x, gap, feature) in enumerate(zip(places, t.height(places), loop.features(), strict=True)):
-            if gap <= margin:
-                found.append(Found(x, n, float(gap), feature, loop.edge[i] in own and loop.edge[i - 1] in own))
+            of_shape = loop.edge[i] in own and loop.edge[i - 1] in own
+            point: Found | None = Found(x, n, float(gap), feature, of_shape)
+            if gap > 0.0 and t.beside(x - gap * n) > ground.inside and not ground.holds(x - gap * n):
+                point = _past_ridge(ground, t, x + radius * n, radius, feature, of_shape)
+            if point and point.gap <= margin:
+                found.append(point)
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
     # Of a point above the ground the foot on the triangle counts, of one below it what is straight over it.
@@ -256,6 +266,17 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
         feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
         return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
     return found, least
+
+
+def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
+    """A point (3,) of the core straight over a triangle, measured from the triangle's nearest edge or corner.
+
+    None where the surface has no such normal there: something else is nearer to the point.
+    """
+    share, square = nearest_on_triangles(t.corner[None] - x)
+    on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
+    n = (x - on_rim) / distance
+    return Found(x - radius * n, n, distance - radius, feature, own) if ground.has_normal(on_rim, n) else None
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
