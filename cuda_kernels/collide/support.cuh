@@ -125,7 +125,7 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
 }
 
 // The box around a shape in the world, without a margin. That of a height field costs a look at all its heights.
-GPUSIM_SHARED void shape_bounds(const Shape& s, double* lower, double* upper) {
+GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     if (s.kind == SHAPE_PLANE) {
         plane_bounds(s, lower, upper);
     } else if (s.kind == SHAPE_HULL) {
