@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arrays import is_on_device, on_host
+from gpusim.arrays import on_host
 from gpusim.backends import check_options, choose_backend, make_backend
 from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
@@ -438,10 +438,10 @@ class Simulation(Stoppable):
         """Put worlds back to their first state and commands; parameters stay.
 
         Args:
-            mask: which worlds, as in :meth:`write`; None for all. With the cuda backend a mask on the device (whatever
-                speaks DLPack) stays there, and nothing waits for it.
+            mask: which worlds, as in :meth:`write`: a mask of bool or numbers of worlds; None for all. With the cuda
+                backend a mask on the device (whatever speaks DLPack) stays there, and nothing waits for it.
         """
-        if is_on_device(mask) and self.backend_name == "cuda":
+        if self.backend.is_mask(mask):
             self.backend.restore(self._initial, mask)
             self.quarantine.release(None)
         else:

@@ -72,6 +72,9 @@ class Backend(Protocol):
     def changed(self) -> None:
         """Something was written: what stage forward found is out of date."""
 
+    def is_mask(self, worlds: Any) -> bool:
+        """Whether worlds are chosen by a mask that may stay on the device."""
+
     def restore(self, initial: State, worlds: Any) -> None:
         """Put worlds back to a state and the first commands; the cuda backend takes a mask on the device too."""
 

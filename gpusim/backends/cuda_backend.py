@@ -328,6 +328,7 @@ class CudaBackend(CudaMemory):
         if not size:
             return np.zeros((self.num_worlds, *place.shape), place.dtype)
         with self._here():
+            self._follow_stream()
             slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
             # Gathered on the device, so that only this array travels.
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
@@ -364,15 +365,27 @@ class CudaBackend(CudaMemory):
         self._device_newer = True
         self.changed()
 
+    def is_mask(self, worlds: Any) -> bool:
+        """Whether worlds are chosen by a mask on the device, where it can stay: numbers are looked at on the host.
+
+        Raises:
+            ModelError: a mask of another shape.
+        """
+        if not is_on_device(worlds):
+            return False
+        with self._here():
+            given = self._cupy.from_dlpack(worlds)
+        if given.dtype == bool and given.shape != (self.num_worlds,):
+            rule = f"a mask of shape {given.shape} does not fit {self.num_worlds} worlds"
+            raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
+        return bool(given.dtype == bool)
+
     def restore(self, initial: State, worlds: Any) -> None:
         """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
         with self._here():
             cupy = self._cupy
             if is_on_device(worlds):
                 mask = cupy.from_dlpack(worlds).astype(np.int32)
-                if mask.shape != (self.num_worlds,):
-                    rule = f"a mask of shape {mask.shape} does not fit {self.num_worlds} worlds"
-                    raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
             else:
                 chosen = np.zeros(self.num_worlds, np.int32)
                 chosen[worlds] = 1
@@ -425,6 +438,7 @@ class CudaBackend(CudaMemory):
         """
         if self.config.strict:
             with self._here():
+                self._follow_stream()
                 self._told[1] = self._arrays["overflowed"].get()[0]
         seen, self._seen_overflowed = self._seen_overflowed, int(self._told[1])
         return self._seen_overflowed > seen
@@ -442,6 +456,7 @@ class CudaBackend(CudaMemory):
     def keep_stopped(self, words: Array, values: Array) -> None:
         """Keep the worlds that failed on another backend where they are: health words and the numbers that failed."""
         with self._here():
+            self._follow_stream()
             self._arrays["health"].set(words)
             self._arrays["health_value"].set(values)
             self._told[0] = self._seen = int(np.count_nonzero(words))

@@ -3,25 +3,22 @@
 What takes long is ptxas at its best, half a minute for contacts of every kind; a quick build is there in seconds and
 has the same bits, for the order of operations is settled before ptxas. It is made of parts that are linked, so that
 ptxas takes each function once, or at ptxas's quick level where the driver does not link them. A full build in the cache
-is taken at once. Otherwise one thread of the process makes it, and simulations change over between two runs.
+is taken at once. Otherwise it is made beside the run (full_builds.py), and simulations change over between two runs.
 """
 
 from __future__ import annotations
 
 import os
-import queue
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpusim.backends.compile_cuda import compile_cuda, find_cubin
+from gpusim.backends.full_builds import FullBuild, compile_apart, waiting_builds
 from gpusim.backends.link_cuda import LinkError, link_cubins, load_linker
 from gpusim.backends.variants import Variant, in_parts
-from gpusim.compile_cache import CompileError
 from gpusim.model import validate
 
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
@@ -41,38 +38,6 @@ def way_of_building() -> str:
         rule = f"{ENVIRONMENT} = {way!r} is no way to build kernels"
         raise validate.fail("cuda backend", rule, f"set it to one of {', '.join(WAYS)}")
     return way
-
-
-class FullBuild:
-    """A full build that is made in the background.
-
-    Attributes:
-        path: where it is, once it is there; None also where it can't be made, for the quick one does.
-    """
-
-    def __init__(self, make: Callable[[], Path]) -> None:
-        self.path: Path | None = None
-        self._make = make
-
-    def make(self) -> None:
-        """Make it."""
-        try:
-            self.path = self._make()
-        except CompileError:
-            return  # as a full disk: what runs goes on
-
-
-@cache
-def _waiting() -> queue.SimpleQueue[FullBuild]:
-    """Full builds to be made, one after another, by a thread that ends with the process."""
-    waiting: queue.SimpleQueue[FullBuild] = queue.SimpleQueue()
-
-    def work() -> None:
-        while True:
-            waiting.get().make()
-
-    threading.Thread(target=work, name="gpusim full builds", daemon=True).start()
-    return waiting
 
 
 @dataclass(frozen=True)
@@ -101,7 +66,7 @@ class CudaBuilds:
         fast: allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the last quick builds were not linked of parts; empty where they were, or have none.
+        unlinked: why the last quick build that has parts was not linked of them; empty where it was.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -120,7 +85,7 @@ class CudaBuilds:
 
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
         """The same of several builds, which are compiled side by side."""
-        way, self.unlinked = way_of_building(), ""
+        way = way_of_building()
         orders = [self._order(variant, way) for variant in variants]
         jobs = [job for order in orders for job in order.jobs]
         with ThreadPoolExecutor(max(len(jobs), 1), "gpusim builds") as pool:
@@ -139,6 +104,7 @@ class CudaBuilds:
             return _Order(variant, [], path)
         parted = in_parts(variant)
         if parted is not None:
+            self.unlinked = ""
             try:
                 load_linker()
                 return _Order(variant, [_Job(part) for part in (parted, *parted.linked)])
@@ -167,13 +133,14 @@ class CudaBuilds:
 
     def _let_follow(self, variant: Variant) -> None:
         """A full build, beside the run."""
-        build = FullBuild(lambda: compile_cuda(*self._given(variant)))
+        build = FullBuild(lambda: compile_apart(*self._given(variant)))
         self._pending.append(build)
-        _waiting().put(build)
+        waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Whether full builds of all that is in use are there, which were not at the last call."""
-        if not self._pending or any(build.path is None for build in self._pending):
+        """Whether full builds of what is in use have come since the last call, all that can be made."""
+        if not all(build.ended for build in self._pending):
             return False
+        came = any(build.path is not None for build in self._pending)
         self._pending.clear()
-        return True
+        return came

@@ -36,7 +36,8 @@ class CudaMemory(KernelBackend):
         self._commands_newer = self._control_lent = False
         self._substep = 0.0
         self._stopping = False  # whether a world may be in an emergency stop
-        self._last_stream: Any = None
+        with self._here():
+            self._last_stream: Any = self._cupy.cuda.get_current_stream()
 
     def _here(self) -> Any:
         return self._cupy.cuda.Device(self.device)
@@ -44,6 +45,7 @@ class CudaMemory(KernelBackend):
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """A copy on the device; an array of the same name, shape and type is overwritten in its place, or its rows."""
         with self._here():
+            self._follow_stream()
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
             if old is not None and old.shape == contiguous.shape and old.dtype == contiguous.dtype:
                 if worlds is not None and worlds.size < old.shape[0]:
@@ -99,7 +101,7 @@ class CudaMemory(KernelBackend):
     def _follow_stream(self) -> None:
         """Let the current stream wait for what was launched on the one before, if it has changed."""
         stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
-        if last is not None and last.ptr != stream.ptr:
+        if last.ptr != stream.ptr:
             stream.wait_event(last.record())
         self._last_stream = stream
 
@@ -123,7 +125,9 @@ class CudaMemory(KernelBackend):
     def read_control(self) -> Array:
         """Commands on the host, to be read only; (num_worlds, controls)."""
         if self._commands_newer:
-            self._arrays["control"].get(out=self.control)
+            with self._here():
+                self._follow_stream()
+                self._arrays["control"].get(out=self.control)
             self._commands_newer = False
         return self.control
 
@@ -179,14 +183,17 @@ class CudaMemory(KernelBackend):
     def to_device(self, array: Array) -> Any:
         """A copy on the device."""
         with self._here():
+            self._follow_stream()
             return self._cupy.asarray(array)
 
     def read_health(self) -> Array:
         """Health word of every world, (num_worlds,)."""
         with self._here():
+            self._follow_stream()
             return np.asarray(self._arrays["health"].get())
 
     def read_health_value(self) -> Array:
         """The number that failed in each world, (num_worlds,)."""
         with self._here():
+            self._follow_stream()
             return np.asarray(self._arrays["health_value"].get())

@@ -165,6 +165,10 @@ class KernelBackend(ABC):
     def changed(self) -> None:  # noqa: B027 (memory that both sides share needs nothing)
         """Something was written: what stage forward found is out of date."""
 
+    def is_mask(self, worlds: Any) -> bool:
+        """There is no device."""
+        return False
+
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)

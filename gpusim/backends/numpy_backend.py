@@ -162,6 +162,10 @@ class NumpyBackend:
         self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
         track_angles(self.work)
 
+    def is_mask(self, worlds: Any) -> bool:
+        """There is no device."""
+        return False
+
     def restore(self, initial: State, worlds: Array) -> None:
         """Put worlds back to a state and the first commands."""
         self.state.restore(initial, worlds)

@@ -295,6 +295,42 @@ def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) 
     assert fake_cupy.Stream.waits == [(7, 0), (8, 7)]
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda sim: sim.step(),
+        lambda sim: sim.backend.read_health(),
+        lambda sim: sim.backend.read_health_value(),
+        lambda sim: sim.backend.read_control(),
+        lambda sim: sim.backend.to_device(np.zeros(3)),
+        lambda sim: sim.write("body.boom.mass", 5.0, world=1),
+        lambda sim: sim.reset([1]),
+    ],
+)
+def test_whatever_follows_on_another_stream_waits(monkeypatch: pytest.MonkeyPatch, look: Any) -> None:
+    """From the uploads of a new simulation on."""
+    sim = machine("boom_crane", "cuda")
+    for name in sim.control:
+        sim.control[name] = fake_cupy.fake(np.zeros(3))
+    monkeypatch.setattr(fake_cupy.Stream, "waits", [])
+    monkeypatch.setattr(fake_cupy.Stream, "current", 7)
+    look(sim)
+    assert fake_cupy.Stream.waits == [(7, 0)]
+
+
+def test_numbers_of_worlds_mean_the_same_on_the_device() -> None:
+    """As on the host: whole numbers are worlds, bool is a mask; anything else is refused."""
+    for chosen in (np.array([0, 2]), np.array([1, 0, 1]), np.array([True, False, True])):
+        sims = [machine("boom_crane", backend) for backend in ("cuda", "native")]
+        for sim in sims:
+            sim.step(3)
+            sim.reset(fake_cupy.fake(chosen) if sim.backend_name == "cuda" else chosen)
+        assert bits(sims[0]) == bits(sims[1])
+    for wrong in (np.array([1.0, 0.4, 0.0]), np.array([0, 3]), np.array([True, False])):
+        with pytest.raises(gpusim.ModelError, match=r"Simulation\.reset"):
+            sims[0].reset(fake_cupy.fake(wrong))
+
+
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_rays_are_cast_on_the_device(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among other signals in one array, without a copy to the host; the same bits."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -13,11 +15,12 @@ import pytest
 
 from gpusim import ModelError, Simulation, SolverConfig
 from gpusim.backends import compile_cuda as compiler
-from gpusim.backends import cuda_builds
+from gpusim.backends import cuda_builds, full_builds
 from gpusim.backends.cuda_backend import CudaBackend
-from gpusim.backends.cuda_builds import ENVIRONMENT, FullBuild
+from gpusim.backends.cuda_builds import ENVIRONMENT
+from gpusim.backends.full_builds import FullBuild
 from gpusim.backends.link_cuda import LinkError
-from gpusim.backends.nvrtc import Compiled
+from gpusim.backends.nvrtc import Compiled, Nvrtc
 from gpusim.backends.variants import REGISTERS, RELOCATABLE
 from gpusim.compile_cache import CompileError
 from gpusim.scene import load_scene
@@ -54,7 +57,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     monkeypatch.setattr(cuda_builds, "compile_cuda", made.compile_cuda)
     monkeypatch.setattr(cuda_builds, "find_cubin", made.find_cubin)
-    monkeypatch.setattr(cuda_builds, "_waiting", lambda: made)
+    monkeypatch.setattr(cuda_builds, "compile_apart", made.compile_cuda)
+    monkeypatch.setattr(cuda_builds, "waiting_builds", lambda: made)
     return made
 
 
@@ -163,13 +167,65 @@ def test_full_builds_are_made_one_after_another_and_failures_stay_there() -> Non
 
         return made
 
-    first, broken = FullBuild(make("first")), FullBuild(make("broken", fails=True))
+    def no_process() -> Path:
+        raise OSError("no more processes")
+
+    first, broken, stuck = FullBuild(make("first")), FullBuild(make("broken", fails=True)), FullBuild(no_process)
     last = FullBuild(lambda: (done.set(), Path("last"))[1])
-    for build in (first, broken, last):
-        cuda_builds._waiting().put(build)
+    for build in (first, broken, stuck, last):
+        full_builds.waiting_builds().put(build)
     assert done.wait(30.0)
     assert order == ["first", "broken"]
-    assert first.path == Path("first") and broken.path is None
+    assert first.path == Path("first") and broken.path is None and stuck.path is None
+    assert first.ended and broken.ended and stuck.ended
+
+
+@pytest.mark.native
+def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A staged model has two: both follow, and the one that comes is taken."""
+    sim = Simulation(load_scene("pile").builder.finalize(), 1, "cuda", config=SolverConfig(dt=1e-3), launch="staged")
+    assert isinstance(sim.backend, CudaBackend)
+    assert len(stand_in.waiting) == 2
+    stand_in.waiting[0].make()
+    assert not sim.backend.builds.arrived()
+
+    def fail(*given: Any) -> Path:
+        raise CompileError("the disk is full")
+
+    monkeypatch.setattr(cuda_builds, "compile_apart", fail)
+    stand_in.waiting[1].make()
+    assert sim.backend.builds.arrived() and not sim.backend.builds.arrived()
+
+
+def test_full_builds_are_made_by_a_process_of_their_own(
+    nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Into the cache that this one looks at; what the compiler says of a wrong source arrives."""
+    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
+    given = "k.cu", {"k.cu": 'extern "C" __global__ void k(double* x) { x[0] = OWN; }'}, {"OWN": "2.0"}, "sm_90", False
+    path = full_builds.compile_apart(*given)
+    assert path.is_relative_to(tmp_path) and compiler.find_cubin(*given) == path
+    with pytest.raises(CompileError, match="identifier \"OWN\" is undefined"):
+        full_builds.compile_apart(*given[:2], {}, *given[3:])
+
+
+def test_a_process_ends_well_beside_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path) -> None:
+    """And does not wait for it."""
+    text = (
+        "import time\n"
+        "from gpusim.backends import full_builds as f\n"
+        "source = 'extern \"C\" __global__ void k(double* x) { x[0] = 2.0; }'\n"
+        "f.waiting_builds().put(f.FullBuild(lambda: f.compile_apart('k.cu', {'k.cu': source}, {}, 'sm_90', False)))\n"
+        "time.sleep(0.2)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=os.environ | {"GPUSIM_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_quick_and_full_builds_lie_beside_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
