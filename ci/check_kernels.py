@@ -92,6 +92,9 @@ class Result:
     seconds: float = 0.0
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
+    spills: int = 0
+    """Of all its functions, bytes: registers that do not fit, and those that a function keeps for who calls it. Not of
+    its kernels: the log has some functions before the kernels that call them, and parts have no kernels."""
     error: str = ""
     cubin: bytes = b""
     """Of one that is linked to others, or to which others are linked."""
@@ -99,7 +102,7 @@ class Result:
     def figures(self) -> dict[str, int]:
         """What the variant takes: the most of a kernel, and sums over all that it holds."""
         most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
-        return most | {"spills": sum(k.spills for k in self.kernels)} | self.accesses
+        return most | {"spills": self.spills} | self.accesses
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ def compile_job(job: Job) -> Result:
         extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
         compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
         result.kernels = read_resources(compiled.log)
+        result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
         result.cubin = compiled.cubin or b"" if job.options else b""
         if not result.kernels and not job.options:
             raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")

@@ -16,15 +16,20 @@ Case = tuple[str, str, str, str]
 """A model (a scene, or one of MODELS), type of numbers, solver and launch."""
 LAUNCHES: tuple[Case, ...] = (
     ("walker", "float32", "direct", "fused"),
-    ("robot", "float32", "direct", "fused"),
     ("boom_crane", "float32", "direct", "fused"),
+    ("robot", "float32", "direct", "fused"),
+    ("flyball", "float32", "direct", "fused"),
     ("walker", "float32", "direct", "staged"),
     ("robot", "float32", "colored", "staged"),
     ("pile", "float32", "colored", "staged"),
     ("boom_crane", "float32", "colored", "staged"),
     ("robot", "float64", "colored", "fused"),
 )
-"""Joints, contacts and both, fused and staged, by both solvers: what has to work first."""
+"""Joints, contacts and both, fused and staged, by both solvers: what has to work first; of the first two one works in
+global memory, one in shared memory."""
+PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
+"""Two models of one build and of other sizes: in global memory, and in shared memory, the second in more than a kernel
+has unasked."""
 
 
 def all_cases() -> list[Case]:

@@ -32,6 +32,7 @@ sys.path.insert(0, str(ROOT / "ci"))
 
 from gpu_cases import (  # noqa: E402
     LAUNCHES,
+    PAIRS,
     WORLDS,
     Case,
     all_cases,
@@ -164,11 +165,12 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
         print(f"{rows[-1]['case']}: {rows[-1]['result']}", flush=True)
         failed += [rows[-1]["case"]] if rows[-1]["result"] != "same" else []
         _leave(options, {"cases": rows, "left_out": left, "failed": "not finished"})
-    two = "two live simulations"
-    if set(left) & set(map(name_of, LAUNCHES[:2])):
-        left.append(two)
-    else:
-        rows.append({"case": two, "result": _two_live(options.backend, steps)})
+    for cases in PAIRS[1:] if options.few else PAIRS:
+        two = f"two live simulations: {cases[0][0]}, {cases[1][0]}"
+        if set(left) & set(map(name_of, cases)):
+            left.append(two)
+            continue
+        rows.append({"case": two, "result": _two_live(options.backend, steps, cases)})
         print(f"{two}: {rows[-1]['result']}", flush=True)
         failed += [two] if rows[-1]["result"] != "same" else []
     if options.backend == "cuda" and not options.few:
@@ -181,10 +183,9 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
     return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
 
 
-def _two_live(backend: str, steps: int) -> str:
-    """Two models of one build and of other sizes, which step in turn: they share kernels and their attributes."""
+def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
+    """Models of one build which step in turn: they share kernels and their attributes."""
     try:
-        cases = LAUNCHES[:2]
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
             for sims in pairs:

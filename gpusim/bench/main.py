@@ -22,13 +22,14 @@ def show_workloads() -> None:
     report.print_table(("workload", "note"), [(name, workload.description) for name, workload in WORKLOADS.items()])
 
 
-def show_estimates(names: Sequence[str], options: Options, card_name: str) -> int:
+def show_estimates(names: Sequence[str], options: Options, card_name: str, json: Path | None = None) -> int:
     """Count what workloads do, and print what a GPU would take for it by estimate.
 
     Args:
         names: workloads; all where there are none.
         options: how to run them; ``dtype`` and ``quick`` count.
         card_name: of :data:`gpusim.bench.gpu_estimate.CARDS`.
+        json: file for the lines of the table.
 
     Returns:
         0.
@@ -37,8 +38,10 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str) -> in
         UnknownNameError: a workload or a card that does not exist.
         ModelError: there is no C++ compiler.
     """
-    from gpusim.bench.gpu_estimate import Estimator, find_card, table
+    from gpusim.bench.gpu_estimate import Estimator, StagedEstimate, find_card, table
 
+    if json is not None:
+        check_output_file(json, (".json",), "--json")
     card, found = find_card(card_name), []
     estimator = Estimator(options, card)
     for case in chosen_cases(list(names), options.quick):
@@ -48,6 +51,12 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str) -> in
         found.append((case, estimator.of(case)))
     lines = list(table(card, found))
     report.print_table(lines[0], lines[1:])
+    for case, own in found:
+        if isinstance(own, StagedEstimate):
+            what = f"{own.launches} launches, {own.bytes / 1e9:.2f} GB"
+            print(f"ESTIMATE {card.name}: {case.name}: {what}, {1e6 / own.us:.0f} steps/s")
+    if json is not None:
+        report.write_json(json, {"estimates": [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]})
     print("Estimates from counted operations, good to a factor of two; nothing was measured on a card.")
     return DONE
 

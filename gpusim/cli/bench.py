@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpusim.cli.exit_codes import OptionError
+
 
 def bench(
     workloads: list[str],
@@ -26,12 +28,18 @@ def bench(
     return run(workloads, Options(backend, dtype, threads, quick, count), peers, json)
 
 
-def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str) -> int:
-    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
+def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str, peers: bool, json: Path | None) -> int:
+    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`.
+
+    Raises:
+        OptionError: other simulators were asked for, whose work nobody counts.
+    """
+    if peers:
+        raise OptionError("--estimate counts what gpusim does, and no other simulator; leave --peers out")
     from gpusim.bench.main import show_estimates as run
     from gpusim.bench.runner import Options
 
-    return run(workloads, Options("native", dtype, None, quick), card)
+    return run(workloads, Options("native", dtype, None, quick), card, json)
 
 
 def list_workloads() -> None:

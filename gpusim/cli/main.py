@@ -401,7 +401,7 @@ def _bench(
         list_workloads()
         return
     if estimate is not None:
-        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, estimate))
+        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, estimate, peers, json))
     raise typer.Exit(bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json))
 
 

@@ -139,6 +139,22 @@ def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, n
     assert "plain: has no limits" in told
 
 
+def test_spills_of_functions_count_wherever_the_log_has_them(check_kernels: ModuleType, nvrtc_12: Nvrtc) -> None:
+    """ptxas at its fastest tells of them before the kernel that calls them, and a part has no kernel."""
+    spilling = (
+        "static __device__ __noinline__ double work(const double* x, int n) {\n    double a[40], sum = 0.0;\n"
+        "    for (int k = 0; k < 40; ++k) a[k] = x[k * n];\n    __syncthreads();\n"
+        "    for (int k = 0; k < 40; ++k) sum += a[k] * a[(k * 7) % 40];\n    return sum;\n}\n"
+        'extern "C" __global__ __launch_bounds__(1024) void k(double* x, int n) { x[0] = work(x + 1, n); }\n'
+    )
+    options = ("--maxrregcount=32", "--relocatable-device-code=true")
+    kernel = SimpleNamespace(**vars(variant("kernel", **{"twice.cu": spilling})) | {"options": options})
+    part = spilling[: spilling.index('extern "C"')].replace("static __device__", 'extern "C" __device__')
+    alone = SimpleNamespace(**vars(kernel) | {"name": "part", "generated": {"twice.cu": part}})
+    whole, outer = check_kernels.compile_all([kernel, alone], ["sm_90"], 1)
+    assert whole.figures()["spills"] > 100 and outer.figures()["spills"] > 100
+
+
 def test_every_variant_has_limits(check_kernels: ModuleType) -> None:
     limits = json.loads(check_kernels.LIMITS.read_text())["variants"]
     assert set(limits) == {v.name for v in (*kernel_variants(), check_kernels.diagram_variant())}

@@ -35,7 +35,7 @@ def test_launches(gpu_check: ModuleType, tmp_path: Path, capsys: pytest.CaptureF
     result = gpu_check.step_launch(options(tmp_path))
     assert result["failed"] == "" and not result["left_out"]
     assert [row["result"] for row in result["cases"]] == ["same"] * 3
-    assert "two live simulations: same" in capsys.readouterr().out
+    assert "two live simulations: boom_crane, flyball: same" in capsys.readouterr().out
 
 
 @pytest.mark.native
@@ -46,7 +46,8 @@ def test_cases_without_a_build_or_a_package(
     names = [" ".join(case) for case in gpu_check.LAUNCHES]
     (tmp_path / "gpu_check.json").write_text(json.dumps({"compile": {"unready": names}}))
     result = gpu_check.step_launch(options(tmp_path, few=False))
-    assert result["left_out"] == [*names, "two live simulations"] and "not compiled in time" in result["failed"]
+    two = [f"two live simulations: {pair}" for pair in ("walker, robot", "boom_crane, flyball")]
+    assert result["left_out"] == [*names, *two] and "not compiled in time" in result["failed"]
     monkeypatch.setitem(sys.modules, "gpusim.scenes.dc_motor_rig", None)
     case = "dc_motor_rig", "float32", "direct", "fused"
     assert gpu_check._compare(case, "native", 10).startswith("skipped: ")
@@ -56,7 +57,8 @@ def test_cases_without_a_build_or_a_package(
 @pytest.mark.parametrize("backend", ["cuda", pytest.param("native", marks=pytest.mark.native)])
 def test_builds_are_known_before_they_are_compiled(gpu_check: ModuleType, backend: str) -> None:
     """And those of LAUNCHES come first; on a GPU a staged model has two, and each type of numbers one for signals."""
-    cases = [("walker", "float64", "direct", "fused"), *gpu_check.LAUNCHES[:4]]
+    launches = gpu_check.LAUNCHES
+    cases = [("walker", "float64", "direct", "fused"), launches[0], *launches[2:6:2], launches[1]]
     builds = gpu_check.builds_of(cases, backend)
     signals = [variant.name for variant, _ in builds if variant.main == "signals.cu"]
     assert len(signals) == (2 if backend == "cuda" else 0) == len(set(signals))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,9 +118,12 @@ def test_a_pile_is_launches_and_bytes() -> None:
 
 
 @pytest.mark.native
-def test_the_command_marks_what_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100") == 0
+def test_the_command_marks_what_it_tells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "estimates.json"
+    assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100", file) == 0
     told = capsys.readouterr().out
+    rows = json.loads(file.read_text())["estimates"]
+    assert len(rows) > 3 and all(row["ESTIMATE"].startswith("H100: ") and float(row["ns"]) > 0.0 for row in rows)
     assert "ESTIMATE" in told and "nothing was measured on a card" in told and "boom" in told
 
 
