@@ -41,7 +41,7 @@ from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
 from gpusim.backends.kernel_sources import gpu_sources  # noqa: E402
 from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc  # noqa: E402
 from gpusim.backends.variants import OUTER  # noqa: E402
-from gpusim.errors import GpusimError  # noqa: E402
+from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_90")
 NVRTC_MAJOR = 12
@@ -320,9 +320,10 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
             return 0
         print(error, file=sys.stderr)
         return 1
-    chosen = _chosen(variants, options.variant)
-    if not chosen:
-        print("there is no variant to compile", file=sys.stderr)
+    try:
+        chosen = _chosen(variants, options.variant)
+    except UnknownNameError as error:
+        print(error, file=sys.stderr)
         return 1
     how = "" if options.full else ", ptxas at its fastest: registers and spills are those of users with --full alone"
     print(f"{nvrtc.name}, {len(chosen)} variants{how}", flush=True)
@@ -360,7 +361,11 @@ def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
         from gpusim.backends.variants import kernel_variants
 
         variants = [*kernel_variants(), diagram_variant()]
-    return [variant for variant in variants if not names or variant.name in names]
+    known = {variant.name: variant for variant in variants}
+    for name in names:
+        if name not in known:
+            raise unknown_name("variant", name, known)
+    return [variant for name, variant in known.items() if not names or name in names]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.backends.nvrtc import Nvrtc
 from gpusim.backends.variants import kernel_variants
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
@@ -45,14 +45,6 @@ def test_the_check_reads_what_kernels_take(check_kernels: ModuleType) -> None:
     step, reset = check_kernels.read_resources(log)
     assert (step.name, step.registers, step.shared, step.stack, step.spills) == ("step", 40, 1024, 8, 16)
     assert (reset.name, reset.registers, reset.shared, reset.stack, reset.spills) == ("reset", 8, 0, 0, 0)
-
-
-@pytest.fixture
-def nvrtc_12() -> Nvrtc:
-    try:
-        return load_nvrtc(12)
-    except NvrtcMissingError:
-        pytest.skip('NVRTC 12 is not installed; pip install "nvidia-cuda-nvrtc-cu12<13"')
 
 
 def variant(name: str, **sources: Any) -> SimpleNamespace:

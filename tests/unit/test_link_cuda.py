@@ -46,7 +46,10 @@ class Driver:
         assert (count.value, list(options)) == (2, [5, 6]) and values[1] == 8192
         self.log, state._obj.value = values[0], 7
 
-    def _cuLinkAddData_v2(self, state: Any, kind: Any, data: bytes, size: Any, name: bytes, *_: Any) -> None:
+    def _cuLinkAddData_v2(
+        self, state: Any, kind: Any, data: bytes, size: Any, name: bytes, count: Any, options: None, values: None
+    ) -> None:
+        assert count.value == 0 and options is None and values is None
         assert (state.value, kind.value, size.value) == (7, 0, len(data)) and name.endswith(b".cubin")
         self.parts.append(data)
 
