@@ -343,7 +343,7 @@ GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;
     for (long long item = first; item < (long long)a->n_worlds * count; item += stride) {
-        const int world = int(item / count);
+        const int world = world_of(item, count);
         observe_entry(Kept(a, world), entries + 4 * (item - (long long)world * count), out + (long long)world * width);
     }
 #else

@@ -40,8 +40,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
         (void)level; (void)threads;                                                                            \
         PARALLEL_ITEMS                                                                                         \
         for (long long item = FIRST_ITEM; item < total; item += ITEM_STRIDE) {                                 \
-            /* Divisions of 64 bits take as long as a small phase. */                                          \
-            const int id = a->n_worlds == 1 ? 0 : int(item / each);                                            \
+            const int id = a->n_worlds == 1 ? 0 : world_of(item, each);                                        \
             const World w = item_world(a, h, id);                                                              \
             const int i = int(item - (long long)id * each);                                                    \
             if (concerns(w, condition)) call;                                                                  \
