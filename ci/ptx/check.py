@@ -34,6 +34,7 @@ from ci.ptx.executor import NOTES, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
 from gpusim.backends.header import TILE_GAP  # noqa: E402
+from gpusim.compile_cache import CompileError  # noqa: E402
 
 WORLDS = 3
 # Threads of a world where it has a block to itself: more than the backend takes for models as small, or items of one
@@ -236,9 +237,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     results = []
-    for result in _run_all(chosen, options.seed, min(options.jobs, len(chosen))):
-        results.append(result)
-        tell(result)
+    try:
+        for result in _run_all(chosen, options.seed, min(options.jobs, len(chosen))):
+            results.append(result)
+            tell(result)
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
     notes = sorted({f"{f.kind}, {f.place}" for r in results for f in r.findings if f not in r.faults()})
     print(f"\n{len(notes)} notes" + "".join(f"\n  {note}" for note in (notes if options.notes else [])))
     failed = sum(result.failed() for result in results)

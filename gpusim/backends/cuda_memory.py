@@ -147,14 +147,20 @@ class CudaMemory(KernelBackend):
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
-            width = self._arrays["control"][:, columns].shape[1]
+            chosen = np.arange(self.control.shape[1])[columns]
+            width = chosen.size
             if array.shape != (self.num_worlds, width) and array.shape != (self.num_worlds,) * (width == 1):
                 rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
                 wanted = "(num_worlds,)" if width == 1 else f"(num_worlds, {width})"
-                raise validate.fail("command", rule, f"give {wanted}")
+                raise validate.fail(self._told_commands(chosen), rule, f"give {wanted}")
             self._push()
             self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
         self._commands_changed()
+
+    def _told_commands(self, columns: Array) -> str:
+        """Commands of columns in words."""
+        names = [name for name, column in self.model.controls.items() if column in columns]
+        return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 
     def last_substep(self) -> float:
         """Size of the last substep, s; 0 right after a reset. The state is not waited for."""

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc
+from gpusim.compile_cache import CompileError, check_cache
 
 CUDA_12, CUDA_13 = 12000, 13000
 """Versions of CUDA as the driver gives them."""
@@ -105,6 +106,10 @@ def mend_backend(name: str) -> str:
     if name == "cuda":
         return mend_cuda()
     if name == "native":
+        try:
+            check_cache()
+        except CompileError:
+            return ""  # what is wrong with the folder is told by itself
         return install("compiler")
     return f"{_pip()} install --upgrade gpusim"
 

@@ -112,6 +112,16 @@ def test_doctor_gives_one_command_for_what_is_missing(cli, monkeypatch, no_viewe
     assert re.search(r"│ compiler, other +│ sudo apt install g\+\+ +│", result.stdout)
 
 
+def test_doctor_sends_nobody_to_a_compiler_for_a_folder(monkeypatch, tmp_path) -> None:
+    """Where builds can't be kept, another compiler would not help."""
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("GPUSIM_CACHE", str(file / "cache"))
+    assert mends.mend_backend("native") == ""
+    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
+    assert mends.mend_backend("native") == mends.install("compiler")
+
+
 def test_doctor_draws_a_picture() -> None:
     require_egl()
     finding = viewer_probes.probe_picture()

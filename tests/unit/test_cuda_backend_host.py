@@ -276,8 +276,9 @@ def test_held_commands() -> None:
             sim.changed()
             sim.step(5)
     assert bits(sims[0]) == bits(sims[1])
-    with pytest.raises(gpusim.ModelError, match=r"shape \(2,\) does not fit 3 worlds"):
-        sims[0].control[next(iter(sims[0].control))] = fake_cupy.fake(np.zeros(2))
+    name = next(iter(sims[0].control))
+    with pytest.raises(gpusim.ModelError, match=rf"command '{name}': .*shape \(2,\) does not fit 3 worlds"):
+        sims[0].control[name] = fake_cupy.fake(np.zeros(2))
 
 
 def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
