@@ -325,6 +325,9 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     except UnknownNameError as error:
         print(error, file=sys.stderr)
         return 1
+    if not chosen:
+        print("there is no variant to compile", file=sys.stderr)
+        return 1
     how = "" if options.full else ", ptxas at its fastest: registers and spills are those of users with --full alone"
     print(f"{nvrtc.name}, {len(chosen)} variants{how}", flush=True)
     results = compile_all(chosen, options.arch or ARCHS, options.jobs, options.full)

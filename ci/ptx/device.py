@@ -191,7 +191,7 @@ def _imported(name: str, module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def installed(fault: tuple[str, str, str] | None = None, linked: bool = True) -> Iterator[None]:
+def installed(fault: tuple[str, str, str] | None = None, linked: bool = False) -> Iterator[None]:
     """Let ``backend="cuda"`` run on the executor.
 
     Args:

@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from gpusim.backends.link_cuda import LIBRARIES
 from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc
 from gpusim.compile_cache import CompileError, check_cache
 
@@ -15,7 +16,6 @@ CUDA_12, CUDA_13 = 12000, 13000
 """Versions of CUDA as the driver gives them."""
 
 _NVIDIA = "0x10de"
-_DRIVER_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 # Package managers in the order in which they are looked for: command, and names of a package where they differ.
 _MANAGERS: dict[str, tuple[str, dict[str, str]]] = {
     "apt": (
@@ -56,7 +56,7 @@ def install(part: str) -> str:
 
 def driver_cuda_version() -> int:
     """The newest CUDA that the NVIDIA driver serves, e.g. 13000; 0 without a driver."""
-    for name in _DRIVER_LIBRARIES:
+    for name in LIBRARIES:
         try:
             library = ctypes.CDLL(name)
             number = ctypes.c_int(0)

@@ -7,6 +7,7 @@ import numpy as np
 import gpusim
 from gpusim.recording.recorder import Recorder
 from gpusim.scene import Scene
+from tests.analytic.march import advance
 
 
 def recorded(scene: Scene, sim: gpusim.Simulation, stride: int, steps: int | None = None) -> dict[str, np.ndarray]:
@@ -19,17 +20,8 @@ def recorded(scene: Scene, sim: gpusim.Simulation, stride: int, steps: int | Non
     recorder = Recorder(sim, scene.signals(), steps // stride + 1)
     recorder.sample()
     for _ in range(steps // stride):
-        _advance(scene, sim, stride)
+        advance(sim, scene, stride)
         recorder.sample()
     assert not sim.health_word().any(), sim.health_report()
     run = recorder.recording()
     return {"time": run.time, **run.signals}
-
-
-def _advance(scene: Scene, sim: gpusim.Simulation, steps: int) -> None:
-    if scene.schedule is None:
-        sim.step(steps)
-        return
-    for _ in range(steps):
-        scene.schedule(sim, sim.time)
-        sim.step()

@@ -102,6 +102,16 @@ def test_the_check_fails_on_instructions_that_are_not_allowed(
     assert "fused sm_80:" not in out and "1 of 2 compiled" in out
 
 
+def test_the_check_of_nothing_fails(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of no variants at all, and of a name that there is not, which may stand beside a right one."""
+    assert check_kernels.main([], []) == 1
+    assert "no variant to compile" in capsys.readouterr().err
+    assert check_kernels.main(["--variant", "plain", "--variant", "plane"], [variant("plain")]) == 1
+    assert "unknown variant 'plane'" in capsys.readouterr().err
+
+
 def test_the_check_without_nvrtc(
     check_kernels: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +186,7 @@ def test_parts_are_linked_where_the_tool_is(
 ) -> None:
     monkeypatch.setattr(check_kernels, "OUTER", ("half",))
     if shutil.which(check_kernels.LINKER) is None:
-        pytest.skip(f"{check_kernels.LINKER} is not installed")
+        pytest.skip(f"{check_kernels.LINKER} is not installed; it comes with the CUDA toolkit")
     assert check_kernels.main(["--jobs", "1", "--arch", "sm_90"], parted(halves)) == 1 - halves
     out = capsys.readouterr().out
     assert "2 of 2 compiled" in out

@@ -38,6 +38,11 @@ CONVEX = (
     SHAPE_WHEEL,
     SHAPE_BARREL,
 )
+NAMES = {
+    SHAPE_SPHERE: "sphere", SHAPE_CAPSULE: "capsule", SHAPE_BOX: "box", SHAPE_CYLINDER: "cylinder", SHAPE_CONE: "cone",
+    SHAPE_ELLIPSOID: "ellipsoid", SHAPE_SUPERELLIPSOID: "superellipsoid", SHAPE_HULL: "hull", SHAPE_WHEEL: "wheel",
+    SHAPE_BARREL: "barrel",
+}  # fmt: skip
 CUBE = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], dtype=float)
 
 

@@ -27,24 +27,16 @@ from .record import (
     SHAPE_CAPSULE,
     SHAPE_CONE,
     SHAPE_CYLINDER,
-    SHAPE_ELLIPSOID,
     SHAPE_HEIGHT_FIELD,
     SHAPE_HULL,
     SHAPE_PLANE,
     SHAPE_SPHERE,
-    SHAPE_SUPERELLIPSOID,
-    SHAPE_WHEEL,
     Shape,
     make_shape,
 )
-from .shapes import CONVEX, random_shape
+from .shapes import CONVEX, NAMES, random_shape
 
 pytestmark = pytest.mark.native
-NAMES = {
-    SHAPE_SPHERE: "sphere", SHAPE_CAPSULE: "capsule", SHAPE_BOX: "box", SHAPE_CYLINDER: "cylinder", SHAPE_CONE: "cone",
-    SHAPE_ELLIPSOID: "ellipsoid", SHAPE_SUPERELLIPSOID: "superellipsoid", SHAPE_HULL: "hull", SHAPE_WHEEL: "wheel",
-    SHAPE_BARREL: "barrel",
-}  # fmt: skip
 PAIRS = list(combinations_with_replacement(CONVEX, 2))
 FLAT = (SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_HULL)
 """Cores with exact normals."""

@@ -32,13 +32,13 @@ from .record import (
     Shape,
     make_shape,
 )
-from .shapes import random_shape
+from .shapes import NAMES, random_shape
 
 pytestmark = pytest.mark.native
-NAMES = {
-    SHAPE_CONE: "cone", SHAPE_HULL: "hull", SHAPE_BOX: "box", SHAPE_CAPSULE: "capsule", SHAPE_CYLINDER: "cylinder",
-    SHAPE_SPHERE: "sphere", SHAPE_WHEEL: "wheel", SHAPE_BARREL: "barrel", SHAPE_ELLIPSOID: "ellipsoid",
-}  # fmt: skip
+KINDS = (
+    SHAPE_CONE, SHAPE_HULL, SHAPE_BOX, SHAPE_CAPSULE, SHAPE_CYLINDER,
+    SHAPE_SPHERE, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_ELLIPSOID,
+)  # fmt: skip
 SLOPES = (5.0, 15.0, 30.0, 45.0)
 """Degrees: of most cells; some are half as steep again."""
 CORNERS = 17
@@ -49,7 +49,7 @@ DEPTHS = (0.001, 0.005, 0.02)
 ERROR = 1e-5
 """Of gaps, m; of points whose gaps differ by less than 1e-6 of the shape's size (6e-6 here) the first one counts."""
 MARGIN = 0.1
-kind_of = pytest.mark.parametrize("kind", NAMES, ids=NAMES.get)
+kind_of = pytest.mark.parametrize("kind", KINDS, ids=NAMES.get)
 
 
 def steep_field(rng: np.random.Generator, degrees: float, cell: tuple[float, float]) -> Shape:
