@@ -341,7 +341,7 @@ GPUSIM_FN void extend_six(real beta, int first, real* now, real* direction, real
     moved.store(swept + first);
 }
 #endif
-// Item: a body on a CPU, one of its six numbers on a GPU; likewise a constraint's rows.
+// Items: body_items and row_items.
 GPUSIM_PHASE void extend_body(const World& w, int i) {
 #if WHOLE_BLOCKS
     extend_six(*w.beta(), 6 * i, w.twist(), w.twist_direction(), w.twist_sweep());

@@ -57,7 +57,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
         late[k] = theta[k] - h * omega[k];
     }
     skew3(theta, turn);
-    product33(turn, turn, square);
+    skew_square3(theta, square);
     turn_factors(dot3(theta, theta), &sine, &cosine);
     skew3(late, beyond);
     for (int k = 0; k < 9; ++k) {

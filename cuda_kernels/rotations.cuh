@@ -46,6 +46,13 @@ template <class T> GPUSIM_FN void skew3(const T* v, T* out) {
     out[3] = v[2]; out[4] = T(0); out[5] = -v[0];
     out[6] = -v[1]; out[7] = v[0]; out[8] = T(0);
 }
+// [v]x [v]x. Sums are those of product33, whose products with 0 are left out but for the sign that they give a zero.
+template <class T> GPUSIM_FN void skew_square3(const T* v, T* out) {
+    const T x = v[0], y = v[1], z = v[2], xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z, none = T(0);
+    out[0] = none - zz - yy; out[1] = -z * none + xy; out[2] = y * none + xz;
+    out[3] = z * none + xy; out[4] = none - zz - xx; out[5] = -x * none + yz;
+    out[6] = -y * none + xz; out[7] = x * none + yz; out[8] = none - yy - xx;
+}
 // Inverse by cofactors; not finite where m is singular.
 template <class T> GPUSIM_FN void inverse33(const T* m, T* out) {
     const T a = m[4] * m[8] - m[5] * m[7], b = m[5] * m[6] - m[3] * m[8], c = m[3] * m[7] - m[4] * m[6];

@@ -77,6 +77,27 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
 #endif
     }
 }
+// Item: a body on a CPU, one of its six numbers on a GPU.
+GPUSIM_FN int body_items(const World& w) { return WHOLE_BLOCKS ? w.bodies() : 6 * w.bodies(); }
+// Add what impulses do to velocities ``out`` (bodies, 6).
+GPUSIM_FN void add_response(const World& w, int item, const real* impulse, real* out) {
+#if WHOLE_BLOCKS
+    real moved[6];
+    impulse_response(w, item, impulse, moved);
+    for (int k = 0; k < 6; ++k) out[6 * item + k] += moved[k];
+#else
+    const int body = item / 6, number = item - 6 * body, block = w.block();
+    real moved = real(0);
+    for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
+        const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
+        const real *m = w.mass_jacobian() + 6 * side * block + number, *p = impulse + c * block;
+        real sum = real(0);
+        for (int r = 0; r < used; ++r) sum += p[r] * m[6 * r];
+        moved += sum;
+    }
+    out[item] += moved;
+#endif
+}
 #if !GPUSIM_WIDE
 // What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
 GPUSIM_PHASE void end_solve(const World& w, int) {

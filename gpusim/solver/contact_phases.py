@@ -213,11 +213,7 @@ CONTACT_PHASES = (
     ),
     Phase("choose_beta", reads="pair_count square_sum", writes="beta square_before"),
     Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
-    Phase(
-        "extend_body", "(WHOLE_BLOCKS ? 1 : 6) * w.bodies()",
-        reads="beta",
-        writes="twist twist_direction twist_sweep",
-    ),
+    Phase("extend_body", "body_items(w)", reads="beta", writes="twist twist_direction twist_sweep"),
     Phase("extend_row", "row_items(w, w.constraints())", reads="beta", writes="delta row_direction row_sweep"),
     Phase(
         "end_contact_sweep",

@@ -142,7 +142,7 @@ _TABLE = (
     Phase("substitute_backward_row", "row_items(w, level_pivots(w, level))", reads="lower", writes="delta"),
     Phase("scale_change", "rows", reads="scale", writes="delta"),
     Phase("correct_row", "rows", reads="delta", writes="solved"),
-    Phase("correct_body", "bodies", reads="delta mass_jacobian", writes="twist"),
+    Phase("correct_body", "body_items(w)", reads="delta mass_jacobian", writes="twist"),
     Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode", "axes",
@@ -172,7 +172,7 @@ _TABLE = (
         writes="axis_motion axis_reaction inverse mode response",
     ),
     Phase("warm_row", "rows", reads="impulse kick_before step_last", writes="solved"),
-    Phase("warm_body", "bodies", reads="mass_jacobian solved", writes="twist"),
+    Phase("warm_body", "body_items(w)", reads="mass_jacobian solved", writes="twist"),
     Phase(
         "start_sweeps",
         writes="contact_change contact_left done largest_change largest_load sweeps unconverged worst",
