@@ -52,8 +52,9 @@ class Simulation(Stoppable):
             worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto"; same bits.
         threads: native only: threads for many worlds; all cores if left out.
         device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
-        specialize: kernels only: compile for this model's sizes, about 15 % faster, same bits; each new model then
-            takes a build of some seconds.
+        specialize: kernels only: compile for this model's sizes, same bits. True: at once, so that each new model takes
+            a build of some seconds. False: never. Where left out, the cuda backend makes such a build beside the run
+            for models in 256 worlds or more, and changes over when it is there.
         fast: for speed: float32 works in float32 also in the direct solver (some 3 digits less on hard cases), and the
             cuda backend fuses multiplies with adds (bits differ from the CPU's).
 
@@ -74,7 +75,7 @@ class Simulation(Stoppable):
         threads: int | None = None,
         device: int | None = None,
         fast: bool = False,
-        specialize: bool = False,
+        specialize: bool | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")

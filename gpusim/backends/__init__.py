@@ -81,7 +81,8 @@ def check_options(options: dict[str, Any]) -> None:
             rule = f"{name} = {value!r} must be a whole number of at least {least}"
             raise validate.fail("Simulation", rule, f"give {least} or more, or None")
     for name in ("fast", "specialize"):
-        if not isinstance(options.get(name, False), bool):
+        undecided = name == "specialize" and options.get(name) is None
+        if not undecided and not isinstance(options.get(name, False), bool):
             rule = f"{name} = {options[name]!r} is neither True nor False"
             raise validate.fail("Simulation", rule, "give one of them")
 

@@ -7,6 +7,7 @@ the device's memory is in ``cuda_memory.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 # Of a block's shared memory where blocks work in turns (cuda_kernels/block_turns.cuh).
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
+SPECIALIZED_FROM = 256
+"""Worlds for whose steps a build of the model's own sizes pays off."""
 # Steps of one launch: a display's watchdog stops kernels that run for seconds.
 MOST_STEPS = 1000
 
@@ -50,7 +53,8 @@ class CudaBackend(CudaMemory):
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU; 0 if left out.
         fast: let the compiler fuse multiplies with adds: faster, with bits that differ from the CPU's.
-        specialize: compile for this model's sizes.
+        specialize: compile for this model's sizes: from the first start on, or never; where left out, the full build
+            that follows the first one, from SPECIALIZED_FROM worlds on.
 
     Raises:
         ModelError: no CuPy, no such GPU.
@@ -70,7 +74,7 @@ class CudaBackend(CudaMemory):
         launch: str = "auto",
         device: int | None = None,
         fast: bool = False,
-        specialize: bool = False,
+        specialize: bool | None = None,
     ) -> None:
         if launch == "grouped":
             rule = "'grouped' is the native backend's: worlds in a CPU's vectors"
@@ -114,8 +118,12 @@ class CudaBackend(CudaMemory):
 
     def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
         """A build for this model."""
-        model = self.real, self.stored, self.sizes, self.direct, self.kinds
-        return model_variant(main, *model, self._specialize, 1, shared, part)
+        known = self.real, self.stored, self.sizes, self.direct, self.kinds
+        of_model, of_all = (model_variant(main, *known, fixed, 1, shared, part) for fixed in (True, False))
+        if self._specialize is not None:
+            return of_model if self._specialize else of_all
+        many = self.num_worlds >= SPECIALIZED_FROM and not self.staged
+        return replace(of_all, full=of_model) if many else of_all
 
     def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""

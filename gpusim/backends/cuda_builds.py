@@ -4,6 +4,10 @@ What takes long is ptxas at its best, half a minute for contacts of every kind; 
 has the same bits, for the order of operations is settled before ptxas. It is made of parts that are linked, so that
 ptxas takes each function once, or at ptxas's quick level where the driver does not link them. A full build in the cache
 is taken at once. Otherwise it is made beside the run (full_builds.py), and simulations change over between two runs.
+
+Quick builds serve every model of a kind. Full ones of models that run in many worlds are made for the model's sizes
+(``Variant.full``): half the instructions or two thirds of them, and compiled in less time; until one is there, that of
+all models does.
 """
 
 from __future__ import annotations
@@ -50,11 +54,15 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build, and the compilations of which it is made: one, or parts that are linked; none where it was found."""
+    """A build, and the compilations of which it is made: one, or parts that are linked; none where it was found.
+
+    ``follows``: the full build to be made beside the run.
+    """
 
     variant: Variant
     jobs: list[_Job]
     found: Path | None = None
+    follows: Variant | None = None
 
 
 class CudaBuilds:
@@ -92,25 +100,35 @@ class CudaBuilds:
             made = iter(list(pool.map(self._compile, jobs)))
         paths = [self._joined(order, [next(made) for _ in order.jobs]) for order in orders]
         for order in orders:
-            if way == "auto" and order.jobs and order.variant.main in _LARGE:
-                self._let_follow(order.variant)
+            if order.follows is not None:
+                self._let_follow(order.follows)
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
         """What a build needs at its first start."""
+        full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
-            return _Order(variant, [_Job(variant)])
-        if way == "auto" and (path := find_cubin(*self._given(variant))) is not None:
-            return _Order(variant, [], path)
+            return _Order(variant, [_Job(full)])
+        follows = None
+        if way == "auto":
+            if (path := find_cubin(*self._given(full))) is not None:
+                return _Order(variant, [], path)
+            follows = full
+            if full is not variant and (path := find_cubin(*self._given(variant))) is not None:
+                return _Order(variant, [], path, follows)
+        return _Order(variant, self._quick_jobs(variant), follows=follows)
+
+    def _quick_jobs(self, variant: Variant) -> list[_Job]:
+        """Compilations of a quick build."""
         parted = in_parts(variant)
         if parted is not None:
             self.unlinked = ""
             try:
                 load_linker()
-                return _Order(variant, [_Job(part) for part in (parted, *parted.linked)])
+                return [_Job(part) for part in (parted, *parted.linked)]
             except LinkError as error:
                 self.unlinked = str(error)
-        return _Order(variant, [_Job(variant, quick=True)])
+        return [_Job(variant, quick=True)]
 
     def _given(self, variant: Variant) -> tuple[str, dict[str, str], dict[str, str], str, bool]:
         return variant.main, variant.generated, variant.defines, self._arch, self._fast

@@ -48,6 +48,8 @@ class Variant:
     """Of NVRTC, beside those of all builds."""
     linked: tuple[Variant, ...] = ()
     """What is linked to it."""
+    full: Variant | None = None
+    """Its full build, where that is another one: of one model's sizes."""
 
     @property
     def digest(self) -> str:

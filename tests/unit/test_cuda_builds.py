@@ -16,7 +16,7 @@ import pytest
 from gpusim import ModelError, Simulation, SolverConfig
 from gpusim.backends import compile_cuda as compiler
 from gpusim.backends import cuda_builds, full_builds
-from gpusim.backends.cuda_backend import CudaBackend
+from gpusim.backends.cuda_backend import SPECIALIZED_FROM, CudaBackend
 from gpusim.backends.cuda_builds import ENVIRONMENT
 from gpusim.backends.full_builds import FullBuild
 from gpusim.backends.link_cuda import LinkError
@@ -102,6 +102,63 @@ def test_nothing_is_made_beside_where_it_is_not_wanted(
     lift().step()
     assert bool(stand_in.found) == cached and set(stand_in.asked) == (set() if cached else {quick})
     assert not stand_in.waiting
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("shared_build_is_there", [False, True])
+def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
+    stand_in: Compiler, monkeypatch: pytest.MonkeyPatch, shared_build_is_there: bool
+) -> None:
+    """From the quick build that all models share, or its full one where that is in the cache; with the same bits."""
+    ready = {False: shared_build_is_there, True: False}  # by whether sizes are constants
+    taken: list[tuple[str, bool]] = []
+
+    def of_model(generated: dict[str, str]) -> bool:
+        return "FIXED_n_bodies" in generated["sizes.cuh"]
+
+    def find_cubin(main: str, generated: dict[str, str], *given: Any) -> Path | None:
+        if not ready[of_model(generated)]:
+            return None
+        taken.append(("found", of_model(generated)))
+        return build_plain(main, generated, *given)
+
+    def compile_cuda(main: str, generated: dict[str, str], *given: Any, quick: bool = False) -> Path:
+        taken.append(("quick" if quick else "full", of_model(generated)))
+        return build_plain(main, generated, *given)
+
+    monkeypatch.setattr(cuda_builds, "find_cubin", find_cubin)
+    monkeypatch.setattr(cuda_builds, "compile_cuda", compile_cuda)
+    monkeypatch.setattr(cuda_builds, "compile_apart", compile_cuda)
+    sim, other = (many_lifts(backend) for backend in ("cuda", "native"))
+    first = ("found" if shared_build_is_there else "quick", False)
+    for own in (sim, other):
+        own.step(2)
+    assert set(taken) == {first} and len(stand_in.waiting) == len(taken)
+    taken.clear()
+    for build in stand_in.waiting:
+        build.make()
+    assert set(taken) == {("full", True)}
+    ready[True], wanted = True, len(taken)
+    taken.clear()
+    for own in (sim, other):
+        own.step(2)
+    assert taken == [("found", True)] * wanted
+    for name, array in other.state.variables().items():
+        np.testing.assert_array_equal(sim.state.variables()[name], array, err_msg=name)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("specialize", [False, True])
+def test_whoever_decides_on_sizes_gets_no_other_build(stand_in: Compiler, specialize: bool) -> None:
+    sim = many_lifts("cuda", specialize=specialize)
+    assert isinstance(sim.backend, CudaBackend)
+    for variant in (sim.backend._variant("fused.cu"), sim.backend._variant("fused.cu", shared=True)):
+        assert variant.full is None and ("FIXED_n_bodies" in variant.generated["sizes.cuh"]) == specialize
+
+
+def many_lifts(backend: str, **options: Any) -> Simulation:
+    model = load_scene("hydraulic_lift").builder.finalize()
+    return Simulation(model, SPECIALIZED_FROM, backend, config=SolverConfig(dt=1e-3), **options)
 
 
 def pile(backend: str = "cuda") -> Simulation:
