@@ -6,7 +6,8 @@ the device's memory is in ``cuda_memory.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -84,6 +85,7 @@ class CudaBackend(CudaMemory):
         self._forward_h, self._posed, self._forward_contacts_h = 0.0, False, 0.0
         self._initial_arguments: Any = None
         self._specialize = specialize
+        self._stand_in: Any = None
         with self._here():
             self.builds = CudaBuilds(self._cupy, self.device, fast)
             self._choose_shape()
@@ -130,14 +132,28 @@ class CudaBackend(CudaMemory):
         with self._here():
             return self.builds.module(variant)
 
+    def step_variant(self) -> Variant:
+        """The build whose kernel runs steps: one of its own where the work is in shared memory."""
+        return self._variant("fused.cu", shared=bool(self._shape.shared))
+
     def _steps_kernel(self) -> Any:
-        """The kernel that runs steps: of a build of its own where the work is in shared memory."""
-        if not self._shape.shared:
-            return self._kernel("run_worlds")
-        kernel = self.build(self._variant("fused.cu", shared=True)).get_function("run_worlds")
+        """The kernel that runs steps."""
+        return self._shared_kernel(self.build(self.step_variant())) if self._shape.shared else self._kernel("run_worlds")
+
+    def _shared_kernel(self, module: Any) -> Any:
+        kernel = module.get_function("run_worlds")
         # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
         return kernel
+
+    @contextmanager
+    def steps_of(self, module: Any) -> Iterator[None]:
+        """Steps run in another build of the same model."""
+        self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
+        try:
+            yield
+        finally:
+            self._stand_in = None
 
     def _kernel(self, name: str) -> Any:
         """A kernel by name."""
@@ -196,7 +212,7 @@ class CudaBackend(CudaMemory):
         tiles = min(shape.tiles, self._arrays["slab"].size // self.layout.size)
         grid = shape.grid(self.num_worlds if shared or not stepping else tiles)
         arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(shape.lanes))
-        kernel = self._steps if stepping else self._kernel("run_worlds")
+        kernel = (self._stand_in or self._steps) if stepping else self._kernel("run_worlds")
         kernel((grid,), (shape.block,), arguments, shared_mem=shared)
 
     def run(self, n: int, dt: float) -> bool:

@@ -91,6 +91,10 @@ class CudaBuilds:
         """
         return self.modules([variant])[0]
 
+    def full_module(self, variant: Variant) -> Any:
+        """CuPy's module of a full build, which is waited for."""
+        return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
+
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
         """The same of several builds, which are compiled side by side."""
         way = way_of_building()

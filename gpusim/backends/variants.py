@@ -15,7 +15,7 @@ from gpusim.backends.kinds import Kinds, own_sources
 from gpusim.backends.observe_header import kept_header, quantities_header
 from gpusim.backends.ray_header import ray_shapes_header
 from gpusim.backends.robot_header import robot_header
-from gpusim.backends.schedule_source import entries_header, order_header
+from gpusim.backends.schedule_source import entries_header, order_header, routines_of
 from gpusim.backends.slab import slab_layout
 from gpusim.backends.wide_source import wide_header
 from gpusim.compile_cache import digest
@@ -193,6 +193,15 @@ def in_parts(variant: Variant) -> Variant | None:
         return None
     defines, name = variant.defines | {"GPUSIM_LINKED": "1"}, f"{variant.name}, to be linked"
     return replace(variant, name=name, defines=defines, options=(RELOCATABLE,), linked=(collide_variant(shapes),))
+
+
+def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
+    """The same fused build, which counts the cycles of each routine of the step, and the routines' names."""
+    has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
+    build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
+    generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
+    clocked = replace(variant, name=f"{variant.name}, clocked", generated=generated, full=None)
+    return clocked, [routine.name for routine in routines_of(build)]
 
 
 def collide_variant(shapes: str) -> Variant:

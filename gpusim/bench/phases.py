@@ -1,22 +1,30 @@
-"""Where the time of a step goes: every kernel of the staged launch on the CPU, timed call by call."""
+"""Where the time of a step goes: by stage and by kernel of the staged launch, by routine of the fused one."""
 
 from __future__ import annotations
 
 import ctypes
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gpusim.backends.cuda_backend import CudaBackend
 from gpusim.backends.native_backend import NativeBackend
+from gpusim.bench.drive import synchronize
+from gpusim.bench.routine_clock import GROUPS, clock_routines
 from gpusim.errors import ModelError
+from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Launch
+
+Runner = Callable[[list[Launch]], None]
+Times = dict[str, float]
 
 
 def can_profile(sim: Any) -> bool:
     """Whether a simulation runs in a way that :func:`profile` can time."""
-    return isinstance(sim.backend, NativeBackend) and sim.backend.staged
+    return isinstance(sim.backend, NativeBackend | CudaBackend) and sim.backend.launch in ("fused", "staged")
 
 
 def staged_twin(sim: Any) -> Any:
@@ -31,56 +39,116 @@ def staged_twin(sim: Any) -> Any:
     return twin
 
 
-def profile(sim: Any, steps: int = 10) -> tuple[dict[str, float], dict[str, float]]:
+def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    Stages are those of solver/schedule.py; "start" and "store" load and store the state, "calls" is what Python and
-    ctypes spend between the kernels.
+    Staged launch is timed launch by launch, on a GPU by events and without graphs. Stages are those of
+    solver/schedule.py; "start" and "store" load and store the state, "calls" is what Python and ctypes spend between
+    the kernels. Fused launch is clocked by :func:`clock_routines`: its "kernels" are the routines within the stages.
 
     Raises:
-        ModelError: the simulation does not run on the native backend in staged launch.
+        ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
     """
     if not can_profile(sim):
-        raise ModelError("profile: only the native backend's staged launch can be timed; give launch='staged'")
-    backend = sim.backend
-    timer = _Timer(backend)
-    backend._runner = timer.runner
-    clock = time.thread_time if backend.threads == 1 else time.perf_counter
-    begin = clock()
+        rule = "profile: only the native and the cuda backend can be timed"
+        raise ModelError(f"{rule}; give launch='staged' or 'fused' there")
+    if sim.backend.launch == "fused":
+        return _fused(sim, steps)
+    timer = _CpuTimer(sim.backend) if isinstance(sim.backend, NativeBackend) else _GpuTimer(sim.backend)
+    sim.backend._runner = timer.runner
+    begin = timer.clock()
     try:
         sim.step(steps)
     finally:
-        del backend._runner
-    spent = clock() - begin
+        del sim.backend._runner
+    timer.finish()
+    spent = timer.clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
-    stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
+    if isinstance(sim.backend, NativeBackend):  # a GPU works while Python goes on
+        stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
     falling = sorted(timer.kernels.items(), key=lambda item: -item[1])
-    kernels = {name: 1e6 * seconds / steps for name, seconds in falling}
-    return stages, kernels
+    return stages, {name: 1e6 * seconds / steps for name, seconds in falling}
+
+
+def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
+    """Shares of the clocked build, of the time that the usual one takes."""
+    shares = clock_routines(sim, steps)
+    synchronize(sim)
+    begin = time.perf_counter()
+    sim.step(steps)
+    synchronize(sim)
+    step_us = 1e6 * (time.perf_counter() - begin) / steps
+    stages = {stage.name for stage in schedule.stages()}
+    own = {name: step_us * share for name, share in shares.items() if name in stages}
+    return own, {n: step_us * s for n, s in shares.items() if n not in stages and n not in GROUPS}
 
 
 class _Timer:
-    """Runs segments as the backend does, and adds up what each kernel takes."""
+    """Adds up what each kernel takes, s, by stage and by kernel."""
 
-    def __init__(self, backend: NativeBackend) -> None:
-        self._backend = backend
+    def __init__(self) -> None:
         self.stages: defaultdict[str, float] = defaultdict(float)
         self.kernels: defaultdict[str, float] = defaultdict(float)
+        self.clock: Callable[[], float] = time.perf_counter
 
-    def runner(self, h: float) -> Any:
-        """In place of the backend's."""
-        size, backend = ctypes.c_double(h), self._backend
-        library, address, team = backend._library, backend._address, backend._team
+    def add(self, launch: Launch, seconds: float) -> None:
+        """What a launch took."""
+        self.stages[launch.stage] += seconds
+        self.kernels[launch.phase] += seconds
+
+    def finish(self) -> None:
+        """After the last launch."""
+
+
+class _CpuTimer(_Timer):
+    """Runs segments as the native backend does."""
+
+    def __init__(self, backend: NativeBackend) -> None:
+        super().__init__()
+        self._backend = backend
         # other work on the computer does not count where one thread does it all
-        clock = time.thread_time if team == 1 else time.perf_counter
+        self.clock = time.thread_time if backend.threads == 1 else time.perf_counter
+
+    def runner(self, h: float) -> Runner:
+        """In place of the backend's."""
+        size, backend, clock = ctypes.c_double(h), self._backend, self.clock
+        library, address, team = backend._library, backend._address, backend._team
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:
                 kernel = getattr(library, f"staged_{launch.phase}")
                 begin = clock()
                 kernel(address, size, launch.condition, launch.level, team)
-                spent = clock() - begin
-                self.stages[launch.stage] += spent
-                self.kernels[launch.phase] += spent
+                self.add(launch, clock() - begin)
 
         return run
+
+
+class _GpuTimer(_Timer):
+    """Launches one by one, an event on either side of each."""
+
+    def __init__(self, backend: CudaBackend) -> None:
+        import cupy
+
+        super().__init__()
+        self._backend, self._cuda = backend, cupy.cuda
+        self._launched: list[tuple[Launch, Any, Any]] = []
+
+    def runner(self, h: float) -> Runner:
+        """In place of the backend's."""
+
+        def run(segment: list[Launch]) -> None:
+            for launch in segment:
+                begin, end = self._cuda.Event(), self._cuda.Event()
+                begin.record()
+                self._backend._launch_all([launch], h)
+                end.record()
+                self._launched.append((launch, begin, end))
+
+        return run
+
+    def finish(self) -> None:
+        """Wait, and read the events."""
+        for launch, begin, end in self._launched:
+            end.synchronize()
+            self.add(launch, 1e-3 * self._cuda.get_elapsed_time(begin, end))

@@ -126,15 +126,14 @@ def _pile_cells(
 
 
 def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[str]:
-    """Where the time of piles goes, a line for each."""
+    """Where the time of a step goes, a line for each case that was asked."""
     lines = []
     for record in records:
         if record.stages:
             total = sum(record.stages.values())
             named = {k: v for k, v in record.kernels.items() if v > LEAST_SHARE * total}
-            lines.append(
-                f"{record.case} {record.dtype}: {_shares(record.stages, total)}; of it {_shares(named, total)}"
-            )
+            case = f"{record.case}{f', {record.worlds} worlds' if record.worlds > 1 else ''} {record.dtype}"
+            lines.append(f"{case}: {_shares(record.stages, total)}; of it {_shares(named, total)}")
     for peer in peers:
         parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}
         if any(parts.values()):
@@ -157,8 +156,8 @@ def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
     if piles:
         print_table(PILE_HEAD, piles)
         print(PILE_LEGEND)
-        for line in share_lines(records, peers):
-            print(line)
+    for line in share_lines(records, peers):
+        print(line)
     if peers:
         print_table(PEER_HEAD, [peer_cells(record) for record in peers])
 

@@ -37,6 +37,7 @@ class Options:
         threads: of the native backend; None for all.
         quick: short runs: noisier, and fewer worlds.
         count: count floating-point operations (needs a C++ compiler) and compare with the machine's floor.
+        profile: also find where the time of a step goes, in fused and staged launch; piles tell it unasked.
     """
 
     backend: str = "auto"
@@ -44,6 +45,7 @@ class Options:
     threads: int | None = None
     quick: bool = False
     count: bool = True
+    profile: bool = False
 
     @property
     def seconds(self) -> float:
@@ -66,7 +68,7 @@ class Record:
         floor: what the machine would need at the least; None if it was not found.
         error: why there are no results.
         extra: figures of this workload alone.
-        stages, kernels: piles, staged on the CPU: microseconds of a step by stage and by kernel.
+        stages, kernels: piles, and where asked for: microseconds of a step by stage and by kernel (see phases.profile).
     """
 
     workload: str
@@ -156,12 +158,14 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         _add_pile_figures(sim, record)
     elif options.count:  # counted from the start, where a pile does not touch yet
         record.floor = find_floor(case, model, sim)
+    if options.profile and not record.stages and phases.can_profile(sim):
+        record.stages, record.kernels = phases.profile(sim)
 
 
 def _add_pile_figures(sim: Simulation, record: Record) -> None:
     record.extra = piles.figures(sim, record.step_us)
     if isinstance(sim.backend, NativeBackend):
-        timed = sim if phases.can_profile(sim) else phases.staged_twin(sim)
+        timed = sim if sim.backend.staged else phases.staged_twin(sim)
         record.stages, record.kernels = phases.profile(timed)
 
 

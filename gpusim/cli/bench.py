@@ -14,6 +14,7 @@ def bench(
     threads: int | None,
     quick: bool,
     count: bool,
+    profile: bool,
     peers: bool,
     json: Path | None,
 ) -> int:
@@ -25,7 +26,7 @@ def bench(
     from gpusim.bench.main import bench as run
     from gpusim.bench.runner import Options
 
-    return run(workloads, Options(backend, dtype, threads, quick, count), peers, json)
+    return run(workloads, Options(backend, dtype, threads, quick, count, profile), peers, json)
 
 
 def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str, peers: bool, json: Path | None) -> int:

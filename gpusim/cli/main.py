@@ -387,6 +387,9 @@ def _bench(
     no_count: Annotated[
         bool, typer.Option("--no-count", help="Do not count operations and compare with the machine's floor.")
     ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Tell where a step's time goes too (fused and staged launch).")
+    ] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Run other simulators that are installed too.")] = False,
     estimate: Annotated[
         str | None, typer.Option(metavar="CARD", help="Instead: what a GPU would take, by counts; h100 or h200.")
@@ -402,7 +405,8 @@ def _bench(
         return
     if estimate is not None:
         raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, estimate, peers, json))
-    raise typer.Exit(bench(workloads or [], backend.value, dtype.value, threads, quick, not no_count, peers, json))
+    how = backend.value, dtype.value, threads, quick, not no_count, profile
+    raise typer.Exit(bench(workloads or [], *how, peers, json))
 
 
 @app.command("doctor")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,6 +97,10 @@ class Module:
         """One object a kernel."""
         return self._functions.setdefault(name, Function(self._path, name, getattr(self._library, name)))
 
+    def get_global(self, name: str) -> int:
+        """Address of a variable of the kernels."""
+        return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
+
 
 class Graph:
     """Recorded launches."""
@@ -144,6 +149,22 @@ class Stream:
         return Graph(launches)
 
 
+class Event:
+    """A moment between launches."""
+
+    def record(self) -> None:
+        """The moment."""
+        self.seconds = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Nothing runs on."""
+
+
+def get_elapsed_time(begin: Event, end: Event) -> float:
+    """Milliseconds."""
+    return 1e3 * (end.seconds - begin.seconds)
+
+
 class Device(contextlib.nullcontext[None]):
     """GPU 0 or 1."""
 
@@ -179,13 +200,22 @@ def from_dlpack(array: Any) -> FakeArray:
     return np.asarray(array).view(FakeArray)
 
 
+def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
+    """The memory at an address."""
+    size = shape[0] * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).view(FakeArray)
+
+
 RawModule = Module
 cuda = SimpleNamespace(
     Device=Device,
+    Event=Event,
+    get_elapsed_time=get_elapsed_time,
     Stream=Stream,
     get_current_stream=Stream,
     alloc_pinned_memory=bytearray,
     runtime=SimpleNamespace(
+        deviceSynchronize=lambda: None,
         getDeviceCount=lambda: 2, memcpyAsync=_copy, memGetInfo=lambda: (60 << 30, 80 << 30)
     ),
 )

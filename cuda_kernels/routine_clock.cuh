@@ -1,0 +1,38 @@
+// Where the time of a fused step goes (gpusim/bench/routine_clock.py): cycles of each routine of the schedule, those that
+// it calls included, summed over every CLOCKED_WORLDS-th world. Only builds that are asked for it have this.
+#pragma once
+#include "platform.cuh"
+#if !GPUSIM_GPU
+#include <chrono>
+#endif
+
+#define MOST_ROUTINES 96
+#define CLOCKED_WORLDS 8
+
+typedef unsigned long long Cycles;
+extern "C" {
+#if GPUSIM_GPU
+__device__ Cycles routine_cycles[MOST_ROUTINES];
+#else
+Cycles routine_cycles[MOST_ROUTINES];
+#endif
+}
+#if GPUSIM_GPU
+GPUSIM_FN Cycles cycles_now() { return Cycles(clock64()); }
+GPUSIM_FN void add_cycles(int routine, Cycles spent) { atomicAdd(routine_cycles + routine, spent); }
+#else
+// Nanoseconds: a CPU's cycles are not for every program to read.
+GPUSIM_FN Cycles cycles_now() { return Cycles(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1)); }
+GPUSIM_FN void add_cycles(int routine, Cycles spent) { __atomic_fetch_add(routine_cycles + routine, spent, __ATOMIC_RELAXED); }
+#endif
+// From here to the end of the block around it.
+struct RoutineClock {
+    const int routine;
+    const bool counts;
+    const Cycles began;
+    MEMBER RoutineClock(const World& w, int number)
+        : routine(number), counts(w.tid == 0 && w.id % CLOCKED_WORLDS == 0), began(cycles_now()) {}
+    MEMBER ~RoutineClock() {
+        if (counts) add_cycles(routine, cycles_now() - began);
+    }
+};
