@@ -299,7 +299,7 @@ GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block
 struct Floors {
     const real* at;
     template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
-        for (int d = 0; d < 3; ++d) u[d] += at[2 * k + (d > 0)] * impulse[d];
+        for (int d = 0; d < 3; ++d) u[d] += in_slab(at)[2 * k + (d > 0)] * impulse[d];
     }
 };
 // The sums of sum_path, added to a relative twist.

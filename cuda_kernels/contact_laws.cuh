@@ -9,12 +9,12 @@
 GPUSIM_FN const double* given_material(const World& w, int m) {
     const int own = find_in(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
     const int row = own >= 0 ? w.include_material()[own] : -1;
-    return row >= 0 ? w.pair_materials() + 6 * row : nullptr;
+    return row >= 0 ? in_global(w.pair_materials() + 6 * row) : nullptr;
 }
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + LAW_SIZE * (given ? int(given[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws() + LAW_SIZE * (given ? int(in_global(given)[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -23,7 +23,7 @@ GPUSIM_FN double relative_radius(const World& w, int m) {
 GPUSIM_FN double pair_modulus(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m;
-    return given ? given[4] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
+    return given ? in_global(given)[4] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
 // Elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {

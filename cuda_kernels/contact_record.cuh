@@ -80,7 +80,7 @@ GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stor
 GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     const double* given = given_material(w, m);
     if (given) {
-        for (int k = 0; k < 4; ++k) r[AT_FRICTION + k] = real(given[k]);
+        for (int k = 0; k < 4; ++k) r[AT_FRICTION + k] = real(in_global(given)[k]);
         return;
     }
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];

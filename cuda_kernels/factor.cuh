@@ -66,7 +66,8 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
 }
 
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
-GPUSIM_SHARED void invert_block(real* m, int n, int width) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width) {
+    real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];

@@ -67,6 +67,15 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
+// A place in a world's slab that came as a pointer, which says nothing of the memory that it is in.
+#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
+template <class T> GPUSIM_FN T* in_slab(T* p) {
+    __builtin_assume(__isShared(p));
+    return p;
+}
+#else
+template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
+#endif
 // The line that calls a barrier, where it is checked.
 #if !defined(GPUSIM_CALLER)
 #define GPUSIM_CALLER
