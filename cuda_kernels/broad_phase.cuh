@@ -169,7 +169,6 @@ struct Boxes {
     const double *lower, *upper;
 };
 GPUSIM_FN Boxes close_boxes(const World& w) { return Boxes{w.shape_lower(), w.shape_upper()}; }
-GPUSIM_FN Boxes wide_boxes(const World& w) { return Boxes{w.fat_lower(), w.fat_upper()}; }
 GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     const double *low = in_slab(boxes.lower), *up = in_slab(boxes.upper);
     const double *low_a = low + 3 * a, *up_a = up + 3 * a, *low_b = low + 3 * b, *up_b = up + 3 * b;
@@ -213,8 +212,8 @@ GPUSIM_FN void search_grid(const World& w, Partners& p) {
                 search_bucket(w, p, bucket_of(w, cell), cell);
             }
 }
-GPUSIM_SHARED int find_partners(const World& w, int i, bool wide, int* out, int room, int stride) {
-    Partners p{i, 0, room, stride, in_slab(out), wide ? wide_boxes(w) : close_boxes(w)};
+GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, int room, int stride) {
+    Partners p{i, 0, room, stride, in_slab(out), boxes};
     if (w.buckets()) search_grid(w, p);
     else
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
@@ -262,14 +261,14 @@ GPUSIM_PHASE void list_large(const World& w, int item) {
 // Item: a shape. Which later ones have wide boxes that overlap its own.
 GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
-    w.neighbor_count()[i] = find_partners(w, i, true, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
+    w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
 // Close later shapes of shape i: how many, and the first ``room`` of them as pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
     if (!w.buckets() || w.neighbor_count()[i] > PARTNERS) {
-        count = find_partners(w, i, false, out + 1, room, 2);
+        count = find_partners(w, i, boxes, out + 1, room, 2);
         for (int n = 0; n < smaller(count, room); ++n) out[2 * n] = i;
         return count;
     }

@@ -74,7 +74,7 @@ GPUSIM_PHASE void warm_row(const World& w, int row) {
     const real before = real(*w.kick_before());
     w.solved()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
 }
-GPUSIM_PHASE void warm_body(const World& w, int i) { add_response(w, i, w.solved(), w.twist()); }
+GPUSIM_PHASE void warm_body(const World& w, int i) { add_impulses(w, i, w.solved(), w.twist()); }
 GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
     *w.unconverged() = w.epsilon() > 0.0;

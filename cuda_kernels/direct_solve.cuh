@@ -194,7 +194,7 @@ GPUSIM_PHASE void guard_body(const World& w, int b) {
 }
 // Add the solved correction to the impulses and velocities.
 GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
-GPUSIM_PHASE void correct_body(const World& w, int i) { add_response(w, i, w.delta(), w.twist()); }
+GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.delta(), w.twist()); }
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.passes_left() -= 1;

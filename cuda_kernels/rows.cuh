@@ -80,7 +80,7 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
 // Item: a body on a CPU, one of its six numbers on a GPU.
 GPUSIM_FN int body_items(const World& w) { return WHOLE_BLOCKS ? w.bodies() : 6 * w.bodies(); }
 // Add what impulses do to velocities ``out`` (bodies, 6).
-GPUSIM_FN void add_response(const World& w, int item, const real* impulse, real* out) {
+GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real* out) {
 #if WHOLE_BLOCKS
     real moved[6];
     impulse_response(w, item, impulse, moved);

@@ -138,7 +138,9 @@ class CudaBackend(CudaMemory):
 
     def _steps_kernel(self) -> Any:
         """The kernel that runs steps."""
-        return self._shared_kernel(self.build(self.step_variant())) if self._shape.shared else self._kernel("run_worlds")
+        if not self._shape.shared:
+            return self._kernel("run_worlds")
+        return self._shared_kernel(self.build(self.step_variant()))
 
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")

@@ -25,7 +25,7 @@ CONTACT_PHASES = (
         reads="bucket_start fat_lower fat_upper shape_cell",
         writes="bucket_cursor bucket_shape",
     ),
-    Phase("sort_bucket", "w.buckets() + 1", reads="bucket_start", writes="bucket_shape"),
+    Phase("sort_bucket", "w.buckets() + 1", bound="bucket_places", reads="bucket_start", writes="bucket_shape"),
     Phase(
         "find_neighbors", "touchable",
         reads="bucket_shape bucket_start fat_lower fat_upper shape_cell",
@@ -84,7 +84,7 @@ CONTACT_PHASES = (
         writes="body_colors manifold_color turn_next",
     ),
     Phase("count_colors", "PARTS", reads="pair_count", writes="color_count manifold_color"),
-    Phase("sum_color", "w.max_colors() + 2", writes="color_count color_size"),
+    Phase("sum_color", "w.max_colors() + 2", bound="color_places", writes="color_count color_size"),
     Phase("start_colors", reads="color_size", writes="color_first color_member"),
     Phase(
         "place_colors", "PARTS",
@@ -107,26 +107,26 @@ CONTACT_PHASES = (
         writes="body_parts part_side part_start",
     ),
     Phase(
-        "load_pair", RECORDS, room=RECORD_ROOM,
+        "load_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
         reads="color_first color_member contact_age contact_anchor contact_arm contact_impulse contact_slip pair_bend "
         "pair_force pair_normal pair_points pair_shapes pair_torque rotation",
         writes="manifold record_anchor",
     ),
     Phase(
-        "store_pair", RECORDS, room=RECORD_ROOM,
+        "store_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
         reads="color_first color_member manifold pair_points record_anchor",
         writes="contact_age contact_anchor contact_arm contact_impulse contact_mode contact_slip pair_force "
         "pair_normal pair_torque",
     ),
     Phase("follow_shape", "touchable", reads="position rotation substep", writes="shape_position shape_rotation"),
     Phase(
-        "follow_pair", RECORDS, room=RECORD_ROOM,
+        "follow_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
         reads="color_first color_member contact_feature pair_points pair_shapes position rotation shape_margin "
         "shape_position shape_rotation substep",
         writes="manifold pair_guess record_anchor",
     ),
     Phase(
-        "prepare_pair", RECORDS, room=RECORD_ROOM,
+        "prepare_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
         reads="body_parts color_first color_member inertia_inverse_effective kick_before position record_anchor "
         "rotation step_last",
         writes="manifold",
@@ -190,7 +190,7 @@ CONTACT_PHASES = (
     Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
-        "set_bias_pair", RECORDS, room=RECORD_ROOM,
+        "set_bias_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
         reads="color_first color_member forward_only midpoint pair_points pair_shapes rotation step_last touching "
         "twist_before twist_kicked",
         writes="manifold pushing",
@@ -204,7 +204,11 @@ CONTACT_PHASES = (
     Phase("add_contact_parts", "bodies", reads="color_size part_change part_side part_start", writes="twist"),
     Phase("start_direction_sum", writes="done square_before sweep_count"),
     Phase("start_direction_body", "bodies * 6", reads="twist", writes="twist_direction twist_sweep"),
-    Phase("start_direction_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold"),
+    Phase(
+        "start_direction_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
+        reads="color_first color_member",
+        writes="manifold",
+    ),
     Phase("start_direction_row", "rows", reads="delta", writes="row_direction row_sweep"),
     Phase(
         "sum_squares", "square_parts(w)", room="PARTS",
@@ -212,9 +216,17 @@ CONTACT_PHASES = (
         writes="square_sum",
     ),
     Phase("choose_beta", reads="pair_count square_sum", writes="beta square_before"),
-    Phase("extend_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member beta", writes="manifold"),
-    Phase("extend_body", "body_items(w)", reads="beta", writes="twist twist_direction twist_sweep"),
-    Phase("extend_row", "row_items(w, w.constraints())", reads="beta", writes="delta row_direction row_sweep"),
+    Phase(
+        "extend_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
+        reads="color_first color_member beta",
+        writes="manifold",
+    ),
+    Phase("extend_body", "body_items(w)", bound="bodies * 6", reads="beta", writes="twist twist_direction twist_sweep"),
+    Phase(
+        "extend_row", "row_items(w, w.constraints())", bound="rows",
+        reads="beta",
+        writes="delta row_direction row_sweep",
+    ),
     Phase(
         "end_contact_sweep",
         reads="since_factor",
@@ -225,6 +237,14 @@ CONTACT_PHASES = (
     Phase("push_contact", reads="color_first color_member", writes="displacement manifold part_change"),
     Phase("add_push_parts", "bodies", reads="color_size part_change part_side part_start", writes="displacement"),
     Phase("end_push", "bodies", reads="color_size delta mass_jacobian", writes="displacement"),
-    Phase("slip_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member twist", writes="manifold substep"),
-    Phase("relax_pair", RECORDS, room=RECORD_ROOM, reads="color_first color_member", writes="manifold relaxing"),
+    Phase(
+        "slip_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
+        reads="color_first color_member twist",
+        writes="manifold substep",
+    ),
+    Phase(
+        "relax_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
+        reads="color_first color_member",
+        writes="manifold relaxing",
+    ),
 )

@@ -43,7 +43,7 @@ Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
 TELL_ACTIVE = [Launch("tell_active")]
 """Sets the flag ``active`` where a world has passes left."""
-LOAD = Stage("start", (Whole("clear_rows"), Whole("load_state")))
+LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
 

@@ -31,7 +31,8 @@ class Phase:
     """One kernel function over independent items, ``name(w, i)``; between two phases stands a barrier.
 
     ``items`` is their number: sizes of the model and factors ("bodies * 6"), or an expression in C++ over the world
-    ``w`` and ``level``. ``room`` is the greatest number over worlds, where it differs from world to world.
+    ``w`` and ``level``. ``room`` is the greatest number over worlds, where it differs from world to world. ``bound``:
+    sizes and factors that it does not exceed, where neither tells it: 0 leaves nothing to do.
     ``reads`` and ``writes`` are names of arrays (model/fields.py), with blanks between; it may read what it writes.
     """
 
@@ -40,6 +41,7 @@ class Phase:
     reads: str = ""
     writes: str = ""
     room: str = ""
+    bound: str = ""
 
     def count(self, staged: bool = False) -> str:
         """Number of items as an expression in C++."""
@@ -51,7 +53,7 @@ class Phase:
     def most(self, sizes: Sizes) -> int | None:
         """Greatest number of items of a world, where sizes tell it."""
         found = 1
-        for factor in (self.room or self.items).split(" * "):
+        for factor in (self.bound or self.room or self.items).split(" * "):
             if not factor.isdigit() and factor not in sizes:
                 return None
             found *= int(factor) if factor.isdigit() else sizes[factor]
@@ -59,7 +61,7 @@ class Phase:
 
     def idle(self, sizes: Sizes) -> bool:
         """True where a size of the model leaves it nothing to do."""
-        items = self.room or self.items
+        items = self.bound or self.room or self.items
         names = re.findall(r"[a-z_]+", items) if _PLAIN.fullmatch(items) else []
         return any(not sizes[name] for name in names)
 

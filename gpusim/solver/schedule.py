@@ -35,7 +35,10 @@ DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=la
 COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
 SEMI_IMPLICIT = Condition("semi_implicit", "w.semi_implicit()", lambda s: bool(s["semi_implicit"]))
 SECOND_ORDER = Condition("second_order", "!w.semi_implicit()", lambda s: not s["semi_implicit"])
-STIFFENS = Condition("stiffens", "w.geometric_stiffness()", lambda s: bool(s["geometric_stiffness"]))
+STIFFENS = Condition(
+    "stiffens", "(w.geometric_stiffness() && w.constraints())",
+    lambda s: bool(s["geometric_stiffness"] and s["constraints"]),
+)  # fmt: skip
 BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])

@@ -86,6 +86,8 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert [Phase("x", items).most(sizes) for items in ("1", "bodies", "bodies * 6", "PARTS")] == [1, 7, 42, 256]
     assert Phase("x", "count(w)").most(sizes) is None
     assert Phase("x", "count(w)", room="bodies").most(sizes) == 7
+    assert Phase("x", "count(w)", room="room(w)", bound="bodies * 6").most(sizes) == 42
+    assert Phase("x", "count(w)", bound="rows").idle({"rows": 0}) and not Phase("x", "count(w)").idle({"rows": 0})
     sim = Simulation(heap(12, False).finalize(), backend="native", launch="staged")
     backend = sim.backend
     assert isinstance(backend, NativeBackend)
@@ -94,3 +96,7 @@ def test_launches_are_as_large_as_their_work() -> None:
     in_turns = {one.phase for part in backend.plan.substep if isinstance(part, list) for one in part if one.turns}
     assert in_turns == {"sweep_contact", "push_contact", "warm_contact"}
     assert found["drift_body"] == backend.sizes["bodies"]
+    assert None not in found.values()
+    # what is for joints alone is not launched
+    started = {one.phase for part in backend.plan.begin if isinstance(part, list) for one in part}
+    assert not {"evaluate_element", "stiffen_body", "keep_stiffness", "clear_rows"} & (found.keys() | started)

@@ -1,0 +1,153 @@
+"""Where the time of a step goes on the card: stages and routines of the benchmarks' cases, and NVIDIA's Nsight Compute.
+
+In fused launch the routines are clocked in builds of their own, in staged launch every kernel is timed by events
+(gpusim/bench/phases.py); Nsight Compute, where it is installed and may count, looks at one launch of the usual build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
+"""Cases by workload, all of it where none is named; of each the one with most worlds."""
+STEPS = 10
+NSIGHT = "ncu"
+SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")
+NSIGHT_SECONDS = 60.0
+
+
+def profiled_cases(quick: bool) -> list[Any]:
+    """The cases to look at."""
+    from gpusim.bench.workloads import chosen_cases
+
+    found = []
+    for workload, names in PROFILED.items():
+        most: dict[str, Any] = {}
+        for case in chosen_cases([workload], quick):
+            if (not names or case.name in names) and case.worlds > getattr(most.get(case.name), "worlds", 0):
+                most[case.name] = case
+        found += list(most.values())[:1] if not names else most.values()
+    return found
+
+
+def profile_all(
+    backend: str, quick: bool, late: Callable[[], bool], tell: Callable[[str], None]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and figures of each case: microseconds by stage and by kernel or routine; an error in words."""
+    from gpusim.bench.phases import profile
+    from gpusim.bench.runner import Options, make_simulation
+
+    for case in profiled_cases(quick):
+        name = f"{case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}"
+        if late():
+            yield name, {"error": "no time"}
+            continue
+        tell(name)
+        launch = "fused" if case.launch == "auto" and case.worlds > 1 else case.launch
+        try:
+            sim = make_simulation(case, case.build().finalize(), backend, Options(backend, quick=quick), launch=launch)
+            sim.step(case.settle)
+            stages, kernels = profile(sim, STEPS)
+            yield name, {"launch": sim.backend.launch, "stages": stages, "kernels": kernels}
+        except Exception as error:  # whatever it is, it belongs into the report, and the next case is looked at
+            yield name, {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+def nsight(limit: float) -> dict[str, Any]:
+    """What Nsight Compute says of a launch of lying humanoids, by section and metric, or why it says nothing."""
+    program = shutil.which(NSIGHT)
+    if program is None:
+        return {"skipped": f"{NSIGHT} is not installed"}
+    from gpusim.backends.cuda_backend import MOST_STEPS
+
+    settled = -(-_nsight_case().settle // MOST_STEPS)
+    command = [program, "--csv", "--page", "details", "--kernel-name", "run_worlds"]
+    command += ["--launch-skip", str(settled), "--launch-count", "1"]
+    command += [word for section in SECTIONS for word in ("--section", section)]
+    command += [sys.executable, __file__]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"skipped": f"{NSIGHT} took longer than {limit:.0f} s"}
+    metrics = read_metrics(done.stdout.splitlines())
+    if not metrics:  # counters may be the administrator's alone
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERR" in line or "==ERROR==" in line]
+        return {"skipped": f"{NSIGHT} gave no metrics: {' '.join(said)[:200] or f'exit code {done.returncode}'}"}
+    return {"metrics": metrics}
+
+
+def read_metrics(lines: Iterable[str]) -> dict[str, str]:
+    """Metric and value with its unit, of the table that Nsight Compute prints; its own messages begin with ``==``."""
+    table = csv.DictReader(line for line in lines if line.startswith('"'))
+    return {
+        f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()
+        for row in table
+        if row.get("Metric Name") and row.get("Metric Value")
+    }
+
+
+def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The step of ci/gpu_check.py; ``end``: when it begins nothing new."""
+    report: dict[str, Any] = {"cases": {}, "failed": ""}
+    for name, found in profile_all(
+        options.backend, options.quick, lambda: time.monotonic() > end, lambda line: print(" ", line, flush=True)
+    ):
+        report["cases"][name] = found
+        leave(report | {"table": table(report), "failed": "not finished"})
+    left = min(end - time.monotonic(), NSIGHT_SECONDS)
+    why = "needs a GPU" if options.backend != "cuda" else "no time" if left < 1.0 else ""
+    report["nsight"] = {"skipped": why} if why else nsight(left)
+    errors = [f"{name}: {found['error']}" for name, found in report["cases"].items() if "error" in found]
+    report["failed"] = "; ".join(error for error in errors if not error.endswith(": no time"))
+    report["table"] = table(report)
+    print(report["table"])
+    return report
+
+
+def table(report: dict[str, Any]) -> str:
+    """The split of each case, a line for each, and what Nsight Compute said."""
+    from gpusim.bench.report import share_lines
+    from gpusim.bench.runner import Record
+
+    lines = []
+    for name, found in report["cases"].items():
+        if "error" in found:
+            lines.append(f"{name}: {found['error']}")
+        else:
+            record = Record("", name, 1, stages=found["stages"], kernels=found["kernels"])
+            total = sum(found["stages"].values())
+            lines += [f"{found['launch']}, {total:.4g} us a step: {line}" for line in share_lines([record])]
+    said = report.get("nsight", {})
+    lines += [f"Nsight Compute: {said['skipped']}"] if "skipped" in said else []
+    lines += [f"Nsight Compute, {metric}: {value}" for metric, value in said.get("metrics", {}).items()]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _nsight_case() -> Any:
+    """The case whose launch is looked at."""
+    return next(case for case in profiled_cases(False) if case.name == PROFILED["humanoid"][0])
+
+
+def _run_for_nsight() -> None:
+    """Launches of steps alone: those that settle, and one to look at."""
+    from gpusim.bench.runner import Options, make_simulation
+
+    case = _nsight_case()
+    sim = make_simulation(case, case.build().finalize(), "cuda", Options("cuda"), launch="fused")
+    sim.step(case.settle)
+    sim.step(STEPS)
+
+
+if __name__ == "__main__":
+    _run_for_nsight()
