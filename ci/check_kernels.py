@@ -43,7 +43,8 @@ from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc  # noqa: E402
 from gpusim.backends.variants import OUTER  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
-ARCHS = ("sm_70", "sm_75", "sm_80", "sm_90")
+# The last one has every build.
+ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", "sm_90")
 NVRTC_MAJOR = 12
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
@@ -335,7 +336,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     failed = sum(bool(result.error) for result in results)
     print(f"\n{len(results) - failed} of {len(results)} compiled")
     try:
-        # the newest: tools and NVRTC of other versions know the old ones or do not
+        # tools and NVRTC of other versions know the old ones or do not
         print("\n".join(link_all(results, chosen, (options.arch or ARCHS)[-1])))
     except CompileError as error:
         failed += 1
