@@ -1,6 +1,6 @@
 """Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
 
-    python ci/ptx/check.py [--only robot] [--all] [--seed 2] [--jobs 2] [--notes] [--list] [--allow-missing]
+    python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--seed 2] [--jobs 2] [--notes] [--list]
 
 Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
 each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
 
 from ci.ptx.device import installed, spoil  # noqa: E402
-from ci.ptx.executor import NOTES, Finding, executor, why_not  # noqa: E402
+from ci.ptx.executor import ARCH, NOTES, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
 from gpusim.backends.header import TILE_GAP  # noqa: E402
@@ -99,17 +99,18 @@ class Result:
         return bool(self.differing or self.missed or self.faults())
 
 
-def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = None) -> Result:
+def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = None, arch: str = ARCH) -> Result:
     """Run a case.
 
     Args:
         case: what to run.
         seed: of the order of threads and blocks.
         fault: a fault to put into the kernels, see ``device.installed``.
+        arch: virtual architecture of the PTX.
     """
     result, begin = Result(case), time.process_time()
     with (
-        installed(fault, _linked(case)),
+        installed(fault, _linked(case), arch),
         mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", TURNS_FROM),
         mock.patch("gpusim.backends.cuda_backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
@@ -244,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     results = []
     try:
-        for result in _run_all(chosen, options.seed, min(options.jobs, len(chosen))):
+        for result in _run_all(chosen, options.seed, options.arch, min(options.jobs, len(chosen))):
             results.append(result)
             tell(result)
     except CompileError as error:
@@ -257,20 +258,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _run_all(chosen: Sequence[Case], seed: int, jobs: int) -> Iterator[Result]:
+def _run_all(chosen: Sequence[Case], seed: int, arch: str, jobs: int) -> Iterator[Result]:
     """Results in the order of the cases."""
     if jobs <= 1:
-        yield from (run_case(case, seed) for case in chosen)
+        yield from (run_case(case, seed, arch=arch) for case in chosen)
         return
     # not forked: the libraries that are loaded already may have threads
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(partial(run_case, seed=seed), chosen)
+        yield from pool.map(partial(run_case, seed=seed, arch=arch), chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
     parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
+    parser.add_argument("--arch", default=ARCH, help=f"virtual architecture of the PTX (default {ARCH})")
     parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
     parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
     parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")

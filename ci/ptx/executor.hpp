@@ -191,6 +191,34 @@ INLINE u32 insert_bits(u32 bits, u32 into, u32 at, u32 size) {
     const u32 mask = (size > 31 ? 0xffffffffu : (1u << size) - 1) << at;
     return (into & ~mask) | (bits << at & mask);
 }
+INLINE u64 product_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+INLINE s64 product_high(s64 a, s64 b) { return (s64)((__int128)a * b >> 64); }
+// ``size`` bits from ``at`` on. Signed: those behind are the last one of them, or the number's own where they reach
+// beyond it.
+template <class T> INLINE T extract_bits(T x, u32 at, u32 size) {
+    const bool is_signed = T(-1) < T(0);
+    const u32 width = 8 * sizeof(T);
+    at &= 255;
+    size &= 255;
+    const u32 last = at + size - 1 < width - 1 ? at + size - 1 : width - 1;
+    const bool ones = is_signed && size && (x >> last & 1);
+    u64 found = 0;
+    for (u32 k = 0; k < width; ++k) {
+        const bool bit = k < size && at + k < width ? (x >> (at + k) & 1) : ones;
+        found |= (u64)bit << k;
+    }
+    return (T)found;
+}
+// Bytes of two words by four digits, whose highest bit asks for the byte's sign alone.
+INLINE u32 choose_bytes(u32 low, u32 high, u32 choice) {
+    const u64 both = (u64)high << 32 | low;
+    u32 found = 0;
+    for (u32 k = 0; k < 4; ++k) {
+        const u32 digit = choice >> 4 * k & 15, byte = (u32)(both >> 8 * (digit & 7)) & 255;
+        found |= (digit & 8 ? (byte & 128 ? 255 : 0) : byte) << 8 * k;
+    }
+    return found;
+}
 // Towards zero; what does not fit goes to the nearest limit. NaN: 0 from f32, the lowest number from f64.
 template <class T, class F> ACCESS T to_whole(Thread* t, F x, u32 site) {
     const bool is_signed = T(-1) < T(0);

@@ -24,7 +24,7 @@ from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
 NVRTC_MAJOR = 12
-# A virtual architecture: the PTX is that of sm_90, and ptxas has nothing to do.
+# A virtual architecture: the PTX is that of sm_90, and of all before sm_100; ptxas has nothing to do.
 ARCH = "compute_90"
 # Tells the lines of the sources and changes no instruction.
 LINES = "-lineinfo"
@@ -60,7 +60,9 @@ def why_not() -> str:
     return ""
 
 
-def make_ptx(main: str, sources: dict[str, str], defines: dict[str, str], options: Sequence[str] = ()) -> str:
+def make_ptx(
+    main: str, sources: dict[str, str], defines: dict[str, str], options: Sequence[str] = (), arch: str = ARCH
+) -> str:
     """PTX of a build, with the flags of the cuda backend.
 
     Args:
@@ -68,13 +70,14 @@ def make_ptx(main: str, sources: dict[str, str], defines: dict[str, str], option
         sources: from ``reachable_sources``.
         defines: preprocessor macros.
         options: further ones of NVRTC.
+        arch: virtual architecture.
 
     Raises:
         NvrtcMissingError: there is no NVRTC 12.
         CompileError: an error in a source.
     """
     nvrtc = load_nvrtc(NVRTC_MAJOR)
-    options = [*nvrtc_options(defines, ARCH), *options, LINES]
+    options = [*nvrtc_options(defines, arch), *options, LINES]
 
     def make(scratch: Path) -> bytes:
         compiled = nvrtc.compile(main, sources, options)

@@ -1,9 +1,9 @@
 """Which instructions the kernels' PTX may have: those with one result on every machine.
 
 Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
-``max`` and ``min`` have a constant that is not zero: which of two zeros they give is no comparison's. Nothing couples
-the threads of a warp, and every call names its target. What holds for the PTX of one architecture holds
-for all: it differs in ``.target`` alone.
+``max`` and ``min`` have a constant that is not zero, or their result is only compared: which of two zeros they give is no
+comparison's. Nothing couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX for
+all architectures before sm_100, but for ``.target``, and another one for those from there on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
-from ci.ptx.reader import Instruction, Module, call_parts, short_name
+from ci.ptx.reader import Function, Instruction, Module, call_parts, short_name
 
 _ROUNDED, _FLOAT, _WHOLE, _BITS = r"rn\.f(32|64)", r"f(32|64)", r"[su](16|32|64)", r"b(16|32|64)"
 _ANY = r"[bsuf](8|16|32|64)"
@@ -22,7 +22,7 @@ _UNORDERED = "equ|neu|ltu|leu|gtu|geu|num|nan"
 _ALLOWED = {
     "add": f"{_ROUNDED}|{_WHOLE}",
     "sub": f"{_ROUNDED}|{_WHOLE}",
-    "mul": rf"{_ROUNDED}|lo\.{_WHOLE}|(wide|hi)\.[su](16|32)",
+    "mul": rf"{_ROUNDED}|lo\.{_WHOLE}|wide\.[su](16|32)|hi\.[su](16|32|64)",
     "mad": rf"lo\.{_WHOLE}|wide\.[su]32",
     "div": f"{_ROUNDED}|{_WHOLE}",
     "rem": _WHOLE,
@@ -42,6 +42,8 @@ _ALLOWED = {
     "shr": rf"{_BITS}|{_WHOLE}",
     "shf": r"[lr]\.wrap\.b32",
     "bfi": "b32",
+    "bfe": r"[su](32|64)",
+    "prmt": "b32",
     "cvt": rf"[su](8|16|32|64)\.[su](8|16|32|64)|rn\.f32\.f64|f64\.f32|rn\.{_FLOAT}\.{_WHOLE}|rzi\.{_WHOLE}\.{_FLOAT}",
     "mov": rf"pred|{_ANY}",
     "cvta": r"(to\.)?(local|global|shared)\.u64",
@@ -99,12 +101,46 @@ def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
     for function in module.functions.values():
         for s in function.instructions():
             reason = why_not(s.name) or (_why_not_call(module, s, outer) if s.name.startswith("call") else "")
-            if not reason and re.match(r"(max|min)\.f", s.name) and not _has_number(s):
+            if not reason and _chooses(s) and not _has_number(s) and not _only_compared(function, s):
                 reason = _ZEROS
             if reason:
                 where = f"{module.where(s.place)}, in {short_name(function.name)}"
                 faults.append(Fault(_kernels(module, function.name), where, s.text, reason))
     return faults
+
+
+def _chooses(s: Instruction) -> bool:
+    """Whether an instruction is the greater or the smaller of two floating-point numbers."""
+    return re.match(r"(max|min)\.f", s.name) is not None
+
+
+def _only_compared(function: Function, s: Instruction) -> bool:
+    """Whether nothing but comparisons reads what an instruction gives, for which all zeros are one; also by way of
+    further extremes. NVRTC makes ``max(a, b) > c`` of ``a > c || b > c``."""
+    waiting, seen = [_written(s)], set()
+    while waiting:
+        register = waiting.pop()
+        if register in seen:
+            continue
+        seen.add(register)
+        for other in function.instructions():
+            if register not in _read(other):
+                continue
+            if _chooses(other):
+                waiting.append(_written(other))
+            elif not other.name.startswith("setp."):
+                return False
+    return True
+
+
+def _written(s: Instruction) -> str:
+    return s.operands.split(",")[0].strip()
+
+
+def _read(s: Instruction) -> list[str]:
+    """Registers behind the first operand; all where that is an address, or of a call or a branch."""
+    first, _, rest = s.operands.partition(",")
+    return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
 
 
 def _has_number(s: Instruction) -> bool:

@@ -275,6 +275,8 @@ class Instructions(ABC):
     def op_mul(self, m: list[str], to: str, a: str, b: str) -> str:
         if m[0] not in ("wide", "hi"):
             return self._binary(m, to, a, b, "*")
+        if m in (["hi", "s64"], ["hi", "u64"]):
+            return self.assign(to, f"product_high({self.operand(a, m[1])}, {self.operand(b, m[1])})", m[1])
         kind, double = m[1], f"{m[1][0]}{2 * int(m[1][1:])}"
         product = f"(({c_type(double)}){self.operand(a, kind)} * ({c_type(double)}){self.operand(b, kind)})"
         if m[0] == "wide":
@@ -359,6 +361,14 @@ class Instructions(ABC):
     def op_bfi(self, m: list[str], to: str, bits: str, into: str, at: str, size: str) -> str:
         operands = ", ".join(self.operand(x, "b32") for x in (bits, into, at, size))
         return self.assign(to, f"insert_bits({operands})", "b32")
+
+    def op_bfe(self, m: list[str], to: str, bits: str, at: str, size: str) -> str:
+        where = ", ".join(self.operand(x, "u32") for x in (at, size))
+        return self.assign(to, f"extract_bits({self.operand(bits, m[0])}, {where})", m[0])
+
+    def op_prmt(self, m: list[str], to: str, low: str, high: str, choice: str) -> str:
+        operands = ", ".join(self.operand(x, "b32") for x in (low, high, choice))
+        return self.assign(to, f"choose_bytes({operands})", "b32")
 
     def op_cvt(self, m: list[str], to: str, source: str) -> str:
         target, kind = m[-2:]

@@ -131,7 +131,10 @@ class Module:
         return seen
 
 
-_PARAM = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+([\w$]+)(?:\[(\d+)\])?$")
+# ``.ptr`` and an alignment behind the type tell of what a pointer points to, for sm_100 and newer.
+_PARAM = re.compile(
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+(?:\.ptr\s+(?:\.align\s+\d+\s+)?)?([\w$]+)(?:\[(\d+)\])?$"
+)
 _LOCAL = re.compile(r"\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]$")
 _TABLE = re.compile(
     r"^(?:\.visible\s+)?\.global\s+\.align\s+\d+\s+\.b8\s+([\w$]+)\[(\d+)\]\s*=\s*\{([\d,\s]*)\};", re.MULTILINE

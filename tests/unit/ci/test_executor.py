@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 @pytest.fixture(scope="module")
 def arithmetic() -> Module:
     sources = reachable_sources("arithmetic.cu", {"arithmetic.cu": ARITHMETIC})
-    return load_module(("arithmetic.cu", sources, {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double"}, ()))
+    return load_module(("arithmetic.cu", sources, {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double"}, (), ptx.ARCH))
 
 
 @pytest.fixture(scope="module")
 def faults() -> Module:
-    return load_module(("faults.cu", {"faults.cu": FAULTS}, {}, ()))
+    return load_module(("faults.cu", {"faults.cu": FAULTS}, {}, (), ptx.ARCH))
 
 
 def run(
