@@ -150,7 +150,10 @@ def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | 
         counting = _counting(case, model, sim)
         steps = 2 if counting.backend.layout.size > SLOW_BYTES else COUNTED_STEPS
         command(counting, 1)
-        counting.step(max(case.settle, steps))  # away from the start, where limits and valves do nothing yet
+        if case.restart:
+            steps = min(steps, case.restart)
+        else:
+            counting.step(max(case.settle, steps))  # away from the start, where limits and valves do nothing yet
         counter = Counter(counting)
     except GpusimError:
         return None
