@@ -21,9 +21,9 @@ DT = 3e-3
 """Step size, s."""
 COMMAND_RANGE = 0.4
 """Motors give up to this share of their gear."""
-STANDING, LYING = 1.293, 0.4
-"""Height of the torso where the soles touch the floor, and where it falls flat on its front, m."""
-STANDING_STEPS, SETTLE = 60, 300
+STANDING, LYING = 1.293, 0.122
+"""Height of the torso where the soles touch the floor, and where it lies on its back, m."""
+STANDING_STEPS, SETTLE = 60, 600
 """Steps for which it still stands, knees bending, and after which it lies at rest."""
 FLOOR_FRICTION = 1.0
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -135,7 +135,7 @@ LINKS = (
 
 
 def humanoid(lying: bool = False) -> ModelBuilder:
-    """The humanoid on a floor, all hinges at zero: on its feet, or ``lying`` face down. Nothing holds it upright.
+    """The humanoid on a floor, all hinges at zero: on its feet, or ``lying`` on its back. Nothing holds it upright.
 
     Its motors (``right_knee``, ...) take shares of their greatest torques, -1 to 1.
     """
@@ -157,7 +157,7 @@ def humanoid(lying: bool = False) -> ModelBuilder:
 def torso_pose(lying: bool) -> Transform:
     """Where the torso starts."""
     if lying:
-        return Transform.from_axis_angle((0.0, 0.0, LYING), (0.0, 1.0, 0.0), 0.5 * math.pi)
+        return Transform.from_axis_angle((0.0, 0.0, LYING), (0.0, 1.0, 0.0), -0.5 * math.pi)
     return Transform((0.0, 0.0, STANDING))
 
 

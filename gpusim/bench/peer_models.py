@@ -20,7 +20,7 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in the benchmark of mujoco_warp itself; one that lies has 10 contacts, 42 rows."""
+"""As in the benchmark of mujoco_warp itself; one that lies on its back has 7 contacts, 32 rows."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 

@@ -110,7 +110,7 @@ def _humanoid(quick: bool) -> Iterator[Case]:
     standing = partial(
         Case, "humanoid", HUMANOID_STANDING, humanoid.humanoid, config=config, restart=humanoid.STANDING_STEPS
     )
-    lying = partial(Case, "humanoid", build=LYING, settle=humanoid.SETTLE)
+    lying = partial(Case, "humanoid", build=LYING, settle=200 if quick else humanoid.SETTLE)
     for worlds in WORLDS[:2] if quick else WORLDS:
         yield standing(worlds=worlds)
         yield lying(name=HUMANOID_LYING, worlds=worlds, config=config)
