@@ -23,8 +23,10 @@ COMMAND_RANGE = 0.4
 """Motors give up to this share of their gear."""
 STANDING, LYING = 1.293, 0.122
 """Height of the torso where the soles touch the floor, and where it lies on its back, m."""
-STANDING_STEPS, SETTLE = 60, 600
-"""Steps for which it still stands, knees bending, and after which it lies at rest."""
+STANDING_STEPS, SETTLE, FALL = 60, 600, 400
+"""Steps for which it still stands, knees bending; after which it lies at rest; in which it falls."""
+HOLD = 20
+"""Steps (60 ms) after which random torques change."""
 FLOOR_FRICTION = 1.0
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 

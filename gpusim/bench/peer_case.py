@@ -70,8 +70,8 @@ class PeerModel:
     Attributes:
         workload, name: of the case that it is.
         text: MJCF.
-        commands: greatest command, either way; other ones in every world.
-        settle, restart: as of ``workloads.Case``.
+        commands: greatest command, either way; other ones in every world, drawn once or as ``hold`` says.
+        settle, restart, hold: as of ``workloads.Case``.
         places: contacts, and rows of constraints, that ``mujoco_warp`` keeps room for in each world; its own guess
             where left out.
         note: integrator and solver, where they are not MuJoCo's unasked ones.
@@ -83,6 +83,7 @@ class PeerModel:
     commands: float = 1.0
     settle: int = 0
     restart: int = 0
+    hold: int = 0
     places: tuple[int, int] | None = None
     note: str = ""
 

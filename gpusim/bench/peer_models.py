@@ -12,7 +12,7 @@ from gpusim.bench import humanoid
 from gpusim.bench.biped_mjcf import biped_mjcf
 from gpusim.bench.mjcf import mjcf_text
 from gpusim.bench.peer_case import PeerModel
-from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_STANDING
+from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_MOVING, HUMANOID_STANDING
 
 DT = 1e-3
 LINKS, LENGTH, MASS = 10, 0.2, 0.1
@@ -41,6 +41,10 @@ def _all_models() -> Iterator[PeerModel]:
         yield PeerModel(
             "humanoid", HUMANOID_LYING, humanoid.humanoid_mjcf(True, options), 0.0,
             settle=humanoid.SETTLE, places=HUMANOID_PLACES, note=note,
+        )  # fmt: skip
+        yield PeerModel(
+            "humanoid", HUMANOID_MOVING, humanoid.humanoid_mjcf(False, options), humanoid.COMMAND_RANGE,
+            settle=humanoid.FALL, hold=humanoid.HOLD, places=HUMANOID_PLACES, note=note,
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.bench import phases, piles, signals
-from gpusim.bench.drive import command, synchronize
+from gpusim.bench.drive import command, run_driven, synchronize
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
@@ -142,8 +142,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
     if backend != "numpy":
         record.launch = sim.backend.launch  # type: ignore[attr-defined]
     record.threads = int(getattr(sim.backend, "threads", 0) or 0)
-    if case.settle:
-        sim.step(case.settle)
+    run_driven(sim, case.settle, case.hold)
     times = measure(sim, case, options.seconds, record)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
     record.chunks = len(times)
@@ -192,22 +191,22 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     clock = clock_of(case, sim.backend_name)
     steps = 1
     warm_until = time.perf_counter() + WARM_SHARE * seconds
-    begun = Start(sim, case.restart)
+    begun, most = Start(sim, case.restart), case.restart or case.hold
     while True:  # warm up, and find how many steps fill a chunk
         begun.room_for(steps)
-        command(sim, 0)
+        command(sim, 0, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
-        full = spent >= CHUNK_SHARE * seconds or steps == case.restart
+        full = spent >= CHUNK_SHARE * seconds or steps == most
         if full and time.perf_counter() >= warm_until:
             break
         if not full:
             steps = max(steps + 1, min(8 * steps, int(1.2 * CHUNK_SHARE * seconds * steps / max(spent, 1e-9))))
-            steps = min(steps, case.restart or steps)
+            steps = min(steps, most or steps)
     times: list[float] = []
     total = 0.0
     while total < seconds or len(times) < LEAST_CHUNKS:
         begun.room_for(steps)
-        command(sim, len(times) + 1)
+        command(sim, len(times) + 1, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
         total += spent
         times.append(spent / steps)

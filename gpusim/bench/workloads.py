@@ -19,7 +19,7 @@ CHAIN = "chain of 10 joints"
 BOOM = "boom with cylinder"
 LIFT = "hydraulic lift"
 BIPED = "standing biped"
-HUMANOID_STANDING, HUMANOID_LYING = "humanoid standing", "humanoid lying"
+HUMANOID_STANDING, HUMANOID_LYING, HUMANOID_MOVING = "humanoid standing", "humanoid lying", "humanoid moving"
 WORLDS = (64, 1024, 8192)
 GRID = 100
 # 13 x 13 plates with 325 ball joints: 975 rows.
@@ -51,6 +51,7 @@ class Case:
         dtype: of this case; empty for what the command line says.
         settle: steps before the time is taken, until the things rest.
         restart: steps after which all begins anew, outside the time, for what does not stay as it is; 0 for never.
+        hold: steps at the most from one change of the motors' random commands to the next; 0 for motors at rest.
         pile: a pile: told are contacts and where its time goes, and no floor.
     """
 
@@ -67,6 +68,7 @@ class Case:
     dtype: str = ""
     settle: int = 0
     restart: int = 0
+    hold: int = 0
     pile: bool = False
 
 
@@ -107,12 +109,12 @@ def _many_worlds(quick: bool) -> Iterator[Case]:
 
 def _humanoid(quick: bool) -> Iterator[Case]:
     config = {"dt": humanoid.DT}
-    standing = partial(
-        Case, "humanoid", HUMANOID_STANDING, humanoid.humanoid, config=config, restart=humanoid.STANDING_STEPS
-    )
+    standing = partial(Case, "humanoid", build=humanoid.humanoid, config=config)
     lying = partial(Case, "humanoid", build=LYING, settle=200 if quick else humanoid.SETTLE)
+    fallen = 200 if quick else humanoid.FALL
     for worlds in WORLDS[:2] if quick else WORLDS:
-        yield standing(worlds=worlds)
+        yield standing(name=HUMANOID_STANDING, worlds=worlds, restart=humanoid.STANDING_STEPS)
+        yield standing(name=HUMANOID_MOVING, worlds=worlds, settle=fallen, hold=humanoid.HOLD)
         yield lying(name=HUMANOID_LYING, worlds=worlds, config=config)
         yield lying(name=f"{HUMANOID_LYING}, colored", worlds=worlds, config=config | {"joint_solver": "colored"})
 
@@ -171,7 +173,7 @@ def _pile(workload: str, quick: bool) -> Iterator[Case]:
 
 WORKLOADS: dict[str, Workload] = {
     "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom, a chain, a biped", _many_worlds),
-    "humanoid": Workload("64, 1024 and 8192 of gymnasium's humanoids, standing and lying", _humanoid),
+    "humanoid": Workload("64, 1024 and 8192 of gymnasium's humanoids, standing, moving and lying", _humanoid),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
     "signals": Workload("reading, commanding and writing a biped, beside its step", _signals),
