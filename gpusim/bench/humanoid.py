@@ -1,4 +1,4 @@
-"""The humanoid of MuJoCo and gymnasium: 13 bodies, 27 degrees of freedom, 17 motors; of one table, here and as MJCF.
+"""The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors; of one table, here and as MJCF.
 
 Its numbers are those of gymnasium's humanoid.xml: bodies weigh what their capsules and spheres weigh at 1000 kg/m3,
 hinges have ranges, springs, dampers and rotors. Several hinges of a body are one joint of several axes here. Links rub

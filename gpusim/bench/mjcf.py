@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 
 def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
@@ -20,6 +20,6 @@ def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
     )
 
 
-def numbers(vector: Sequence[float]) -> str:
+def numbers(vector: Iterable[float]) -> str:
     """The numbers of an attribute."""
     return " ".join(repr(float(x)) for x in vector)
