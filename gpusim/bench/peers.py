@@ -133,8 +133,8 @@ def _bullet_chain(p: Any, client: int) -> None:
 
 
 PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] = {
-    "mujoco": mujoco_peers.mujoco,
     "mujoco_warp": mujoco_peers.mujoco_warp,
+    "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""What makes the cases of a peer, by the name of its package."""
+"""What makes the cases of a peer, by the name of its package; the one for GPUs first, for the others take minutes."""

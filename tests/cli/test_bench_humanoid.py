@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.bench import humanoid, mujoco_peers
+from gpusim.bench import humanoid, mujoco_peers, peers
 from gpusim.bench.counted import Counter
 from gpusim.bench.drive import motor_labels, run_driven
 from gpusim.bench.floor import COUNTED_STEPS, count_operations
@@ -201,6 +201,7 @@ def test_peers_go_by_workloads() -> None:
     assert {own.workload for own in peer_models()} == {"many_worlds", "humanoid"}
     assert {own.workload for own in peer_models(["humanoid", "pile_1000"])} == {"humanoid"}
     assert peer_models(["latency"]) == []
+    assert next(iter(peers.PEERS)) == "mujoco_warp", "where time is short"
     names = {case.name for name in ("many_worlds", "humanoid") for case in chosen_cases([name], False)}
     assert {own.name for own in peer_models()} <= names, "a table compares lines of one name"
 
