@@ -116,7 +116,7 @@ def test_estimates_stand_beside_worlds_and_piles(estimates: ModuleType) -> None:
 def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
     gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most worlds first, peers of a workload right behind it, and nothing new when time is up."""
+    """Most worlds first, its peers right behind it, and nothing new when time is up."""
     begun: list[str] = []
 
     def run_cases(cases: Any, chosen: Any, tell: Any, enough: Any) -> list[Record]:
@@ -131,6 +131,6 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
         peers, "run_peers", lambda chosen, tell, names, enough: begun.append(f"peers of {names[0]}") or []
     )
     result = gpu_check.step_bench(options(tmp_path, step="bench", quick=True, workloads=""))
-    assert begun == ["humanoid", "peers of humanoid", "many_worlds", "peers of many_worlds"]
+    assert begun == ["humanoid", "peers of humanoid", "many_worlds"]
     assert result["left_out"] == ["many_worlds (perhaps not all)", "latency", "rows", "joint_grid"]
     assert result["failed"] == "" and "Left out" in result["table"]
