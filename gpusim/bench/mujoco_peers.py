@@ -31,7 +31,8 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
         mujoco.mj_getState(model, data, state, full)
         one = _stepped(own, model, data, state)
         yield PeerCase(own.name, 1, fallen(own, one), noted("float64, a call a step", own))
-        for worlds in WORLDS[:2] if options.quick else WORLDS:
+        # so many take minutes to settle, and a world-step of 1024 takes as long
+        for worlds in WORLDS[:2] if options.quick or own.settle else WORLDS:
             with rollout.Rollout(nthread=threads) as roll:
                 many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, own)
                 note = noted(f"float64, rollout of {threads} threads", own)

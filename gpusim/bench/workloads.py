@@ -114,9 +114,13 @@ def _humanoid(quick: bool) -> Iterator[Case]:
     fallen = 200 if quick else humanoid.FALL
     for worlds in WORLDS[:2] if quick else WORLDS:
         yield standing(name=HUMANOID_STANDING, worlds=worlds, restart=humanoid.STANDING_STEPS)
-        yield standing(name=HUMANOID_MOVING, worlds=worlds, settle=fallen, hold=humanoid.HOLD)
-        yield lying(name=HUMANOID_LYING, worlds=worlds, config=config)
-        yield lying(name=f"{HUMANOID_LYING}, colored", worlds=worlds, config=config | {"joint_solver": "colored"})
+        for case in (
+            standing(name=HUMANOID_MOVING, settle=fallen, hold=humanoid.HOLD),
+            lying(name=HUMANOID_LYING, config=config),
+            lying(name=f"{HUMANOID_LYING}, colored", config=config | {"joint_solver": "colored"}),
+        ):
+            # so many take minutes to settle on a CPU
+            yield replace(case, worlds=worlds, backend="cuda" if worlds == WORLDS[-1] else "")
 
 
 def _joint_grid(quick: bool) -> Iterator[Case]:

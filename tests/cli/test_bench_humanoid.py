@@ -115,6 +115,7 @@ def test_both_states_have_cases_of_all_sizes() -> None:
     cases = chosen_cases(["humanoid"], False)
     assert {case.worlds for case in cases if case.name == HUMANOID_LYING} == {64, 1024, 8192}
     assert all(case.config["dt"] == humanoid.DT and not case.pile for case in cases)
+    assert all(case.backend == ("cuda" if case.settle and case.worlds == 8192 else "") for case in cases)
     assert {case.name for case in cases if case.config.get("joint_solver") == "colored"} == {
         f"{HUMANOID_LYING}, colored"
     }
