@@ -44,7 +44,7 @@ from gpu_cases import (  # noqa: E402
     simulation_of,
     why_missing,
 )
-from gpu_report import bench_table, beside_estimates, markdown, write_report  # noqa: E402
+from gpu_report import bench_result, beside_estimates, markdown, write_report  # noqa: E402
 
 STEPS = {"compile": 0.35, "launch": 0.1, "sanitize": 0.1, "bits": 0.2, "bench": 0.15, "tests": 0.1}
 """Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
@@ -53,6 +53,7 @@ SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer ta
 SANITIZERS = ("synccheck", "racecheck")
 BEGIN = time.monotonic()  # of this process
 ENOUGH = 0.9  # of its limit, after which a step begins nothing new
+BENCHED = 0.7  # of that, after which benchmarks make room for the estimates beside them
 CHECK_EVERY = 50  # steps between two looks at the bits
 COMMAND_EVERY = 10
 
@@ -334,53 +335,56 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> 
 def step_bench(options: argparse.Namespace) -> dict[str, Any]:
     """The benchmarks, and peers where they are installed."""
     from gpusim.bench import machine, report
-    from gpusim.bench.peers import run_peers
+    from gpusim.bench.peers import run_peers, told_once
     from gpusim.bench.runner import Options, run_cases
     from gpusim.bench.workloads import chosen_cases
 
     chosen = Options(backend=options.backend, quick=options.quick)
-    # a case a time, and what is there written after each: a limit that strikes must not take all of it
-    content = report.as_json(machine.describe(), [])
-    records, left, end = [], [], _end(options)
-    for name in _workloads(options):
-        if time.monotonic() > end:
+    facts, begun = machine.describe(), time.monotonic()
+    records, peers, left, end = [], [], [], begun + BENCHED * (_end(options) - begun)
+    names = _workloads(options)
+
+    def late(share: float = 1.0) -> bool:
+        return time.monotonic() > begun + share * (end - begun)
+
+    def tell(line: str) -> None:
+        print(" ", line, flush=True)
+
+    def leave() -> None:
+        _leave(options, bench_result(facts, records, peers, left) | {"failed": "not finished"})
+
+    # a workload a time, and what is there written after each: a limit that strikes must not take all of it
+    for name in names:
+        if late():
             left.append(name)
             continue
         try:
-            cases = chosen_cases([name], options.quick)
-            records += run_cases(cases, chosen, lambda line: print(" ", line, flush=True))
+            # what a GPU is for comes first: most worlds, and with the first workload other simulators beside them
+            cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
+            records += run_cases(cases, chosen, tell, late)
         except ModuleNotFoundError as error:
             left.append(f"{name} ({error})")
-        content = report.as_json(content["machine"], records)
-        _leave(options, {"bench": content, "table": bench_table(records), "failed": "not finished"})
-    peers = (
-        []
-        if time.monotonic() > end
-        else run_peers(chosen, lambda line: print(" ", line, flush=True), _workloads(options))
-    )
+        left += [f"{name} (perhaps not all)"] if late() else []
+        leave()
+        if name == names[0]:
+            peers += run_peers(chosen, tell, [name], lambda: late(0.5))
+            leave()
+    if names[1:] and not late():
+        peers = told_once([*peers, *run_peers(chosen, tell, names[1:], late)])
+        leave()
     report.show(records, peers)
-    content = report.as_json(content["machine"], records, peers)
-    peer_table = report.markdown_table(report.PEER_HEAD, [report.peer_cells(peer) for peer in peers])
-    if piles := report.pile_rows(records, peers):
-        shares = [f"- {line}" for line in report.share_lines(records, peers)]
-        peer_table = "\n\n".join(
-            [report.markdown_table(report.PILE_HEAD, piles), report.PILE_LEGEND, "\n".join(shares), peer_table]
-        )
-    failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
-    late = f"\n\nLeft out for want of time or of packages: {', '.join(left)}." if left else ""
-    guessed = "" if time.monotonic() > end else beside_estimates(records, chosen, content["machine"])
-    table = f"{bench_table(records)}\n\n{guessed}{peer_table}{late}"
-    return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
+    guessed = beside_estimates(records, chosen, facts, lambda: time.monotonic() > _end(options))
+    return bench_result(facts, records, peers, left, guessed)
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
     """The workloads to run: those asked for, or what fits into the time."""
     if options.workloads:
         return str(options.workloads).split(",")
-    piles = ["pile_1000", "pile_8000", "pile_100000"] if options.backend == "cuda" else []
+    piles = ["pile_1000", "pile_100000", "pile_8000"] if options.backend == "cuda" else []
     # on a GPU each scene of "latency" is a build of its own, for which there is no time
     latency = [] if options.backend == "cuda" else ["latency"]
-    return ["many_worlds", *piles, *latency, "rows", "joint_grid"]
+    return ["humanoid", "many_worlds", *piles, *latency, "rows", "joint_grid"]
 
 
 RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+ESTIMATED = ("humanoid", "many_worlds")
+"""Workloads that are held against estimates, beside piles."""
 
 
 def bench_table(records: Sequence[Any]) -> str:
@@ -15,8 +18,28 @@ def bench_table(records: Sequence[Any]) -> str:
     return "\n\n".join([*lines, *report.notes(records)])
 
 
-def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any]) -> str:
-    """What the estimates from counts said of worlds side by side; empty for a card that they do not know."""
+def bench_result(
+    facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str], guessed: str = ""
+) -> dict[str, Any]:
+    """What the step leaves: figures for the JSON file, the table of the report, and cases that failed."""
+    from gpusim.bench import report
+
+    parts = [bench_table(records), guessed]
+    if piles := report.pile_rows(records, peers):
+        shares = "\n".join(f"- {line}" for line in report.share_lines(records, peers))
+        parts += [report.markdown_table(report.PILE_HEAD, piles), report.PILE_LEGEND, shares]
+    if peers:
+        parts.append(report.markdown_table(report.PEER_HEAD, [report.peer_cells(peer) for peer in peers]))
+    if left:
+        parts.append(f"Left out for want of time or of packages: {', '.join(left)}.")
+    failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
+    content, table = report.as_json(facts, records, peers), "\n\n".join(filter(None, parts))
+    return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
+
+
+def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
+    """What the estimates from counts said of the cases, and by how much they were wrong; empty for a card that they do
+    not know. Where it gets ``late`` those that follow are left out."""
     from gpusim.bench.gpu_estimate import CARDS, Estimator, beside_measured
     from gpusim.bench.report import markdown_table
     from gpusim.bench.workloads import chosen_cases
@@ -24,14 +47,21 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
 
     gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
     card = next((card for name, card in CARDS.items() if name in gpu), None)
-    if card is None:
+    own = [record for record in records if record.workload in ESTIMATED or record.workload.startswith("pile_")]
+    if card is None or not own:
         return ""
-    own = [record for record in records if record.workload == "many_worlds"]
+    cases = chosen_cases(list(dict.fromkeys(record.workload for record in own)), chosen.quick)
+    lines: list[tuple[str, ...]] = []
+    told = ""
     try:
-        head, *rows = beside_measured(own, chosen_cases(["many_worlds"], chosen.quick), Estimator(chosen, card))
+        for line in beside_measured(own, cases, Estimator(chosen, card)):
+            lines.append(line)
+            if late():
+                told = "\n\nNo time for other estimates."
+                break
     except GpusimError as error:
-        return f"No estimates: {error}\n\n"
-    return markdown_table(head, rows) + "\n\n"
+        told = f"\n\nNo other estimates: {error}"
+    return markdown_table(lines[0], lines[1:]) + told
 
 
 def markdown(results: dict[str, dict[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusim.bench.mjcf import mjcf_text, numbers
 from gpusim.bench.models import (
     DAMPING,
     EFFORT,
@@ -29,11 +30,8 @@ def biped_mjcf(dt: float) -> str:
         f'<body name="pelvis" pos="0 0 {PELVIS}"><freejoint/>{_inertial(PELVIS_MASS, PELVIS_HALF, (0.0, 0.0, 0.0))}'
         f"{_children('pelvis', links)}</body>"
     )
-    return (
-        f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="0 0 -9.81"/>'
-        f'<worldbody><geom type="plane" size="9 9 1" contype="1" conaffinity="2"/>{pelvis}</worldbody>'
-        f"<actuator>{servos}</actuator></mujoco>"
-    )
+    floor = '<geom type="plane" size="9 9 1" contype="1" conaffinity="2"/>'
+    return mjcf_text(floor + pelvis, f"<actuator>{servos}</actuator>", dt)
 
 
 def _children(parent: str, links: list[BipedLink]) -> str:
@@ -43,17 +41,14 @@ def _children(parent: str, links: list[BipedLink]) -> str:
 def _link(link: BipedLink, links: list[BipedLink]) -> str:
     sole = ""
     if link.name.endswith("foot"):
-        sole = f'<geom type="box" size="{_text(link.half)}" pos="{_text(SOLE)}" contype="2" conaffinity="1" mass="0"/>'
+        size, place = numbers(link.half), numbers(SOLE)
+        sole = f'<geom type="box" size="{size}" pos="{place}" contype="2" conaffinity="1" mass="0"/>'
     return (
-        f'<body name="{link.name}" pos="{_text(link.anchor)}">'
-        f'<joint name="{link.name}" axis="{_text(link.axis)}" damping="{DAMPING}"/>'
+        f'<body name="{link.name}" pos="{numbers(link.anchor)}">'
+        f'<joint name="{link.name}" axis="{numbers(link.axis)}" damping="{DAMPING}"/>'
         f"{_inertial(link.mass, link.half, link.com)}{sole}{_children(link.name, links)}</body>"
     )
 
 
 def _inertial(mass: float, half: Vector, com: Vector) -> str:
-    return f'<inertial mass="{mass}" pos="{_text(com)}" diaginertia="{_text(box_inertia(mass, half))}"/>'
-
-
-def _text(vector: Vector) -> str:
-    return " ".join(repr(float(x)) for x in vector)
+    return f'<inertial mass="{mass}" pos="{numbers(com)}" diaginertia="{numbers(box_inertia(mass, half))}"/>'

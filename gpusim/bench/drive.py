@@ -12,17 +12,36 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
-def command(sim: Simulation, number: int) -> None:
-    """Give every valve of every world another command, the same ones in every run."""
+def command(sim: Simulation, number: int, motors: bool = False) -> None:
+    """Give every valve of every world another command, and motors where they are asked for; the same in every run."""
+    driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
-        if label in valve_labels(sim.model):
+        if label in driven:
             seed = zlib.crc32(label.encode()) + number
             sim.control[label] = np.random.default_rng(seed).uniform(-1.0, 1.0, sim.num_worlds)
+
+
+def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
+    """Steps before or beside those that are timed, driven as they are.
+
+    Args:
+        sim: goes on.
+        steps: how many.
+        hold: motors get other commands after so many; 0 for never, and for valves alone.
+    """
+    for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
+        command(sim, number, hold > 0)
+        sim.step(min(hold or steps, steps - done))
 
 
 def valve_labels(model: Model) -> set[str]:
     """Labels of the actuators with a spool, whose commands are shares of the valve's travel."""
     return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
+
+
+def motor_labels(model: Model) -> set[str]:
+    """Labels of the motors, whose commands are shares of their greatest torque."""
+    return {spec.label for group in model.groups if group.type.name == "motor" for spec in group.specs}
 
 
 def synchronize(sim: Simulation) -> None:

@@ -32,7 +32,7 @@ import numpy as np
 
 from gpusim.bench import machine
 from gpusim.bench.counted import Counter, Operations
-from gpusim.bench.drive import command
+from gpusim.bench.drive import run_driven
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 COUNTED_STEPS = 50
+MOVING = 20
+"""Times as many where no step is like the one before."""
 SLOW_BYTES = 1 << 20
 """A world of more bytes is counted for two steps only."""
 NEAR = 0.3
@@ -149,12 +151,15 @@ def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | 
     try:
         counting = _counting(case, model, sim)
         steps = 2 if counting.backend.layout.size > SLOW_BYTES else COUNTED_STEPS
-        command(counting, 1)
-        counting.step(max(case.settle, steps))  # away from the start, where limits and valves do nothing yet
+        if case.restart:
+            steps = min(steps, case.restart)
+        else:  # away from the start, where limits and valves do nothing yet
+            run_driven(counting, max(case.settle, steps), case.hold)
+            steps *= MOVING if case.hold else 1
         counter = Counter(counting)
     except GpusimError:
         return None
-    counting.step(steps)
+    run_driven(counting, steps, case.hold)
     return counter.take() / steps
 
 

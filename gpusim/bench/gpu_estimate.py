@@ -28,6 +28,7 @@ from gpusim.backends.cuda_device import Gpu, LaunchShape, launch_shape
 from gpusim.backends.kernel_backend import use_staged
 from gpusim.backends.native_backend import SPOILED
 from gpusim.bench.counted import WIDTHS, Operations
+from gpusim.bench.drive import run_driven
 from gpusim.bench.floor import count_operations, moved_bytes
 from gpusim.bench.runner import make_simulation
 from gpusim.errors import unknown_name
@@ -217,7 +218,8 @@ class Estimator:
         Raises:
             ModelError: there is no C++ compiler.
         """
-        key = case.build, case.dtype, case.launch, case.settle, tuple(sorted(case.config.items()))
+        drive = case.settle, case.restart, case.hold
+        key = case.build, case.dtype, case.launch, drive, tuple(sorted(case.config.items()))
         if key not in self._counted:
             self._counted[key] = self._count(case)
         found = self._counted[key]
@@ -234,7 +236,7 @@ class Estimator:
         if use_staged(case.launch, backend.layout.size):
             staged = make_simulation(case, model, "native", self.options, num_worlds=1, launch="staged")
             return estimate_staged(staged, self.card)
-        sim.step(case.settle)
+        run_driven(sim, case.settle or case.restart, case.hold)
         return count_operations(case, model, sim), backend.sizes, backend.layout.size, touched_bytes(sim)
 
 

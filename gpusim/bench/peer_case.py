@@ -63,6 +63,31 @@ class PeerCase:
     clock: Callable[[], float] = time.perf_counter
 
 
+@dataclass(frozen=True)
+class PeerModel:
+    """A mechanism of a workload as MuJoCo reads it.
+
+    Attributes:
+        workload, name: of the case that it is.
+        text: MJCF.
+        commands: greatest command, either way; other ones in every world, drawn once or as ``hold`` says.
+        settle, restart, hold: as of ``workloads.Case``.
+        places: contacts, and rows of constraints, that ``mujoco_warp`` keeps room for in each world; its own guess
+            where left out.
+        note: integrator and solver, where they are not MuJoCo's unasked ones.
+    """
+
+    workload: str
+    name: str
+    text: str
+    commands: float = 1.0
+    settle: int = 0
+    restart: int = 0
+    hold: int = 0
+    places: tuple[int, int] | None = None
+    note: str = ""
+
+
 def time_case(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
     """Time a case in chunks for ``seconds`` or a little longer."""
     case.advance(case.batch)

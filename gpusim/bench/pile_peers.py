@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.bench import piles
+from gpusim.bench.mjcf import mjcf_text
 from gpusim.bench.peer_case import PeerCase, PeerRecord, package_version
 from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
@@ -160,11 +161,8 @@ def pile_mjcf(things: Heap) -> str:
         f'{piles.HALF}" mass="{piles.MASS}" friction="{piles.FRICTION} 0 0"/></body>'
         for (x, y, z), turn in zip(things.position, things.turn, strict=True)
     )
-    return (
-        f'<mujoco><compiler angle="radian"/><option timestep="{piles.DT}" gravity="0 0 {-piles.GRAVITY}" '
-        f'cone="elliptic"/><worldbody><geom type="plane" size="0 0 1" friction="{piles.FRICTION} 0 0"/>{boxes}'
-        "</worldbody></mujoco>"
-    )
+    ground = f'<geom type="plane" size="0 0 1" friction="{piles.FRICTION} 0 0"/>'
+    return mjcf_text(ground + boxes, "", piles.DT, 'cone="elliptic"')
 
 
 PILE_PEERS: dict[str, Callable[[Options, Heap], Iterator[PeerCase | PeerRecord]]] = {

@@ -17,9 +17,12 @@ HEAD = (
     "workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s", "bytes", "flops 32", "flops 64",
     "floor us", "of floor", "bound by",
 )  # fmt: skip
-LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note")
+LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note", "ESTIMATE", "work in")
 # Columns that give way in a narrow window, in this order.
-DROPPED_FIRST = ("flops 32", "flops 64", "bytes", "floor us", "+-", "of floor", "how")
+DROPPED_FIRST = (
+    "flops 32", "flops 64", "bytes", "floor us", "+-", "of floor", "how",
+    "at 32 lanes", "slab kB", "touched kB", "phases", "warp ops", "issue ns", "latency ns", "memory ns", "work in",
+)  # fmt: skip
 PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
 PILE_HEAD = (
     "case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm", "ratio",
@@ -163,7 +166,7 @@ def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with rich, or plainly where it is missing."""
+    """Print a table with rich, or plainly where it is missing; whole where it goes into a pipe or a file."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -171,7 +174,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     except ImportError:
         print(plain_table(head, rows))
         return
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else max(200, 1 + sum(_widths(head, rows))), highlight=False)
     head, rows, dropped = narrowed(head, rows, console.width)
     table = Table()
     for name in head:
@@ -188,12 +191,17 @@ def narrowed(
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """A table without those of its less important columns that a width leaves no room for, and their names."""
     kept, dropped = list(range(len(head))), []
-    needed = [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    needed = _widths(head, rows)
     for name in DROPPED_FIRST:
         if name in head and 1 + sum(needed[k] for k in kept) > width:
             kept.remove(head.index(name))
             dropped.append(name)
     return [head[k] for k in kept], [[row[k] for k in kept] for row in rows], dropped
+
+
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """What each column takes of a line, its bar and spaces included."""
+    return [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
 
 
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

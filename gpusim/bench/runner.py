@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.bench import phases, piles, signals
-from gpusim.bench.drive import command, synchronize
+from gpusim.bench.drive import command, run_driven, synchronize
 from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
@@ -99,13 +99,16 @@ class Record:
         return values
 
 
-def run_cases(cases: list[Case], options: Options, tell: Callable[[str], None]) -> list[Record]:
+def run_cases(
+    cases: list[Case], options: Options, tell: Callable[[str], None], enough: Callable[[], bool] | None = None
+) -> list[Record]:
     """Run cases one after another; a case that fails leaves a record that says why.
 
     Args:
         cases: what to run.
         options: how.
         tell: called with a line before each case.
+        enough: asked before each case; where it is True the rest is left out.
     """
     from gpusim.backends import choose_backend
 
@@ -115,6 +118,8 @@ def run_cases(cases: list[Case], options: Options, tell: Callable[[str], None]) 
     for case in cases:
         if case.backend not in ("", backend) or (case.workload == "rows" and backend == "cuda"):
             continue
+        if enough and enough():
+            break
         tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
         record = Record(case.workload, case.name, case.worlds)
         records.append(record)
@@ -139,8 +144,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
     if backend != "numpy":
         record.launch = sim.backend.launch  # type: ignore[attr-defined]
     record.threads = int(getattr(sim.backend, "threads", 0) or 0)
-    if case.settle:
-        sim.step(case.settle)
+    run_driven(sim, case.settle, case.hold)
     times = measure(sim, case, options.seconds, record)
     low, median, high = np.percentile(times, (25.0, 50.0, 75.0))
     record.chunks = len(times)
@@ -154,9 +158,9 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         record.extra = {"rows": float(locked_rows(model)), "sweeps": float(sim.config.iterations)}
     if case.workload == "signals":
         record.extra = signals.figures(sim, record.step_us)
-    if case.settle:
+    if case.pile:
         _add_pile_figures(sim, record)
-    elif options.count:  # counted from the start, where a pile does not touch yet
+    elif options.count:
         record.floor = find_floor(case, model, sim)
     if options.profile and not record.stages and phases.can_profile(sim):
         record.stages, record.kernels = phases.profile(sim)
@@ -191,22 +195,46 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     clock = clock_of(case, sim.backend_name)
     steps = 1
     warm_until = time.perf_counter() + WARM_SHARE * seconds
-    command(sim, 0)
+    begun, most = Start(sim, case.restart), case.restart or case.hold
     while True:  # warm up, and find how many steps fill a chunk
+        begun.room_for(steps)
+        command(sim, 0, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
-        if spent >= CHUNK_SHARE * seconds and time.perf_counter() >= warm_until:
+        full = spent >= CHUNK_SHARE * seconds or steps == most
+        if full and time.perf_counter() >= warm_until:
             break
-        if spent < CHUNK_SHARE * seconds:
+        if not full:
             steps = max(steps + 1, min(8 * steps, int(1.2 * CHUNK_SHARE * seconds * steps / max(spent, 1e-9))))
+            steps = min(steps, most or steps)
     times: list[float] = []
     total = 0.0
     while total < seconds or len(times) < LEAST_CHUNKS:
-        command(sim, len(times) + 1)
+        begun.room_for(steps)
+        command(sim, len(times) + 1, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
         total += spent
         times.append(spent / steps)
     record.steps = steps * len(times)
     return times
+
+
+class Start:
+    """Puts a simulation back to its start, outside the time, where a case asks for it.
+
+    Args:
+        sim: which has just begun.
+        after: steps from one start to the next one; 0 for never.
+    """
+
+    def __init__(self, sim: Simulation, after: int) -> None:
+        self.sim, self.after, self.done = sim, after, after
+
+    def room_for(self, steps: int) -> None:
+        """Begin anew where ``steps`` more are too many."""
+        if self.after and self.done + steps > self.after:
+            self.sim.reset()
+            self.done = 0
+        self.done += steps
 
 
 def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int, clock: Clock = WALL) -> float:
@@ -221,7 +249,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """The clock of a case: for piles on one thread of a CPU the time that the process computes, as for their peers, so
     that other work on the computer does not count; wall time for all others."""
-    return time.process_time if case.settle and case.threads == 1 and backend != "cuda" else WALL
+    return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 
 
 def in_one_call(sim: Simulation, steps: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpusim.bench import piles
+from gpusim.bench import humanoid, piles
 from gpusim.bench.models import biped, joint_grid
 from gpusim.errors import unknown_name
 from gpusim.scene import list_scenes, load_scene
@@ -19,6 +19,7 @@ CHAIN = "chain of 10 joints"
 BOOM = "boom with cylinder"
 LIFT = "hydraulic lift"
 BIPED = "standing biped"
+HUMANOID_STANDING, HUMANOID_LYING, HUMANOID_MOVING = "humanoid standing", "humanoid lying", "humanoid moving"
 WORLDS = (64, 1024, 8192)
 GRID = 100
 # 13 x 13 plates with 325 ball joints: 975 rows.
@@ -49,6 +50,9 @@ class Case:
         backend: only for this backend; empty for any.
         dtype: of this case; empty for what the command line says.
         settle: steps before the time is taken, until the things rest.
+        restart: steps after which all begins anew, outside the time, for what does not stay as it is; 0 for never.
+        hold: steps at the most from one change of the motors' random commands to the next; 0 for motors at rest.
+        pile: a pile: told are contacts and where its time goes, and no floor.
     """
 
     workload: str
@@ -63,6 +67,9 @@ class Case:
     backend: str = ""
     dtype: str = ""
     settle: int = 0
+    restart: int = 0
+    hold: int = 0
+    pile: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,12 +98,29 @@ MODELS: dict[str, Callable[[], Any]] = {
     CHAIN: partial(scene_builder, "chain", links=10, mass_ratio=0.0),
     BIPED: biped,
 }
+LYING = partial(humanoid.humanoid, lying=True)
 
 
 def _many_worlds(quick: bool) -> Iterator[Case]:
     for name, build in MODELS.items():
         for worlds in WORLDS[:2] if quick else WORLDS:
             yield Case("many_worlds", name, build, worlds)
+
+
+def _humanoid(quick: bool) -> Iterator[Case]:
+    config = {"dt": humanoid.DT}
+    standing = partial(Case, "humanoid", build=humanoid.humanoid, config=config)
+    lying = partial(Case, "humanoid", build=LYING, settle=200 if quick else humanoid.SETTLE)
+    fallen = 200 if quick else humanoid.FALL
+    for worlds in WORLDS[:2] if quick else WORLDS:
+        yield standing(name=HUMANOID_STANDING, worlds=worlds, restart=humanoid.STANDING_STEPS)
+        for case in (
+            standing(name=HUMANOID_MOVING, settle=fallen, hold=humanoid.HOLD),
+            lying(name=HUMANOID_LYING, config=config),
+            lying(name=f"{HUMANOID_LYING}, colored", config=config | {"joint_solver": "colored"}),
+        ):
+            # so many take minutes to settle on a CPU
+            yield replace(case, worlds=worlds, backend="cuda" if worlds == WORLDS[-1] else "")
 
 
 def _joint_grid(quick: bool) -> Iterator[Case]:
@@ -147,12 +171,13 @@ def _pile(workload: str, quick: bool) -> Iterator[Case]:
         }  # fmt: skip
         yield Case(
             workload, f"{count} {things}, {PILE_SUBSTEPS} x {sweeps} sweeps", build, 1, config, threads=1,
-            keep_threads=True, dtype=dtype, settle=60 if quick else piles.SETTLE,
+            keep_threads=True, dtype=dtype, settle=60 if quick else piles.SETTLE, pile=True,
         )  # fmt: skip
 
 
 WORKLOADS: dict[str, Workload] = {
     "many_worlds": Workload("64, 1024 and 8192 copies of a lift, a boom, a chain, a biped", _many_worlds),
+    "humanoid": Workload("64, 1024 and 8192 of gymnasium's humanoids, standing, moving and lying", _humanoid),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
     "signals": Workload("reading, commanding and writing a biped, beside its step", _signals),

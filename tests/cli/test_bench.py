@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.bench import floor, machine, peers, report, workloads
+from gpusim.bench import floor, machine, peer_models, peers, report, workloads
 from gpusim.bench.drive import valve_labels
 from gpusim.bench.models import joint_grid
 from gpusim.bench.peer_case import PeerRecord
@@ -210,7 +210,7 @@ def test_peers_that_are_not_installed_are_named(monkeypatch) -> None:
 
 
 def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
-    def broken(options: Options) -> object:
+    def broken(options: Options, models: object) -> object:
         raise RuntimeError("no display")
 
     def other(options: Options, things: Heap) -> Iterator[PeerRecord]:
@@ -226,8 +226,20 @@ def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
 @pytest.mark.slow
 def test_the_same_mechanisms_in_mujoco() -> None:
     mujoco = pytest.importorskip("mujoco")
-    for text in (peers.chain_mjcf(), peers.boom_mjcf()):
+    for text in (peer_models.chain_mjcf(), peer_models.boom_mjcf()):
         model = mujoco.MjModel.from_xml_string(text)
         data = mujoco.MjData(model)
         mujoco.mj_step(model, data, 100)
         assert np.all(np.isfinite(data.qpos))
+
+
+def test_a_table_is_whole_in_a_pipe(capsys) -> None:
+    """Wider than any window; in a window less important columns give way."""
+    pytest.importorskip("rich")
+    head = ("ESTIMATE", "work in", "slab kB", "memory ns", "ns")
+    row = ("H200: " + "x" * 150, "182 launches, 10.30 GB", "1612149", "0.0", "4483358" + 60 * "1")
+    report.print_table(head, [row])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(name in lines[1] for name in head) and all(text in lines[3] for text in row)
+    kept, _, dropped = report.narrowed(head, [row], 260)
+    assert kept[0] == "ESTIMATE" and kept[-1] == "ns" and dropped == ["slab kB", "memory ns"]

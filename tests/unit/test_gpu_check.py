@@ -7,10 +7,14 @@ import json
 import sys
 from argparse import Namespace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+
+from gpusim.bench import gpu_estimate, peers, runner
+from gpusim.bench.runner import Options, Record
+from gpusim.bench.workloads import chosen_cases
 
 CI = Path(__file__).parents[2] / "ci"
 
@@ -76,3 +80,57 @@ def test_the_report(gpu_check: ModuleType) -> None:
     text = gpu_check.markdown(results | {"bits": {"failed": "slope: x | y", "seconds": 2.0}})
     assert "| launch | passed | 1.0 | 1 cases |" in text and "| sanitize | skipped | 0.1 | needs a GPU |" in text
     assert "| bits | failed | 2.0 | slope: x / y |" in text
+
+
+def measured(workload: str, case: str, worlds: int, dtype: str = "float32") -> Record:
+    """A case that took 1 us a world-step."""
+    return Record(workload, case, worlds, dtype=dtype, world_steps=1e6)
+
+
+@pytest.fixture
+def estimates(gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The report, with estimates of 500 ns for worlds side by side and 2 us for one big world."""
+
+    def of(estimator: gpu_estimate.Estimator, case: Any) -> Any:
+        side_by_side = SimpleNamespace(ns=500.0)
+        return gpu_estimate.StagedEstimate(1, 1, 1, 1.0, 2.0) if case.pile else side_by_side
+
+    monkeypatch.setattr(gpu_estimate.Estimator, "of", of)
+    return importlib.import_module("gpu_report")
+
+
+def test_estimates_stand_beside_worlds_and_piles(estimates: ModuleType) -> None:
+    pile = next(iter(chosen_cases(["pile_1000"], True)))
+    records = [
+        measured("humanoid", "humanoid lying", 1024), measured("pile_1000", pile.name, 1), measured("rows", "a row", 1)
+    ]  # fmt: skip
+    told = estimates.beside_estimates(records, Options("native", quick=True), {}, lambda: False).splitlines()
+    assert len(told) == 4
+    assert told[2].split(" | ")[2:] == ["1000.0", "500.0", "2.00 |"]
+    assert told[3].split(" | ")[2:] == ["1000.0", "2000.0", "0.50 |"]
+    late = estimates.beside_estimates(records, Options("native", quick=True), {}, lambda: True)
+    assert "humanoid" not in late and "No time for other estimates" in late
+    assert estimates.beside_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False) == ""
+
+
+def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
+    gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most worlds first, its peers right behind it, and nothing new when time is up."""
+    begun: list[str] = []
+
+    def run_cases(cases: Any, chosen: Any, tell: Any, enough: Any) -> list[Record]:
+        assert [case.worlds for case in cases] == sorted((case.worlds for case in cases), reverse=True)
+        begun.append(cases[0].workload)
+        if begun.count("many_worlds"):
+            monkeypatch.setattr(gpu_check.time, "monotonic", lambda: 1e9)
+        return [measured(cases[0].workload, "x", 1)]
+
+    monkeypatch.setattr(runner, "run_cases", run_cases)
+    monkeypatch.setattr(
+        peers, "run_peers", lambda chosen, tell, names, enough: begun.append(f"peers of {names[0]}") or []
+    )
+    result = gpu_check.step_bench(options(tmp_path, step="bench", quick=True, workloads=""))
+    assert begun == ["humanoid", "peers of humanoid", "many_worlds"]
+    assert result["left_out"] == ["many_worlds (perhaps not all)", "latency", "rows", "joint_grid"]
+    assert result["failed"] == "" and "Left out" in result["table"]

@@ -1,0 +1,251 @@
+"""The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors; of one table, here and as MJCF.
+
+Its numbers are those of gymnasium's humanoid.xml: bodies weigh what their capsules and spheres weigh at 1000 kg/m3,
+hinges have ranges, springs, dampers and rotors. Several hinges of a body are one joint of several axes here. Links rub
+on the floor and slide on each other, as ``condim`` has it there. Its two tendons, which pull nothing, are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gpusim
+from gpusim import Material, ModelBuilder, Transform
+from gpusim.bench.mjcf import mjcf_text, numbers
+from gpusim.bench.models import Vector
+
+DT = 3e-3
+"""Step size, s."""
+COMMAND_RANGE = 0.4
+"""Motors give up to this share of their gear."""
+STANDING, LYING = 1.293, 0.122
+"""Height of the torso where the soles touch the floor, and where it lies on its back, m."""
+STANDING_STEPS, SETTLE, FALL = 60, 600, 400
+"""Steps for which it still stands, knees bending; after which it lies at rest; in which it falls."""
+HOLD = 20
+"""Steps (60 ms) after which random torques change."""
+FLOOR_FRICTION = 1.0
+ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+class Hinge(NamedTuple):
+    """A hinge and its motor: axis in the link; range, degrees; rotor, kg m2; N m/rad; N m s/rad; gear, N m."""
+
+    name: str
+    axis: Vector
+    range: tuple[float, float]
+    armature: float
+    stiffness: float
+    damping: float
+    gear: float
+
+
+class Geom(NamedTuple):
+    """A capsule between two points, or a sphere about one; radius and points in the link, m."""
+
+    name: str
+    radius: float
+    points: tuple[Vector, ...]
+
+
+class Link(NamedTuple):
+    """A link: where it is in its parent, m, and turned about y, rad; its hinges, outer ones first, and their point."""
+
+    name: str
+    parent: str
+    place: Vector
+    geoms: tuple[Geom, ...]
+    hinges: tuple[Hinge, ...] = ()
+    anchor: Vector = ORIGIN
+    tilt: float = 0.0
+
+
+TILT = -2.0 * math.atan(0.002)
+"""What the file's quaternions (1, 0, -0.002, 0) turn."""
+LINKS = (
+    Link("torso", "", ORIGIN, (
+        Geom("torso1", 0.07, ((0.0, -0.07, 0.0), (0.0, 0.07, 0.0))),
+        Geom("head", 0.09, ((0.0, 0.0, 0.19),)),
+        Geom("uwaist", 0.06, ((-0.01, -0.06, -0.12), (-0.01, 0.06, -0.12))),
+    )),
+    Link("lwaist", "torso", (-0.01, 0.0, -0.26), (
+        Geom("lwaist", 0.06, ((0.0, -0.06, 0.0), (0.0, 0.06, 0.0))),
+    ), (
+        Hinge("abdomen_z", (0.0, 0.0, 1.0), (-45.0, 45.0), 0.02, 20.0, 5.0, 100.0),
+        Hinge("abdomen_y", (0.0, 1.0, 0.0), (-75.0, 30.0), 0.02, 10.0, 5.0, 100.0),
+    ), (0.0, 0.0, 0.065), TILT),
+    Link("pelvis", "lwaist", (0.0, 0.0, -0.165), (
+        Geom("butt", 0.09, ((-0.02, -0.07, 0.0), (-0.02, 0.07, 0.0))),
+    ), (
+        Hinge("abdomen_x", (1.0, 0.0, 0.0), (-35.0, 35.0), 0.02, 10.0, 5.0, 100.0),
+    ), (0.0, 0.0, 0.1), TILT),
+    Link("right_thigh", "pelvis", (0.0, -0.1, -0.04), (
+        Geom("right_thigh1", 0.06, (ORIGIN, (0.0, 0.01, -0.34))),
+    ), (
+        Hinge("right_hip_x", (1.0, 0.0, 0.0), (-25.0, 5.0), 0.01, 10.0, 5.0, 100.0),
+        Hinge("right_hip_z", (0.0, 0.0, 1.0), (-60.0, 35.0), 0.01, 10.0, 5.0, 100.0),
+        Hinge("right_hip_y", (0.0, 1.0, 0.0), (-110.0, 20.0), 0.008, 20.0, 5.0, 300.0),
+    )),
+    Link("right_shin", "right_thigh", (0.0, 0.01, -0.403), (
+        Geom("right_shin1", 0.049, (ORIGIN, (0.0, 0.0, -0.3))),
+    ), (
+        Hinge("right_knee", (0.0, -1.0, 0.0), (-160.0, -2.0), 0.006, 0.0, 1.0, 200.0),
+    ), (0.0, 0.0, 0.02)),
+    Link("right_foot", "right_shin", (0.0, 0.0, -0.45), (Geom("right_foot", 0.075, ((0.0, 0.0, 0.1),)),)),
+    Link("left_thigh", "pelvis", (0.0, 0.1, -0.04), (
+        Geom("left_thigh1", 0.06, (ORIGIN, (0.0, -0.01, -0.34))),
+    ), (
+        Hinge("left_hip_x", (-1.0, 0.0, 0.0), (-25.0, 5.0), 0.01, 10.0, 5.0, 100.0),
+        Hinge("left_hip_z", (0.0, 0.0, -1.0), (-60.0, 35.0), 0.01, 10.0, 5.0, 100.0),
+        Hinge("left_hip_y", (0.0, 1.0, 0.0), (-110.0, 20.0), 0.01, 20.0, 5.0, 300.0),
+    )),
+    Link("left_shin", "left_thigh", (0.0, -0.01, -0.403), (
+        Geom("left_shin1", 0.049, (ORIGIN, (0.0, 0.0, -0.3))),
+    ), (
+        Hinge("left_knee", (0.0, -1.0, 0.0), (-160.0, -2.0), 0.006, 1.0, 1.0, 200.0),
+    ), (0.0, 0.0, 0.02)),
+    Link("left_foot", "left_shin", (0.0, 0.0, -0.45), (Geom("left_foot", 0.075, ((0.0, 0.0, 0.1),)),)),
+    Link("right_upper_arm", "torso", (0.0, -0.17, 0.06), (
+        Geom("right_uarm1", 0.04, (ORIGIN, (0.16, -0.16, -0.16))),
+    ), (
+        Hinge("right_shoulder1", (2.0, 1.0, 1.0), (-85.0, 60.0), 0.0068, 1.0, 1.0, 25.0),
+        Hinge("right_shoulder2", (0.0, -1.0, 1.0), (-85.0, 60.0), 0.0051, 1.0, 1.0, 25.0),
+    )),
+    Link("right_lower_arm", "right_upper_arm", (0.18, -0.18, -0.18), (
+        Geom("right_larm", 0.031, ((0.01, 0.01, 0.01), (0.17, 0.17, 0.17))),
+        Geom("right_hand", 0.04, ((0.18, 0.18, 0.18),)),
+    ), (
+        Hinge("right_elbow", (0.0, -1.0, 1.0), (-90.0, 50.0), 0.0028, 0.0, 1.0, 25.0),
+    )),
+    Link("left_upper_arm", "torso", (0.0, 0.17, 0.06), (
+        Geom("left_uarm1", 0.04, (ORIGIN, (0.16, 0.16, -0.16))),
+    ), (
+        Hinge("left_shoulder1", (2.0, -1.0, 1.0), (-60.0, 85.0), 0.0068, 1.0, 1.0, 25.0),
+        Hinge("left_shoulder2", (0.0, 1.0, 1.0), (-60.0, 85.0), 0.0051, 1.0, 1.0, 25.0),
+    )),
+    Link("left_lower_arm", "left_upper_arm", (0.18, 0.18, -0.18), (
+        Geom("left_larm", 0.031, ((0.01, -0.01, 0.01), (0.17, -0.17, 0.17))),
+        Geom("left_hand", 0.04, ((0.18, -0.18, 0.18),)),
+    ), (
+        Hinge("left_elbow", (0.0, -1.0, -1.0), (-90.0, 50.0), 0.0028, 0.0, 1.0, 25.0),
+    )),
+)  # fmt: skip
+"""Parents first."""
+
+
+def humanoid(lying: bool = False) -> ModelBuilder:
+    """The humanoid on a floor, all hinges at zero: on its feet, or ``lying`` on its back. Nothing holds it upright.
+
+    Its motors (``right_knee``, ...) take shares of their greatest torques, -1 to 1.
+    """
+    b = gpusim.ModelBuilder()
+    floor = b.add_shape_plane(-1, label="floor")
+    poses, bodies = {"": torso_pose(lying)}, {"": -1}
+    for link in LINKS:
+        frame = Transform.from_axis_angle(link.place, (0.0, 1.0, 0.0), link.tilt)
+        pose = poses[link.name] = poses[link.parent] * frame
+        body = bodies[link.name] = b.add_body(xform=pose, label=link.name)
+        for geom in link.geoms:
+            shape = _add_geom(b, body, geom)
+            b.add_collision_pair(floor, shape, Material(friction=FLOOR_FRICTION))
+        if link.parent:
+            _add_joint(b, bodies[link.parent], body, frame, link)
+    return b
+
+
+def torso_pose(lying: bool) -> Transform:
+    """Where the torso starts."""
+    if lying:
+        return Transform.from_axis_angle((0.0, 0.0, LYING), (0.0, 1.0, 0.0), -0.5 * math.pi)
+    return Transform((0.0, 0.0, STANDING))
+
+
+def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
+    smooth = Material(friction=0.0)
+    if len(geom.points) == 1:
+        return b.add_shape_sphere(body, geom.radius, Transform(geom.points[0]), material=smooth, label=geom.name)
+    start, end = np.array(geom.points)
+    half = 0.5 * float(np.linalg.norm(end - start))
+    pose = _along(0.5 * (start + end), 0.5 * (end - start) / half)
+    return b.add_shape_capsule(body, geom.radius, half, pose, material=smooth, label=geom.name)
+
+
+def _along(middle: Any, axis: Any) -> Transform:
+    """A frame whose z axis is ``axis``, a unit vector that is not -z."""
+    if axis[2] < -0.5:  # a capsule has no head and no tail
+        axis = -axis
+    x, y, z = (float(c) for c in axis)
+    return Transform(tuple(middle), (-y, x, 0.0, 1.0 + z))
+
+
+def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link: Link) -> None:
+    """The joint of all hinges of a link, with springs and motors; a link without hinges is welded."""
+    at_parent, at_child = frame * Transform(link.anchor), Transform(link.anchor)
+    if not link.hinges:
+        b.add_joint_fixed(parent, child, at_parent, at_child, label=link.name)
+        return
+    joint = b.add_joint_d6(
+        parent, child, at_parent, at_child,
+        angular_axes=[hinge.axis for hinge in link.hinges],
+        limit_lower=tuple(math.radians(hinge.range[0]) for hinge in link.hinges),
+        limit_upper=tuple(math.radians(hinge.range[1]) for hinge in link.hinges),
+        damping=tuple(hinge.damping for hinge in link.hinges),
+        armature=tuple(hinge.armature for hinge in link.hinges),
+        label=link.name,
+    )  # fmt: skip
+    for axis, hinge in enumerate(link.hinges):
+        if hinge.stiffness:
+            b.add_torsion_spring(joint, hinge.stiffness, axis=axis, label=hinge.name)
+        b.add_torque_motor(joint, COMMAND_RANGE * hinge.gear, axis=axis, label=f"{hinge.name}_motor")
+
+
+def humanoid_mjcf(lying: bool = False, options: str = "") -> str:
+    """The same for MuJoCo, without gymnasium's pictures and tendons.
+
+    Args:
+        lying: as of :func:`humanoid`.
+        options: integrator and solver, attributes of MJCF's ``<option>``.
+    """
+    pose = torso_pose(lying)
+    torso = _body_mjcf(LINKS[0], f'pos="{numbers(pose.position)}" quat="{_quaternion(pose)}"', "<freejoint/>")
+    hinges = [hinge for link in LINKS for hinge in link.hinges]
+    motors = "".join(f'<motor name="{h.name}_motor" joint="{h.name}" gear="{h.gear}"/>' for h in hinges)
+    defaults = (
+        '<default><geom condim="1" margin="0.001"/>'
+        f'<motor ctrllimited="true" ctrlrange="-{COMMAND_RANGE} {COMMAND_RANGE}"/></default>'
+    )
+    floor = f'<geom name="floor" type="plane" size="20 20 0.125" condim="3" friction="{FLOOR_FRICTION} 0.1 0.1"/>'
+    return mjcf_text(floor + torso, f"{defaults}<actuator>{motors}</actuator>", DT, options)
+
+
+def _body_mjcf(link: Link, place: str, joints: str) -> str:
+    geoms = "".join(map(_geom_mjcf, link.geoms))
+    children = "".join(_link_mjcf(child) for child in LINKS if child.parent == link.name)
+    return f'<body name="{link.name}" {place}>{joints}{geoms}{children}</body>'
+
+
+def _link_mjcf(link: Link) -> str:
+    turned = _quaternion(Transform.from_axis_angle(ORIGIN, (0.0, 1.0, 0.0), link.tilt))
+    joints = "".join(
+        f'<joint name="{h.name}" pos="{numbers(link.anchor)}" axis="{numbers(h.axis)}" limited="true" '
+        f'range="{numbers([math.radians(angle) for angle in h.range])}" armature="{h.armature}" '
+        f'stiffness="{h.stiffness}" damping="{h.damping}"/>'
+        for h in link.hinges
+    )
+    return _body_mjcf(link, f'pos="{numbers(link.place)}" quat="{turned}"', joints)
+
+
+def _geom_mjcf(geom: Geom) -> str:
+    where = numbers([x for point in geom.points for x in point])
+    if len(geom.points) == 1:
+        return f'<geom name="{geom.name}" type="sphere" size="{geom.radius}" pos="{where}"/>'
+    return f'<geom name="{geom.name}" type="capsule" size="{geom.radius}" fromto="{where}"/>'
+
+
+def _quaternion(pose: Transform) -> str:
+    """MuJoCo's: w first."""
+    x, y, z, w = pose.rotation
+    return numbers((w, x, y, z))

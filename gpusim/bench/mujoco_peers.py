@@ -1,0 +1,175 @@
+"""The mechanisms of :mod:`gpusim.bench.peer_models` in MuJoCo on the CPU, and in MuJoCo Warp on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.bench.machine import available_cores
+from gpusim.bench.peer_case import PeerCase, PeerModel
+from gpusim.bench.runner import Options
+from gpusim.bench.workloads import WORLDS
+
+ROLLOUT_STEPS = 20
+READY = 16
+"""Sets of random commands that lie on the device and are given in turn."""
+
+
+def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
+    """One world with a call for each step, and many worlds in rollouts of all threads."""
+    import mujoco
+    from mujoco import rollout
+
+    threads = options.threads or available_cores()
+    full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    for own in models:
+        model = mujoco.MjModel.from_xml_string(own.text)
+        data = settled(own, model)
+        state = np.empty(mujoco.mj_stateSize(model, full))
+        mujoco.mj_getState(model, data, state, full)
+        one = _stepped(own, model, data, state)
+        yield PeerCase(own.name, 1, fallen(own, one), noted("float64, a call a step", own))
+        # so many take minutes to settle, and a world-step of 1024 takes as long
+        for worlds in WORLDS[:2] if options.quick or own.settle else WORLDS:
+            with rollout.Rollout(nthread=threads) as roll:
+                many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, own)
+                note = noted(f"float64, rollout of {threads} threads", own)
+                yield PeerCase(own.name, worlds, fallen(own, many), note, ROLLOUT_STEPS)
+
+
+def settled(own: PeerModel, model: Any) -> Any:
+    """MuJoCo's data of a model at rest in the state from which it is timed, or as it starts."""
+    import mujoco
+
+    data = mujoco.MjData(model)
+    for _ in range(0 if own.hold else own.settle):
+        mujoco.mj_step(model, data)
+    return data
+
+
+def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
+    """The same function, after the steps that worlds with commands of their own take each by itself."""
+    if own.hold:
+        advance(own.settle)
+    return advance
+
+
+def noted(how: str, own: PeerModel) -> str:
+    """What the table tells of a case."""
+    return f"{how}, {own.note}" if own.note else how
+
+
+def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int], None]:
+    """Steps of one world, which goes on from ``state``."""
+    import mujoco
+
+    rng, done = np.random.default_rng(0), 0
+
+    def advance(n: int) -> None:
+        nonlocal done
+        for _ in range(n):
+            if own.restart and done == own.restart:
+                mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+                done = 0
+            if own.hold and done % own.hold == 0:
+                data.ctrl[:] = rng.uniform(-own.commands, own.commands, model.nu)
+            mujoco.mj_step(model, data)
+            done += 1
+
+    return advance
+
+
+def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
+    """Steps of many worlds, which go on from ``states``; ``hold`` is taken for the steps of a rollout."""
+    import mujoco
+
+    data = [mujoco.MjData(model) for _ in range(threads)]
+    out = np.empty((len(states), ROLLOUT_STEPS, states.shape[1]))
+    sensors = np.empty((len(states), ROLLOUT_STEPS, model.nsensordata))
+    # as gpusim's commands: other ones in every world
+    drawn = _commands(own, len(states), model.nu)
+    controls, start, done = next(drawn)[:, None].repeat(ROLLOUT_STEPS, axis=1), states.copy(), 0
+
+    def advance(n: int) -> None:
+        nonlocal done
+        for _ in range(max(1, n // ROLLOUT_STEPS)):
+            if own.restart and done >= own.restart:
+                states[:], done = start, 0
+            if own.hold:
+                controls[:] = next(drawn)[:, None]
+            roll.rollout(model, data, states, controls, nstep=ROLLOUT_STEPS, state=out, sensordata=sensors)
+            states[:] = out[:, -1]
+            done += ROLLOUT_STEPS
+
+    return advance
+
+
+def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
+    """Random commands of all worlds, (worlds, count), again and again; the same ones in every run."""
+    rng = np.random.default_rng(0)
+    while True:
+        yield rng.uniform(-own.commands, own.commands, (worlds, count))
+
+
+def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
+    """A CUDA graph of a step, most worlds first: where time ends, they are what is wanted.
+
+    It has no PGS solver; models that ask for it get Newton.
+    """
+    import mujoco
+    import warp
+
+    if not warp.is_cuda_available():
+        raise RuntimeError("needs a GPU")
+    for worlds in reversed(WORLDS[:2] if options.quick else WORLDS):
+        for own in models:
+            model = mujoco.MjModel.from_xml_string(own.text)
+            note = own.note
+            if model.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
+                model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+                note = f"{note}, but Newton, for it has no PGS"
+            how = f"float32, CUDA graph of a step{', ' if note else ''}{note}"
+            yield PeerCase(own.name, worlds, fallen(own, _graph(own, model, worlds)), how)
+
+
+def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
+    """Steps of many worlds on the GPU, all from the state in which MuJoCo settled one."""
+    import mujoco_warp
+    import warp
+
+    m, d = mujoco_warp.put_model(model), _device_data(own, model, worlds)
+    moving = d.qpos, d.qvel, d.qacc_warmstart
+    start = [warp.clone(array) for array in moving]
+    mujoco_warp.step(m, d)  # compiles, which a capture must not
+    with warp.ScopedCapture() as capture:
+        mujoco_warp.step(m, d)
+    drawn = _commands(own, worlds, model.nu)
+    # on the device before the time is taken
+    ready = [warp.array(next(drawn), dtype=float) for _ in range(READY if own.hold else 0)]
+    done = 1
+
+    def advance(n: int) -> None:
+        nonlocal done
+        for _ in range(n):
+            if own.restart and done == own.restart:
+                for array, first in zip(moving, start, strict=True):
+                    warp.copy(array, first)
+                done = 0
+            if own.hold and done % own.hold == 0:
+                warp.copy(d.ctrl, ready[done // own.hold % READY])
+            warp.capture_launch(capture.graph)
+            done += 1
+        warp.synchronize()
+
+    return advance
+
+
+def _device_data(own: PeerModel, model: Any, worlds: int) -> Any:
+    import mujoco_warp
+
+    if own.places is None:
+        return mujoco_warp.make_data(model, nworld=worlds)
+    contacts, rows = own.places
+    return mujoco_warp.put_data(model, settled(own, model), nworld=worlds, nconmax=contacts, njmax=rows)

@@ -1,0 +1,75 @@
+"""The mechanisms of the workloads as MuJoCo reads them.
+
+What is compared is a step of the same mechanism with the same step size, not the same accuracy. MuJoCo has no
+fluid-side hydraulics, so the boom's cylinder is the nearest thing that it has, a first-order pneumatic one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusim.bench import humanoid
+from gpusim.bench.biped_mjcf import biped_mjcf
+from gpusim.bench.mjcf import mjcf_text
+from gpusim.bench.peer_case import PeerModel
+from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_MOVING, HUMANOID_STANDING
+
+DT = 1e-3
+LINKS, LENGTH, MASS = 10, 0.2, 0.1
+# Inertia of a thin rod about its middle, and a hundredth of it about its axis, which peers need above 0.
+ACROSS = MASS * LENGTH**2 / 12.0
+ALONG = 0.01 * ACROSS
+HUMANOID_PLACES = 24, 72
+"""As in the benchmark of mujoco_warp itself; one that lies on its back has 7 contacts, 32 rows."""
+GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
+
+
+def peer_models(names: Sequence[str] = ()) -> list[PeerModel]:
+    """Those of the workloads ``names``; all where there are none."""
+    return [model for model in _all_models() if not names or model.workload in names]
+
+
+def _all_models() -> Iterator[PeerModel]:
+    yield PeerModel("many_worlds", CHAIN, chain_mjcf())
+    yield PeerModel("many_worlds", BOOM, boom_mjcf())
+    yield PeerModel("many_worlds", BIPED, biped_mjcf(DT), 0.0)
+    for options, note in (("", "Euler, Newton (unasked)"), (GYMNASIUM, "RK4, 50 x PGS (gymnasium's)")):
+        yield PeerModel(
+            "humanoid", HUMANOID_STANDING, humanoid.humanoid_mjcf(False, options), 0.0,
+            restart=humanoid.STANDING_STEPS, places=HUMANOID_PLACES, note=note,
+        )  # fmt: skip
+        yield PeerModel(
+            "humanoid", HUMANOID_LYING, humanoid.humanoid_mjcf(True, options), 0.0,
+            settle=humanoid.SETTLE, places=HUMANOID_PLACES, note=note,
+        )  # fmt: skip
+        yield PeerModel(
+            "humanoid", HUMANOID_MOVING, humanoid.humanoid_mjcf(False, options), humanoid.COMMAND_RANGE,
+            settle=humanoid.FALL, hold=humanoid.HOLD, places=HUMANOID_PLACES, note=note,
+        )  # fmt: skip
+
+
+def chain_mjcf() -> str:
+    """The chain of 10 links on hinges, stretched out along x."""
+    inertial = (
+        f'<inertial mass="{MASS}" pos="{0.5 * LENGTH} 0 0" diaginertia="{ALONG} {ACROSS} {ACROSS}"/>'
+        '<joint axis="0 1 0"/>'
+    )
+    links = "".join(f'<body pos="{LENGTH if i else 0.0} 0 0">{inertial}' for i in range(LINKS)) + "</body>" * LINKS
+    return mjcf_text(links, "", DT)
+
+
+def boom_mjcf() -> str:
+    """The boom of scene boom_crane on a pneumatic cylinder."""
+    length, boom, tip = 3.0, 300.0, 500.0
+    center = (0.5 * boom + tip) * length / (boom + tip)
+    across = (boom / 3.0 + tip) * length**2 - (boom + tip) * center**2
+    body = (
+        '<site name="base" pos="0.2 0 -1.3"/><body euler="0 0.1745 0">'
+        f'<inertial mass="{boom + tip}" pos="{center} 0 0" diaginertia="{0.01 * across} {across} {across}"/>'
+        '<joint axis="0 1 0"/><site name="rod" pos="0.7 0 0"/></body>'
+    )
+    rest = (
+        '<tendon><spatial name="lift"><site site="base"/><site site="rod"/></spatial></tendon>'
+        '<actuator><cylinder tendon="lift" timeconst="0.05" area="0.005" bias="0 0 -5000"/></actuator>'
+    )
+    return mjcf_text(body, rest, DT)
