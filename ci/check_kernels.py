@@ -2,9 +2,10 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-The PTX of the last architecture is the one that users get, and may have instructions alone whose result IEEE 754
-settles (``ci/ptx/forms.py``); that of the others is the same but for its name, so the first is checked with those
-variants alone that hold every source and every condition of a build, and those between with one. What a variant takes
+PTX may have instructions alone whose result IEEE 754 settles (``ci/ptx/forms.py``). That of the last architecture is
+looked at; that of others before NEWER differs in its name. So the first one is checked with those variants alone that
+hold every source and every condition of a build, and so, without ptxas, is the PTX of NEWER, from which on NVRTC writes
+another one; those between are checked with one. What a variant takes
 (registers, stack, spills; accesses of local memory and by generic addresses in its PTX) must be within
 ``ci/kernel_limits.json``, which ``--limits`` writes anew: what is there today, rounded up.
 
@@ -37,14 +38,16 @@ sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
 from ci.ptx.forms import check_forms  # noqa: E402
 from ci.ptx.reader import Module, read_module  # noqa: E402
 from gpusim.backends.compile import CompileError  # noqa: E402
-from gpusim.backends.compile_cuda import compile_cubin  # noqa: E402
+from gpusim.backends.compile_cuda import compile_cubin, nvrtc_options  # noqa: E402
 from gpusim.backends.kernel_sources import gpu_sources  # noqa: E402
-from gpusim.backends.nvrtc import NvrtcMissingError, load_nvrtc  # noqa: E402
+from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: E402
 from gpusim.backends.variants import OUTER  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
+# From this one on NVRTC 12.9 optimizes in another way; a virtual one, whose PTX is all that is made.
+NEWER = "compute_100"
 # The last one has every build.
-ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", "sm_90")
+ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
@@ -149,20 +152,32 @@ def compile_job(job: Job) -> Result:
         # lines of the sources in the PTX change no instruction
         extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
         extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
-        compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
-        result.kernels = read_resources(compiled.log)
-        result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
-        result.cubin = compiled.cubin or b"" if job.options else b""
-        if not result.kernels and not job.options:
-            raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
-        if job.forms:
-            module = read_module(compiled.ptx)
-            result.error = told_forms(module, job.outer)
-            count_accesses(module, result)
+        if job.arch == NEWER:
+            options = [*nvrtc_options(job.defines, NEWER), *job.options, "-lineinfo"]
+            result.error = told_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
+        else:
+            compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
+            result.kernels = read_resources(compiled.log)
+            result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
+            result.cubin = compiled.cubin or b"" if job.options else b""
+            if not result.kernels and not job.options:
+                raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
+            if job.forms:
+                module = read_module(compiled.ptx)
+                result.error = told_forms(module, job.outer)
+                count_accesses(module, result)
     except GpusimError as error:
         result.error = str(error)
     result.seconds = time.perf_counter() - begin
     return result
+
+
+def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -> str:
+    """PTX alone, of a virtual architecture."""
+    compiled = nvrtc.compile(main, sources, options)
+    if compiled.cubin is None:
+        raise CompileError(f"{main} for {NEWER}: {compiled.log}")
+    return compiled.ptx
 
 
 def count_accesses(module: Module, result: Result) -> None:
@@ -194,7 +209,8 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
     Args:
         variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for
-            the last architecture only, and the first of them alone for those between the first and the last.
+            the last architecture only, and the first of the others alone for those between the first and the last but
+            NEWER.
         archs: e.g. ``["sm_90"]``.
         jobs: processes, no more than MAX_JOBS; one compiles in this process.
         full: ptxas as users have it.
@@ -205,7 +221,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
         Job(v.name, v.main, dict(v.generated), dict(v.defines), arch, arch == archs[-1], full, *_linking(v))
         for v in variants
         for arch in archs
-        if arch == archs[-1] or (v in everywhere and (arch == archs[0] or v is everywhere[0]))
+        if arch == archs[-1] or (v in everywhere and (arch in (archs[0], NEWER) or v is everywhere[0]))
     ]
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:

@@ -117,7 +117,7 @@ def _chooses(s: Instruction) -> bool:
 def _only_compared(function: Function, s: Instruction) -> bool:
     """Whether nothing but comparisons reads what an instruction gives, for which all zeros are one; also by way of
     further extremes. NVRTC makes ``max(a, b) > c`` of ``a > c || b > c``."""
-    waiting, seen = [_written(s)], set()
+    waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()
         if register in seen:
@@ -130,7 +130,9 @@ def _only_compared(function: Function, s: Instruction) -> bool:
                 waiting.append(_written(other))
             elif not other.name.startswith("setp."):
                 return False
-    return True
+            else:
+                compared = True
+    return compared
 
 
 def _written(s: Instruction) -> str:

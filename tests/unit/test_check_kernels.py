@@ -56,9 +56,22 @@ def test_the_check_prints_a_table(
 ) -> None:
     assert check_kernels.main(["--jobs", "1"], [variant("plain")]) == 0
     out = capsys.readouterr().out
-    for arch in ("sm_70", "sm_75", "sm_80", "sm_90"):
+    for arch in ("sm_70", "sm_75", "sm_80", "sm_90", "sm_100", "sm_120"):
         assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0 +0 +0\n", out), out
-    assert "4 of 4 compiled" in out
+    assert "7 of 7 compiled" in out, "compute_100 too, which has no kernels"
+
+
+def test_the_ptx_of_newer_cards_is_looked_at(
+    check_kernels: ModuleType, nvrtc_12: Nvrtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it alone has is found, and told by its name."""
+    text = (
+        'extern "C" __global__ void twice(double* x) {\n'
+        "#if __CUDA_ARCH__ >= 1000\n    x[0] = fmax(x[0], x[1]);\n#else\n    x[0] = x[1];\n#endif\n}"
+    )
+    assert check_kernels.main(["--jobs", "1"], [variant("zeros", **{"twice.cu": text})]) == 1
+    out = capsys.readouterr().out
+    assert "6 of 7 compiled" in out and "zeros compute_100: kernel twice, twice.cu:3, in twice: `max.f64" in out
 
 
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from ci.ptx.device import device_array, load_module, spoil
 from ci.ptx.executor import Finding, Module, executor, why_not
 from gpusim.backends.kernel_sources import reachable_sources
 
-from .kernels import ARITHMETIC, FAULTS
+from .kernels import ARITHMETIC, BITS, FAULTS
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -92,6 +92,45 @@ def test_arithmetic(arithmetic: Module, kind: type) -> None:
     with np.errstate(all="ignore"):
         converted = np.where(inside, a.astype(np.int32), limited)
     np.testing.assert_array_equal(np.asarray(whole)[~np.isnan(a), 11], converted[~np.isnan(a)])
+
+
+def signed(value: int, width: int) -> int:
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def bits_of(x: int, at: int, size: int, width: int, of_sign: bool) -> int:
+    """As PTX tells it (``bfe``): bits behind the last one are zero, or copies of it."""
+    wanted = (x >> at if at < width else 0) & ((1 << min(size, width)) - 1)
+    last = min(at + size - 1, width - 1)
+    filled = [k for k in range(width) if k >= size or at + k >= width]
+    ones = of_sign and size > 0 and x >> last & 1
+    return wanted | sum(1 << k for k in filled) if ones else wanted
+
+
+def test_bits_of_newer_cards() -> None:
+    """Fields of bits, bytes by choice and high halves of products, against whole numbers of Python."""
+    random, count = np.random.default_rng(3), 400
+    a, wide = (random.integers(0, 2**w, count, dtype=f"u{w // 8}", endpoint=False) for w in (32, 64))
+    at, size = (random.integers(0, 40, count).astype(np.uint32) for _ in range(2))
+    at[:4], size[:4] = (0, 31, 255, 63), (0, 1, 64, 255)
+    inputs = [device_array(x) for x in (a, at, size)]
+    out, wide_out = device_array(np.zeros((count, 3), np.uint32)), device_array(np.zeros((count, 4), np.uint64))
+    module = load_module(("bits.cu", {"bits.cu": BITS}, {}, (), ptx.ARCH))
+    assert not run(module, "bits", count, 1, *inputs, out, device_array(wide), wide_out)
+    for i in range(count):
+        x, y, place, room = int(a[i]), int(wide[i]), int(at[i]), int(size[i])
+        choice, both = (place * 257 + room * 4099) & 0xFFFF, (y & 0xFFFFFFFF) << 32 | x
+        chosen = 0
+        for k in range(4):
+            digit = choice >> 4 * k & 15
+            byte = both >> 8 * (digit & 7) & 255
+            chosen |= (255 * (byte >> 7) if digit & 8 else byte) << 8 * k
+        fields = [bits_of(x, place, room, 32, of_sign) for of_sign in (False, True)]
+        assert np.asarray(out)[i].tolist() == [*fields, chosen], i
+        z = (y * 6364136223846793005 + x) % 2**64
+        high = [y * z >> 64, (signed(y, 64) * signed(z, 64) >> 64) % 2**64]
+        fields = [bits_of(y, place, room, 64, of_sign) for of_sign in (False, True)]
+        assert np.asarray(wide_out)[i].tolist() == [*fields, *high], i
 
 
 def test_whole_numbers(arithmetic: Module) -> None:

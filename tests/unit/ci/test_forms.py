@@ -87,6 +87,24 @@ def test_the_greater_of_a_constant_is_allowed(constant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reader, allowed",
+    [
+        ("setp.lt.f64 %p1, %fd2, %fd1;", True),
+        ("max.f64 %fd3, %fd1, %fd2; setp.gt.f64 %p1, %fd3, %fd1;", True),
+        ("setp.lt.f64 %p1, %fd2, %fd1; add.rn.f64 %fd3, %fd2, %fd1;", False),
+        ("max.f64 %fd3, %fd1, %fd2; add.rn.f64 %fd3, %fd3, %fd1;", False),
+        ("st.global.f64 [%rd1], %fd2;", False),
+    ],
+)
+def test_the_greater_of_two_that_is_only_compared_is_allowed(reader: str, allowed: bool) -> None:
+    """For comparisons all zeros are one."""
+    text = TEXT.replace("st.param.f64    [func_retval0+0], %fd2;", "st.param.f64    [func_retval0+0], %fd1;")
+    text = text.replace("INSTRUCTION", f"min.f64 %fd2, %fd1, %fd1; {reader}".replace("; ", ";\n    "))
+    faults = check_forms(read_module(HEAD + text.replace("CALL", "twice")))
+    assert not faults if allowed else "another zero" in faults[0].reason
+
+
+@pytest.mark.parametrize(
     "instruction, reason",
     [
         ("fma.rn.f64 %fd2, %fd1, %fd1, %fd1;", "--fmad=false"),
