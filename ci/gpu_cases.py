@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -57,39 +57,80 @@ def name_of(case: Case) -> str:
     return " ".join(case)
 
 
-def builds_of(cases: Sequence[Case], backend: str) -> list[tuple[Any, list[Case]]]:
+Build = tuple[Any, list[Case]]
+"""A build, and the cases that launch it."""
+
+
+class Builds:
+    """Notes builds instead of making them."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, Build] = {}
+        self.case: Case | None = None
+
+    def note(self, variant: Any) -> Any:
+        """A build is asked for; stands in for its module."""
+        key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
+        self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
+        return SimpleNamespace(get_function=lambda name: SimpleNamespace())
+
+    def stop(self, variant: Any) -> None:
+        """The same where nothing goes on without the build."""
+        self.note(variant)
+        raise InterruptedError
+
+    @contextlib.contextmanager
+    def instead(self, backend: str) -> Iterator[None]:
+        """Simulations on a backend have their builds noted."""
+        with contextlib.ExitStack() as stack:
+            if backend == "native":
+                stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", self.stop))
+            else:
+                modules = "gpusim.backends.cuda_builds.CudaBuilds.modules"
+                stack.enter_context(mock.patch(modules, lambda builds, variants: [self.note(v) for v in variants]))
+                if why_missing("cuda"):  # a rehearsal for an architecture
+                    from tests.unit import fake_cupy
+
+                    stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
+                    stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
+            yield
+
+
+def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
     from gpusim.backends.variants import signals_variant
 
-    found: dict[Any, tuple[Any, list[Case]]] = {}
-    current: list[Case] = []
-
-    def note(variant: Any) -> Any:
-        key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
-        found.setdefault(key, (variant, []))[1].extend(current)
-        return SimpleNamespace(get_function=lambda name: SimpleNamespace())
-
-    def stop(variant: Any) -> None:
-        note(variant)
-        raise InterruptedError  # the library is not here yet
-
-    with contextlib.ExitStack() as stack:
-        if backend == "native":
-            stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", stop))
-        else:
-            modules = "gpusim.backends.cuda_builds.CudaBuilds.modules"
-            stack.enter_context(mock.patch(modules, lambda builds, variants: [note(variant) for variant in variants]))
-            if why_missing("cuda"):  # a rehearsal for an architecture
-                from tests.unit import fake_cupy
-
-                stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
-                stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
-        for case in cases:
-            current[:] = [case]
+    builds = Builds()
+    with builds.instead(backend):
+        for builds.case in cases:
             with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
-                own = simulation_of(case, backend, WORLDS)[0].backend
+                own = simulation_of(builds.case, backend, WORLDS)[0].backend
                 own.build(signals_variant(own.real, own.stored, own.kinds))  # made when signals are asked for
-    return sorted(found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
+    return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
+
+
+def bench_builds(quick: bool) -> list[Any]:
+    """Builds of the benchmarks' many worlds, which have their model's sizes, and the clocked ones of those profiled."""
+    from gpu_profile import PROFILED, profiled_cases
+
+    from gpusim.backends.variants import clocked_variant
+    from gpusim.bench.runner import Options, make_simulation
+    from gpusim.bench.workloads import chosen_cases
+
+    builds, models = Builds(), {}
+    profiled = profiled_cases(quick)
+    names = [name for name in PROFILED if not name.startswith("pile_")]
+    with builds.instead("cuda"):
+        for case in chosen_cases(names, quick):
+            with contextlib.suppress(Exception):  # as above
+                if case.build not in models:
+                    models = {case.build: case.build().finalize()}
+                own = make_simulation(case, models[case.build], "cuda", Options("cuda")).backend
+                variant = own.step_variant()
+                builds.note(variant.full or variant)
+                if case in profiled:
+                    builds.note(clocked_variant(variant.full or variant)[0])
+    return [variant for variant, _ in builds.found.values() if variant.full is None]
 
 
 def models_by_name() -> dict[str, Callable[[], Any]]:

@@ -22,6 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "ci"))
 
+from gpu_bench import step_bench  # noqa: E402
 from gpu_cases import (  # noqa: E402
     LAUNCHES,
     PAIRS,
@@ -37,6 +39,7 @@ from gpu_cases import (  # noqa: E402
     Case,
     all_cases,
     as_fused,
+    bench_builds,
     builds_of,
     first_difference,
     name_of,
@@ -44,16 +47,18 @@ from gpu_cases import (  # noqa: E402
     simulation_of,
     why_missing,
 )
-from gpu_report import bench_result, beside_estimates, markdown, write_report  # noqa: E402
+from gpu_profile import step_profile  # noqa: E402
+from gpu_report import markdown, write_report  # noqa: E402
 
-STEPS = {"compile": 0.35, "launch": 0.1, "sanitize": 0.1, "bits": 0.2, "bench": 0.15, "tests": 0.1}
+STEPS = {
+    "compile": 0.35, "launch": 0.08, "sanitize": 0.08, "bits": 0.18, "bench": 0.17, "profile": 0.07, "tests": 0.07,
+}  # fmt: skip
 """Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
 LAUNCH_STEPS = 40
 SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
 SANITIZERS = ("synccheck", "racecheck")
 BEGIN = time.monotonic()  # of this process
 ENOUGH = 0.9  # of its limit, after which a step begins nothing new
-BENCHED = 0.7  # of that, after which benchmarks make room for the estimates beside them
 CHECK_EVERY = 50  # steps between two looks at the bits
 COMMAND_EVERY = 10
 
@@ -72,6 +77,7 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
 
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
         wanted += [(report["arch"], *build) for build in builds_of(cases, "cuda")]
+        wanted += [(report["arch"], variant, []) for variant in bench_builds(options.quick)]
     if not why_not("native"):
         # all are compared with native's fused launch; in a rehearsal native launches them too
         asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
@@ -79,7 +85,7 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
             launched = () if options.backend == "cuda" else own
             wanted.append(("native", variant, [c for c in cases if as_fused(c) in own or c in launched]))
     # what LAUNCHES needs comes first on both sides
-    wanted.sort(key=lambda build: min(place_of(case) for case in build[2]))
+    wanted.sort(key=lambda build: min(map(place_of, build[2]), default=len(LAUNCHES)))
     report["builds"] = len(wanted)
     jobs = min(len(wanted), options.jobs or len(os.sched_getaffinity(0)))
     results: list[Any] = []
@@ -332,67 +338,13 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> 
     return "same"
 
 
-def step_bench(options: argparse.Namespace) -> dict[str, Any]:
-    """The benchmarks, and peers where they are installed."""
-    from gpusim.bench import machine, report
-    from gpusim.bench.peers import run_peers, told_once
-    from gpusim.bench.runner import Options, run_cases
-    from gpusim.bench.workloads import chosen_cases
-
-    chosen = Options(backend=options.backend, quick=options.quick)
-    facts, begun = machine.describe(), time.monotonic()
-    records, peers, left, end = [], [], [], begun + BENCHED * (_end(options) - begun)
-    names = _workloads(options)
-
-    def late(share: float = 1.0) -> bool:
-        return time.monotonic() > begun + share * (end - begun)
-
-    def tell(line: str) -> None:
-        print(" ", line, flush=True)
-
-    def leave() -> None:
-        _leave(options, bench_result(facts, records, peers, left) | {"failed": "not finished"})
-
-    # a workload a time, and what is there written after each: a limit that strikes must not take all of it
-    for name in names:
-        if late():
-            left.append(name)
-            continue
-        try:
-            # what a GPU is for comes first: most worlds, and with the first workload other simulators beside them
-            cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
-            records += run_cases(cases, chosen, tell, late)
-        except ModuleNotFoundError as error:
-            left.append(f"{name} ({error})")
-        left += [f"{name} (perhaps not all)"] if late() else []
-        leave()
-        if name == names[0]:
-            peers += run_peers(chosen, tell, [name], lambda: late(0.5))
-            leave()
-    if names[1:] and not late():
-        peers = told_once([*peers, *run_peers(chosen, tell, names[1:], late)])
-        leave()
-    report.show(records, peers)
-    guessed = beside_estimates(records, chosen, facts, lambda: time.monotonic() > _end(options))
-    return bench_result(facts, records, peers, left, guessed)
-
-
-def _workloads(options: argparse.Namespace) -> list[str]:
-    """The workloads to run: those asked for, or what fits into the time."""
-    if options.workloads:
-        return str(options.workloads).split(",")
-    piles = ["pile_1000", "pile_100000", "pile_8000"] if options.backend == "cuda" else []
-    # on a GPU each scene of "latency" is a build of its own, for which there is no time
-    latency = [] if options.backend == "cuda" else ["latency"]
-    return ["humanoid", "many_worlds", *piles, *latency, "rows", "joint_grid"]
-
-
 RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "compile": step_compile,
     "launch": step_launch,
     "sanitize": step_sanitize,
     "bits": step_bits,
-    "bench": step_bench,
+    "bench": lambda options: step_bench(options, _end(options), partial(_leave, options)),
+    "profile": lambda options: step_profile(options, _end(options), partial(_leave, options)),
     "tests": step_tests,
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All checks that need a GPU, in one call of at most ten minutes, from a checkout that is not installed.
 #
-#   ci/gpu_check.sh [--backend native] [--quick] [--only compile,launch,sanitize,bits,bench,tests]
+#   ci/gpu_check.sh [--backend native] [--quick] [--only compile,launch,sanitize,bits,bench,profile,tests]
 #
 #   --backend native   a rehearsal without a GPU: the native backend stands in, what needs a GPU is skipped
 #

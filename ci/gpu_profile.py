@@ -59,7 +59,7 @@ def profile_all(
             sim = make_simulation(case, case.build().finalize(), backend, Options(backend, quick=quick), launch=launch)
             sim.step(case.settle)
             stages, kernels = profile(sim, STEPS)
-            yield name, {"launch": sim.backend.launch, "stages": stages, "kernels": kernels}
+            yield name, {"launch": sim.backend.launch, "dtype": sim.dtype, "stages": stages, "kernels": kernels}
         except Exception as error:  # whatever it is, it belongs into the report, and the next case is looked at
             yield name, {"error": f"{type(error).__name__}: {error}"[:300]}
 
@@ -125,7 +125,7 @@ def table(report: dict[str, Any]) -> str:
         if "error" in found:
             lines.append(f"{name}: {found['error']}")
         else:
-            record = Record("", name, 1, stages=found["stages"], kernels=found["kernels"])
+            record = Record("", name, 1, dtype=found["dtype"], stages=found["stages"], kernels=found["kernels"])
             total = sum(found["stages"].values())
             lines += [f"{found['launch']}, {total:.4g} us a step: {line}" for line in share_lines([record])]
     said = report.get("nsight", {})

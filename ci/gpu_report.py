@@ -85,6 +85,8 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     if "table" in bench:
         facts = bench["bench"]["machine"]
         lines += ["", ", ".join(f"{key} {value}" for key, value in facts.items() if value), "", bench["table"]]
+    if "table" in results.get("profile", {}):
+        lines += ["", "Where the time of a step goes:", "", results["profile"]["table"]]
     return "\n".join(lines) + "\n"
 
 
@@ -104,6 +106,9 @@ def what_of(name: str, result: dict[str, Any]) -> str:
         runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
         late = f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
         return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
+    if name == "profile":
+        told = result.get("nsight", {}).get("skipped", "with Nsight Compute's metrics")
+        return f"{len(result['cases'])} cases; Nsight Compute: {told}"
     return f"{len(result['bench']['results'])} cases, {len(result['bench']['peers'])} peers"
 
 

@@ -1,9 +1,9 @@
 """Which instructions the kernels' PTX may have: those with one result on every machine.
 
 Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
-``max`` and ``min`` have a constant that is not zero, or their result is only compared: which of two zeros they give is no
-comparison's. Nothing couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX for
-all architectures before sm_100, but for ``.target``, and another one for those from there on.
+``max`` and ``min`` have a constant that is not zero, or their result is only compared: which of two zeros they give is
+no comparison's. Nothing couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX
+for all architectures before sm_100, but for ``.target``, and another one for those from there on.
 """
 
 from __future__ import annotations

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import sys
+import time
 from argparse import Namespace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gpusim.bench import gpu_estimate, peers, runner
+from gpusim.bench import gpu_estimate, peers, runner, workloads
 from gpusim.bench.runner import Options, Record
 from gpusim.bench.workloads import chosen_cases
 
@@ -123,14 +127,71 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
         assert [case.worlds for case in cases] == sorted((case.worlds for case in cases), reverse=True)
         begun.append(cases[0].workload)
         if begun.count("many_worlds"):
-            monkeypatch.setattr(gpu_check.time, "monotonic", lambda: 1e9)
+            monkeypatch.setattr(time, "monotonic", lambda: 1e9)
         return [measured(cases[0].workload, "x", 1)]
 
     monkeypatch.setattr(runner, "run_cases", run_cases)
     monkeypatch.setattr(
         peers, "run_peers", lambda chosen, tell, names, enough: begun.append(f"peers of {names[0]}") or []
     )
-    result = gpu_check.step_bench(options(tmp_path, step="bench", quick=True, workloads=""))
+    left: list[dict[str, Any]] = []
+    end = time.monotonic() + 600.0
+    result = gpu_check.step_bench(options(tmp_path, step="bench", quick=True, workloads=""), end, left.append)
     assert begun == ["humanoid", "peers of humanoid", "many_worlds"]
     assert result["left_out"] == ["many_worlds (perhaps not all)", "latency", "rows", "joint_grid"]
     assert result["failed"] == "" and "Left out" in result["table"]
+    assert [one["failed"] for one in left] == ["not finished"] * len(begun)
+
+
+@pytest.mark.native
+def test_where_time_goes(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By stage in either launch; what fails is told, and what there is no time for."""
+    profile = importlib.import_module("gpu_profile")
+    case = workloads.Case("x", "lift", partial(workloads.scene_builder, "hydraulic_lift"), 2)
+    wrong = replace(case, name="wrong", launch="sideways")
+    cases = [case, replace(case, name="big", worlds=1, launch="staged"), wrong]
+    monkeypatch.setattr(profile, "profiled_cases", lambda quick: cases)
+    left: list[dict[str, Any]] = []
+    own = options(tmp_path, quick=True)
+    report = gpu_check.step_profile(own, time.monotonic() + 600.0, left.append)
+    assert [found.get("launch") for found in report["cases"].values()] == ["fused", "staged", None]
+    assert report["failed"].startswith("wrong, 2 worlds: UnknownNameError") and len(left) == 3
+    assert report["nsight"] == {"skipped": "needs a GPU"}
+    lines = gpu_check.markdown({"profile": report | {"seconds": 1.0, "failed": ""}}).splitlines()
+    assert "| profile | passed | 1.0 | 3 cases; Nsight Compute: needs a GPU |" in lines
+    assert any(line.startswith("- fused, ") and " us a step: lift, 2 worlds float32: solve " in line for line in lines)
+    late = gpu_check.step_profile(own, time.monotonic() - 1.0, left.append)
+    assert late["failed"] == "" and all(found == {"error": "no time"} for found in late["cases"].values())
+
+
+def test_what_is_profiled_has_most_worlds(gpu_check: ModuleType) -> None:
+    profile = importlib.import_module("gpu_profile")
+    cases = profile.profiled_cases(False)
+    assert [(case.workload, case.worlds) for case in cases] == [
+        ("many_worlds", 8192), ("many_worlds", 8192), ("humanoid", 8192), ("pile_100000", 1),
+    ]  # fmt: skip
+
+
+def test_metrics_of_nsight_compute(gpu_check: ModuleType) -> None:
+    """Its own messages are no rows; metrics without values are left out."""
+    profile = importlib.import_module("gpu_profile")
+    head = '"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"'
+    own = '"0","run_worlds",'
+    lines = [
+        "==PROF== Connected to process 12", head, own + '"GPU Speed Of Light Throughput","Duration","us","1,234.5",""',
+        own + '"Occupancy","Achieved Occupancy","%","42.1",""', own + '"Occupancy","","","","Rule"',
+    ]  # fmt: skip
+    assert profile.read_metrics(lines) == {
+        "GPU Speed Of Light Throughput: Duration": "1,234.5 us", "Occupancy: Achieved Occupancy": "42.1 %",
+    }  # fmt: skip
+    assert profile.read_metrics(["==ERROR== ERR_NVGPUCTRPERM"]) == {}
+
+
+def test_builds_of_benchmarks_have_their_models_sizes(gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From many worlds on; those that are profiled are clocked too."""
+    profile = importlib.import_module("gpu_profile")
+    case = workloads.Case("many_worlds", "lift", partial(workloads.scene_builder, "hydraulic_lift"), 512)
+    monkeypatch.setattr(profile, "PROFILED", {"many_worlds": ("lift",)})
+    monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": workloads.Workload("", lambda quick: iter([case]))})
+    usual, clocked = gpu_check.bench_builds(False)
+    assert "FIXED_n_bodies" in usual.generated["sizes.cuh"] and clocked.name == f"{usual.name}, clocked"

@@ -32,7 +32,8 @@ extern "C" __global__ void integers(const int* a, const int* b, int* out, long l
 
 # What NVRTC writes for sm_100 and newer alone.
 BITS = """
-#define TAKE(to, form, letter, x, at, size) asm(form " %0, %1, %2, %3;" : "=" letter(to) : letter(x), "r"(at), "r"(size))
+#define TAKE(to, form, letter, x, at, size) \\
+    asm(form " %0, %1, %2, %3;" : "=" letter(to) : letter(x), "r"(at), "r"(size))
 extern "C" __global__ void bits(const unsigned* a, const unsigned* at, const unsigned* size, unsigned* out,
                                 const unsigned long long* wide, unsigned long long* wide_out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -41,7 +42,8 @@ extern "C" __global__ void bits(const unsigned* a, const unsigned* at, const uns
     TAKE(o[0], "bfe.u32", "r", a[i], at[i], size[i]);
     TAKE(own, "bfe.s32", "r", int(a[i]), at[i], size[i]);
     o[1] = own;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(o[2]) : "r"(a[i]), "r"(unsigned(wide[i])), "r"(at[i] * 257u + size[i] * 4099u));
+    const unsigned choice = at[i] * 257u + size[i] * 4099u;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(o[2]) : "r"(a[i]), "r"(unsigned(wide[i])), "r"(choice));
     unsigned long long* w = wide_out + 4 * i;
     const unsigned long long x = wide[i], y = x * 6364136223846793005ull + a[i];
     long long wide_own;
