@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,11 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
         CompileError: the kernels do not compile.
     """
     backend = sim.backend
+    counted: Callable[[Any, Variant], AbstractContextManager[Any]]
     if isinstance(backend, NativeBackend) and backend.launch == "fused":
-        variant, names, counted = *clocked_variant(_native_variant(backend)), _on_cpu
+        (variant, names), counted = clocked_variant(_native_variant(backend)), _on_cpu
     elif isinstance(backend, CudaBackend) and backend.launch == "fused":
-        variant, names, counted = *clocked_variant(_cuda_variant(backend)), _on_gpu
+        (variant, names), counted = clocked_variant(_cuda_variant(backend)), _on_gpu
     else:
         rule = f"clock_routines: launch '{getattr(backend, 'launch', 'numpy')}' can't be clocked"
         raise ModelError(f"{rule}; give backend='cuda' or 'native' with launch='fused'")
