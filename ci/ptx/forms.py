@@ -49,8 +49,9 @@ _ALLOWED = {
     "cvta": r"(to\.)?(local|global|shared)\.u64",
     "ld": rf"((global|local|shared)\.)?(nc\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
     "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
-    "atom": r"((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
-    "red": r"((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
+    # relaxed.gpu: as it is unless told, which newer compilers write
+    "atom": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
+    "red": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
     "bar": r"sync|warp\.sync",
     "membar": "gl",
     "bra": "(uni)?",

@@ -80,6 +80,13 @@ def test_a_module_is_read() -> None:
     assert "v_fd2 = (f64)(v_fd1 + v_fd1);" in translate(found)
 
 
+def test_what_newer_compilers_write_out_is_the_same() -> None:
+    """Of atomic operations the order and the scope that they have unless told; others are not allowed."""
+    assert not check_forms(module("atom.relaxed.gpu.shared.min.s32 %r1, [%rd1], %r2;"))
+    (fault,) = check_forms(module("atom.acquire.sys.shared.min.s32 %r1, [%rd1], %r2;"))
+    assert "no form that is known" in fault.reason
+
+
 @pytest.mark.parametrize("constant", ["0d3FF0000000000000", "0dBFF8000000000000", "0d0000000000000001"])
 def test_the_greater_of_a_constant_is_allowed(constant: str) -> None:
     """One that is no zero: there is no choice between two."""
