@@ -84,35 +84,28 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
         call;                                                                                                  \
         leave_turns(w, int(gridDim.x) / a->n_worlds);                                                          \
     }
-// Parts of a sweep over the lists, which follow each other: the overflow, sums over the bodies, one color after another.
-GPUSIM_FN int sweep_parts(const World& w) { return w.max_colors() + 2; }
-GPUSIM_FN int part_items(const World& w, int part) {
-    if (part == 1) return overflow_size(w) ? w.bodies() : 0;
-    return list_items(w, part ? part - 2 : w.max_colors());
-}
-// A turn is an item of a part for each thread of the block. All turns of a part wait for those of the parts before it.
-template <class F> GPUSIM_FN void sweep_in_turns(const World& w, F call) {
-    int part = -1, first = 0, end = 0, items = 0;
-    for (;;) {
-        const int turn = draw_turn(w);
-        while (turn >= end && ++part < sweep_parts(w)) {
-            items = part_items(w, part);
-            first = end;
-            end += (items + w.threads - 1) / w.threads;
+// Parts of a launch in turns: all items of a part wait for those of the parts before it.
+struct Parts {
+    const World& w;
+    int turn, end;
+    MEMBER explicit Parts(const World& world) : w(world), turn(draw_turn(world)), end(0) {}
+    // A turn is an item for each thread of the block.
+    template <class F> MEMBER void run(int items, F call) {
+        const int first = end;
+        end += (items + w.threads - 1) / w.threads;
+        while (turn < end) {
+            await_turns(w, first);
+            const int i = (turn - first) * w.threads + w.tid;
+            if (i < items) call(i);
+            end_turn(w);
+            turn = draw_turn(w);
         }
-        if (turn >= end) return;
-        await_turns(w, first);
-        const int i = (turn - first) * w.threads + w.tid;
-        if (i < items) call(part, i);
-        end_turn(w);
     }
-}
+};
 #define LISTS(name, add)                                                                                       \
     GPUSIM_PHASE void name##_lists(const World& w) {                                                           \
-        sweep_in_turns(w, [&](int part, int i) {                                                               \
-            if (part == 1) add(w, i);                                                                          \
-            else name(w, part ? part - 2 : w.max_colors(), i);                                                 \
-        });                                                                                                    \
+        Parts parts(w);                                                                                        \
+        run_lists(parts, w, [&](int list, int i) { name(w, list, i); }, [&](int b) { add(w, b); });            \
     }                                                                                                          \
     IN_TURNS(name, name##_lists(w))
 #else
@@ -126,6 +119,14 @@ template <class F> GPUSIM_FN void sweep_in_turns(const World& w, F call) {
             GPUSIM_PRAGMA(omp parallel num_threads(threads) if (threads > 1)) { call; }                        \
         }                                                                                                      \
     }
+// The threads of a team share the items of each part, and meet behind it.
+struct Parts {
+    explicit Parts(const World&) {}
+    template <class F> void run(int items, F call) {
+        GPUSIM_PRAGMA(omp for)
+        for (int i = 0; i < items; ++i) call(i);
+    }
+};
 #define LISTS(name, add)                                                                                       \
     static void name##_list(const World& w, int list, int threads) {                                           \
         const int total = list_items(w, list);                                                                 \
@@ -147,6 +148,13 @@ template <class F> GPUSIM_FN void sweep_in_turns(const World& w, F call) {
     }
 #endif
 #define TURNS(name) IN_TURNS(name, name(w))
+// A phase over the lists of manifolds in the order of a sweep: the overflow, sums over the bodies, one color after another.
+template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& w, F call, G add) {
+    parts.run(list_items(w, w.max_colors()), [&](int i) { call(w.max_colors(), i); });
+    parts.run(overflow_size(w) ? w.bodies() : 0, add);
+    GPUSIM_ROLLED
+    for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
+}
 // Whole worlds one after another, each by all threads of the launch (WHOLE), are loaded and stored.
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))

@@ -24,8 +24,9 @@ from gpusim.solver.nodes import (
     walk,
 )
 
-MEETING = {
-    phase.name for stage in (*schedule.CONTACTS, schedule.PREPARE_CONTACTS) for phase, _ in phases(stage)
+_MEETS = (*schedule.CONTACTS, schedule.PREPARE_CONTACTS)
+MEETING = {phase.name for stage in _MEETS for phase, _ in phases(stage)} | {
+    part.joined for stage in _MEETS for part in walk(stage) if isinstance(part, If) and part.joined
 }
 """Phases that find contacts; on a GPU their kernels are a build of their own, for either takes its time to compile."""
 _ALL: tuple[Node, ...] = (*schedule.STEP, schedule.FORWARD, schedule.POSE)
@@ -133,9 +134,56 @@ def entries_header(build: Build) -> str:
         for part in walk(node, build):
             if isinstance(part, Lists):
                 found.setdefault(part.phase.name, f"LISTS({part.phase.name}, {part.add.name})")
+            if isinstance(part, If) and part.joined:
+                found.setdefault(part.joined, "\n".join(_joined(part, build)))
             if isinstance(part, Stage) and part.together is not None and build.direct:
                 found.setdefault(f"{part.name}_world", f"PER_WORLD({part.name}_world, {part.name})")
     out += ["#if GPUSIM_PART != 2", *(text for name, text in found.items() if name in MEETING), "#endif"]
     out += ["#if GPUSIM_PART != 1", *(text for name, text in found.items() if name not in MEETING)]
     out += [f"WHOLE({part.name})" for node in (LOAD, STORE) for part in walk(node) if isinstance(part, Whole)]
     return "\n".join([*out, "#endif"]) + "\n"
+
+
+def _joined(node: If, build: Build) -> Iterator[str]:
+    """A function of several blocks a world that does what is in a node, in turns, and its kernel.
+
+    It has no phases by level: a plan in which these would run does not join them.
+    """
+    yield f"GPUSIM_PHASE void {node.joined}(const World& w) {{"
+    yield "    Parts parts(w);"
+    yield from (f"    {line}" for child in node.body for line in _in_turns(child, build, ()))
+    yield "}"
+    yield f"TURNS({node.joined})"
+
+
+def _in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
+    """Statements of a node; ``under``: what each item asks first, for earlier turns may have written it."""
+    asked = f"if ({' && '.join(under)}) " if under else ""
+    if isinstance(node, Run):
+        if not node.by_level:
+            items = node.phase.count(staged=True)
+            yield f"parts.run({items}, [&](int i) {{ {asked}{node.phase.name}(w, i); }});"
+    elif isinstance(node, Lists):
+        item = f"[&](int list, int i) {{ {asked}{node.phase.name}(w, list, i); }}"
+        yield f"run_lists(parts, w, {item}, [&](int b) {{ {asked}{node.add.name}(w, b); }});"
+    elif isinstance(node, Routine | Later | Sweeps | If):
+        yield from _part_in_turns(node, build, under)
+
+
+def _part_in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator[str]:
+    head = ""
+    if isinstance(node, If):
+        known = node.when.build(build)
+        if known is False:
+            return
+        if known is None and node.when.each_world:
+            under = (*under, node.when.text)
+        elif known is None:
+            head = f"if ({node.when.text}) {{"
+    elif isinstance(node, Sweeps):
+        head = f"for (int sweep = 0; sweep < w.{node.count}(); ++sweep) {{"
+        under = under if node.going is None else (*under, node.going.text)
+    elif isinstance(node, Later):
+        head = f"if (sweep > 0{'' if node.last is None else f' && sweep <= {node.last}'}) {{"
+    inner = [line for child in node.body for line in _in_turns(child, build, under)]
+    yield from ([head, *(f"    {line}" for line in inner), "}"] if head else inner)

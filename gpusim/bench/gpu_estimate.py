@@ -54,8 +54,8 @@ LAUNCH_US = 3.0
 """From kernel to kernel of a CUDA graph, with their start and end."""
 BANDWIDTH_SHARE = 0.6
 """Of the data sheet's, that kernels reach which read records at places from lists."""
-WAIT_US, WAITS = 1.5, {"color_in_turns": 48}
-"""From turns to those that wait for them, and how many follow each other: rounds of coloring, about."""
+WAIT_US, WAITS = 1.5, {"color_in_turns": 48, "search_joined": 8}
+"""From turns to those that wait for them, and how many follow each other: rounds of coloring, about, and phases."""
 USED_LISTS = 12
 """Colors of contacts that a pile has, about, which follow each other in a sweep."""
 

@@ -11,7 +11,22 @@ from dataclasses import dataclass, field
 
 from gpusim.model.contact_topology import PARTS
 from gpusim.solver import schedule
-from gpusim.solver.nodes import If, Later, Levels, Lists, Node, Routine, Run, Sizes, Stage, Sweeps, Turns, While, Whole
+from gpusim.solver.nodes import (
+    If,
+    Later,
+    Levels,
+    Lists,
+    Node,
+    Routine,
+    Run,
+    Sizes,
+    Stage,
+    Sweeps,
+    Turns,
+    While,
+    Whole,
+    reached,
+)
 
 _BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
 
@@ -41,6 +56,8 @@ class Repeat:
 
 Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
+_JOINED = (Run, Lists, If, Sweeps, Later, Routine)
+"""Nodes that a launch in turns can hold."""
 TELL_ACTIVE = [Launch("tell_active")]
 """Sets the flag ``active`` where a world has passes left."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
@@ -109,7 +126,11 @@ class LaunchPlan:
         elif isinstance(node, If):
             if node.when.host(self.sizes):
                 bit = _BIT[node.when.name] if node.when.each_world else 0
-                self._add_all(node.body, mask | bit, level, label, parts)
+                if node.joined and self._joins(node):
+                    name = _label(node) or label
+                    _append(parts, Launch(node.joined, mask | bit, level, name, self._most(node), turns=True))
+                else:
+                    self._add_all(node.body, mask | bit, level, label, parts)
         elif isinstance(node, Sweeps):
             bit = _BIT[node.going.name] if node.going else 0
             count = self.sizes[node.count] if isinstance(node.count, str) else node.count
@@ -123,9 +144,28 @@ class LaunchPlan:
             for number in reversed(levels) if node.backward else levels:
                 self._add_all(node.body, mask, number, label, parts)
 
+    def _joins(self, node: If) -> bool:
+        """Whether one launch can do all that is in a node: nothing by levels, and blocks that work side by side."""
+        parts = list(reached(node, self.sizes))
+        by_level = any(isinstance(part, Run) and part.by_level for part in parts)
+        return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
+
+    def _most(self, node: If) -> int | None:
+        """Items of the largest phase in a node."""
+        found = [self.sizes["pairs"]]
+        for part in reached(node, self.sizes):
+            if isinstance(part, Run):
+                found.append(part.phase.most({**self.sizes, "PARTS": PARTS}) or 0)
+        return max(found)
+
     def _add_all(self, nodes: tuple[Node, ...], mask: int, level: int, label: str, parts: list[Part]) -> None:
         for node in nodes:
             self._add(node, mask, level, label, parts)
+
+
+def _label(node: If) -> str:
+    """Of the routine that a node is for, where it has one."""
+    return next((part.label for part in node.body if isinstance(part, Routine)), "")
 
 
 def _takes_part(node: Later, sweep: int) -> bool:

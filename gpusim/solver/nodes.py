@@ -109,10 +109,15 @@ class Whole(Node):
 
 @dataclass(frozen=True)
 class If(Node):
-    """Nodes under a condition."""
+    """Nodes under a condition.
+
+    ``joined``: a name, where big worlds on a GPU run them in one launch by it, whose blocks work in turns: so one
+    launch alone finds that it has nothing to do. How many items a phase has must not hang on what these nodes write.
+    """
 
     when: Condition
     body: tuple[Node, ...]
+    joined: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,15 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
     yield node
     for child in node.body:
         yield from walk(child, build)
+
+
+def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
+    """A node and all nodes in it that sizes let run."""
+    if (isinstance(node, If) and not node.when.host(sizes)) or (isinstance(node, Levels) and not sizes[node.size]):
+        return
+    yield node
+    for child in node.body:
+        yield from reached(child, sizes)
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:

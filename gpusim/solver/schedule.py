@@ -126,7 +126,7 @@ BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
     If(GRID, (If(SEARCHING, run(
         "widen_shape clear_bucket count_member scan_bucket_part scan_sums scan_bucket_rest enter_bucket sort_bucket"
         " find_neighbors"
-    )),)),
+    ), joined="search_joined"),)),
     *run("count_large count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs list_large count_close"),
 )),))  # fmt: skip
 NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("find_manifold")),))
@@ -229,7 +229,7 @@ WARM_START_CONTACTS = Routine("warm_start_contacts", (
     *run("start_contact_sweeps"),
     If(MIDDLE, run("middle_body")),
     *run("set_bias_pair"),
-    If(PUSHING, (PUSH_OUT,)),
+    If(PUSHING, (PUSH_OUT,), joined="push_out_joined"),
     lists("warm_contact"),
     If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
@@ -336,7 +336,7 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     If(BOUNCES, run("find_axis_impact")),
     If(TOUCHING, run("relax_pair")),
     *run("enter_relax"),
-    If(RELAXING, (RESOLVE,)),
+    If(RELAXING, (RESOLVE,), joined="resolve_joined"),
 )),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
