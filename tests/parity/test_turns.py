@@ -10,6 +10,7 @@ import pytest
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends.native_backend import NativeBackend
 from gpusim.model import contact_topology
+from gpusim.solver.launch_plan import Launch, LaunchPlan
 from gpusim.solver.nodes import Phase
 
 pytestmark = pytest.mark.native
@@ -80,6 +81,11 @@ def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: p
             np.testing.assert_array_equal(array, states[0][name], err_msg=name)
 
 
+def _launches(plan: LaunchPlan) -> list[Launch]:
+    parts = (*plan.begin, *plan.substep, *plan.end)
+    return [one for part in parts if isinstance(part, list) for one in part]
+
+
 def test_launches_are_as_large_as_their_work() -> None:
     """What a phase has at most, where sizes tell it; lists have all pairs, in one launch whose blocks take turns."""
     sizes = {"bodies": 7, "PARTS": 256}
@@ -88,7 +94,7 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert Phase("x", "count(w)", room="bodies").most(sizes) == 7
     assert Phase("x", "count(w)", room="room(w)", bound="bodies * 6").most(sizes) == 42
     assert Phase("x", "count(w)", bound="rows").idle({"rows": 0}) and not Phase("x", "count(w)").idle({"rows": 0})
-    sim = Simulation(heap(12, False).finalize(), backend="native", launch="staged")
+    sim = Simulation(heap(90, False).finalize(), backend="native", launch="staged")
     backend = sim.backend
     assert isinstance(backend, NativeBackend)
     found = {one.phase: one.items for part in backend.plan.substep if isinstance(part, list) for one in part}
@@ -97,6 +103,14 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert in_turns == {"sweep_contact", "push_contact", "warm_contact"}
     assert found["drift_body"] == backend.sizes["bodies"]
     assert None not in found.values()
+    # what is seldom needed is one launch, where blocks work side by side, unless joints are swept in it level by level
+    joined = {"search_joined", "push_out_joined", "resolve_joined"}
+    assert not joined & {one.phase for one in _launches(backend.plan)}
+    sizes = backend.plan.sizes | {"incident_places": 1}
+    assert joined == joined & {one.phase for one in _launches(LaunchPlan(sizes))}
+    swept = _launches(LaunchPlan(sizes | {"constraints": 1, "colors": 2, "rows": 6, "direct": 0}))
+    assert joined & {one.phase for one in swept} == {"search_joined"}
+    assert {"push_contact", "sweep_color"} <= {one.phase for one in swept}
     # what is for joints alone is not launched
     started = {one.phase for part in backend.plan.begin if isinstance(part, list) for one in part}
     assert not {"evaluate_element", "stiffen_body", "keep_stiffness", "clear_rows"} & (found.keys() | started)
