@@ -26,11 +26,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
@@ -376,11 +377,26 @@ def diagram_variant() -> Any:
     return program_variant(sim.programs.running[0].program)
 
 
+def sized_variants() -> Iterator[Any]:
+    """Builds that many worlds have, with the sizes of a boom and of a humanoid as constants."""
+    from gpusim.backends.variants import model_variant
+    from gpusim.bench.humanoid import humanoid
+    from gpusim.bench.workloads import BOOM, MODELS
+    from gpusim.simulation import Simulation
+
+    for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
+        with mock.patch("gpusim.backends.native_backend.load_library"):  # sizes are all that is wanted
+            own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
+        known = own.real, own.stored, own.sizes, own.direct, own.kinds
+        variant = model_variant("fused.cu", *known, specialize=True, shared=shared)
+        yield replace(variant, name=f"{variant.name} {name}", everywhere=False)
+
+
 def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
     if variants is None:
         from gpusim.backends.variants import kernel_variants
 
-        variants = [*kernel_variants(), diagram_variant()]
+        variants = [*kernel_variants(), diagram_variant(), *sized_variants()]
     known = {variant.name: variant for variant in variants}
     for name in names:
         if name not in known:

@@ -12,6 +12,8 @@ from typing import Any
 from unittest import mock
 
 WORLDS = 3
+SIZED = "sized"
+"""Fused, in a build of the model's own sizes, as many worlds have it."""
 Case = tuple[str, str, str, str]
 """A model (a scene, or one of MODELS), type of numbers, solver and launch."""
 LAUNCHES: tuple[Case, ...] = (
@@ -24,9 +26,11 @@ LAUNCHES: tuple[Case, ...] = (
     ("pile", "float32", "colored", "staged"),
     ("boom_crane", "float32", "colored", "staged"),
     ("robot", "float64", "colored", "fused"),
+    ("walker", "float32", "direct", SIZED),
+    ("boom_crane", "float32", "direct", SIZED),
 )
 """Joints, contacts and both, fused and staged, by both solvers: what has to work first; of the first two one works in
-global memory, one in shared memory."""
+global memory, one in shared memory, and so of the last two."""
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
 """Two models of one build and of other sizes: in global memory, and in shared memory, the second in more than a kernel
 has unasked."""
@@ -153,8 +157,10 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
         loaded = load_scene(name)
         model, config, drive = loaded.builder.finalize(), loaded.config, loaded.schedule
     config = dataclasses.replace(config, joint_solver=solver)
-    threads = {} if backend == "cuda" else {"threads": 1}
-    return gpusim.Simulation(model, worlds, backend, dtype, config, launch=launch, **threads), drive
+    options: dict[str, Any] = {} if backend == "cuda" else {"threads": 1}
+    if launch == SIZED:
+        launch, options["specialize"] = "fused", True
+    return gpusim.Simulation(model, worlds, backend, dtype, config, launch=launch, **options), drive
 
 
 def first_difference(first: Any, second: Any) -> str:

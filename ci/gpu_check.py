@@ -389,11 +389,11 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process; the exit code."""
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # what a long run has
+    os.environ["GPUSIM_CUDA_BUILD"] = "full"  # what a long run has
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)
-    chosen = options.only.split(",") if options.only else list(STEPS)
+    chosen = [name for name in options.only.split(",") if name] or list(STEPS)
     unknown = set(chosen) - set(STEPS)
     if unknown:
         print(f"unknown steps {sorted(unknown)}; known: {', '.join(STEPS)}", file=sys.stderr)

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,27 +41,21 @@ def profiled_cases(quick: bool) -> list[Any]:
     return found
 
 
-def profile_all(
-    backend: str, quick: bool, late: Callable[[], bool], tell: Callable[[str], None]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and figures of each case: microseconds by stage and by kernel or routine; an error in words."""
+def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
+    """Microseconds of a step by stage and by kernel or routine, moving as in benchmarks; an error in words."""
+    from gpusim.bench.drive import command
     from gpusim.bench.phases import profile
     from gpusim.bench.runner import Options, make_simulation
 
-    for case in profiled_cases(quick):
-        name = f"{case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}"
-        if late():
-            yield name, {"error": "no time"}
-            continue
-        tell(name)
-        launch = "fused" if case.launch == "auto" and case.worlds > 1 else case.launch
-        try:
-            sim = make_simulation(case, case.build().finalize(), backend, Options(backend, quick=quick), launch=launch)
-            sim.step(case.settle)
-            stages, kernels = profile(sim, STEPS)
-            yield name, {"launch": sim.backend.launch, "dtype": sim.dtype, "stages": stages, "kernels": kernels}
-        except Exception as error:  # whatever it is, it belongs into the report, and the next case is looked at
-            yield name, {"error": f"{type(error).__name__}: {error}"[:300]}
+    launch = "fused" if case.launch == "auto" and case.worlds > 1 else "staged" if case.pile else case.launch
+    try:
+        sim = make_simulation(case, case.build().finalize(), backend, Options(backend, quick=quick), launch=launch)
+        sim.step(case.settle)
+        command(sim, 0)
+        stages, kernels = profile(sim, STEPS)
+    except Exception as error:  # whatever it is, it belongs into the report, and the next case is looked at
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+    return {"launch": sim.backend.launch, "dtype": sim.dtype, "stages": stages, "kernels": kernels}
 
 
 def nsight(limit: float) -> dict[str, Any]:
@@ -100,14 +94,24 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """The step of ci/gpu_check.py; ``end``: when it begins nothing new."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
-    for name, found in profile_all(
-        options.backend, options.quick, lambda: time.monotonic() > end, lambda line: print(" ", line, flush=True)
-    ):
-        report["cases"][name] = found
+    cases = profiled_cases(options.quick)
+
+    def look_at(case: Any) -> None:
+        name = f"{case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}"
+        late = time.monotonic() > end
+        print(f"  {name}", flush=True)
+        report["cases"][name] = {"error": "no time"} if late else profile_case(case, options.backend, options.quick)
         leave(report | {"table": table(report), "failed": "not finished"})
+
+    for case in cases:
+        if case.worlds > 1:
+            look_at(case)
     left = min(end - time.monotonic(), NSIGHT_SECONDS)
     why = "needs a GPU" if options.backend != "cuda" else "no time" if left < 1.0 else ""
     report["nsight"] = {"skipped": why} if why else nsight(left)
+    for case in cases:  # a pile takes long to make
+        if case.worlds == 1:
+            look_at(case)
     errors = [f"{name}: {found['error']}" for name, found in report["cases"].items() if "error" in found]
     report["failed"] = "; ".join(error for error in errors if not error.endswith(": no time"))
     report["table"] = table(report)

@@ -48,8 +48,10 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
     gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
     card = next((card for name, card in CARDS.items() if name in gpu), None)
     own = [record for record in records if record.workload in ESTIMATED or record.workload.startswith("pile_")]
-    if card is None or not own:
+    if not own:
         return ""
+    if card is None:
+        return f"No estimates for {machine.get('gpu') or 'this card'}: known are {', '.join(CARDS)}."
     cases = chosen_cases(list(dict.fromkeys(record.workload for record in own)), chosen.quick)
     lines: list[tuple[str, ...]] = []
     told = ""

@@ -41,6 +41,8 @@ WORLDS = 3
 # thread could not race with each other. Some fused cases have tiles of a warp, two worlds a block.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
+# In fused launch these have builds of their own sizes, as many worlds do.
+SIZED = ("robot", "hydraulic_lift")
 # Pairs from which on a staged launch colors contacts by many threads; threads of its blocks, and processors for them,
 # so that a world has several blocks.
 TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
@@ -147,7 +149,9 @@ def _simulation(case: Case, backend: str) -> Simulation:
     run = MODELS[case.model]
     config = SolverConfig(dt=run.dt, joint_solver=case.solver, max_pairs=run.max_pairs)
     # One thread of native: its slab's flags are those of the last world, whoever else works on this computer.
-    sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, launch=case.launch, threads=1)
+    options: dict[str, Any] = {"launch": case.launch, "threads": 1}
+    options["specialize"] = backend == "cuda" and case.model in SIZED and case.launch == "fused"
+    sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, **options)
     for world in range(WORLDS):
         sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
     driven = sim.programs.drivers if sim.programs is not None else {}

@@ -151,7 +151,8 @@ class CudaBackend(CudaMemory):
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
         """Steps run in another build of the same model."""
-        self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
+        with self._here():
+            self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
             yield
         finally:
@@ -173,7 +174,9 @@ class CudaBackend(CudaMemory):
                 self._signals_module = self.build(signals_variant(self.real, self.stored, self.kinds))
             return self._signals_module
         if self._fused_module is None:
-            self._fused_module = self.build(self._variant("fused.cu"))
+            variant = self._variant("fused.cu")
+            # Where steps have a kernel of their own this one finds signals alone, and is good as it is.
+            self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
     # Slabs and writes.

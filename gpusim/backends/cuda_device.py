@@ -81,7 +81,7 @@ def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> Lau
     """How many threads a world has, and where it works.
 
     The busiest thread's operations fall with the threads of a world, and what all of them take of the machine rises: by
-    counts (``gpusim bench critical_path``) about the square root of the rows is a fair middle. Few worlds take more,
+    counts (``gpusim bench --estimate``) about the square root of the rows is a fair middle. Few worlds take more,
     until the GPU is full.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpusim.bench.main import bench, show_estimates, show_workloads
 from gpusim.bench.runner import Options
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, ModelError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,10 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         show_workloads()
         return 0
-    options = Options(given.backend, given.dtype, given.threads, given.quick, not given.no_count)
+    options = Options(given.backend, given.dtype, given.threads, given.quick, not given.no_count, given.profile)
     try:
         if given.estimate:
-            return show_estimates(given.workloads, options, given.estimate)
+            if given.peers:
+                raise ModelError("--estimate counts what gpusim does, and no other simulator; leave --peers out")
+            return show_estimates(given.workloads, options, given.estimate, given.json)
         return bench(given.workloads, options, given.peers, given.json)
     except (GpusimError, OSError) as error:
         print(f"gpusim: {error}", file=sys.stderr)
@@ -36,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, help="of the native backend (default: all)")
     parser.add_argument("--quick", action="store_true", help="short and noisy")
     parser.add_argument("--no-count", action="store_true", help="do not count operations and compare with the floor")
+    parser.add_argument("--profile", action="store_true", help="tell where a step's time goes too")
     parser.add_argument("--peers", action="store_true", help="run other simulators too")
     parser.add_argument("--estimate", metavar="CARD", help="print what a GPU would take, by counts: h100 or h200")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")

@@ -48,6 +48,8 @@ SHARED_CYCLES, GLOBAL_CYCLES = 6.0, 9.0
 """From an instruction of a world to its next one, with its work in shared memory, or in caches."""
 PHASE_CYCLES = 60.0
 """A barrier of a tile, and what a phase begins with: sizes, tables."""
+RESERVED = 1024
+"""Bytes of shared memory that each block has for itself."""
 SECTOR = 32
 """Bytes that a GPU's memory gives at once."""
 LAUNCH_US = 3.0
@@ -146,7 +148,8 @@ def estimate(
     shape = launch_shape(sizes, slab, worlds, gpu)
     path = operations.critical[WIDTHS.index(shape.lanes)]
     warps = max(shape.lanes / 32.0, 1.0 / 32.0)
-    side_by_side = gpu.shared // (shape.shared or 1) * shape.worlds if shape.shared else shape.tiles / gpu.processors
+    blocks = gpu.shared // (shape.shared + RESERVED)
+    side_by_side = blocks * shape.worlds if shape.shared else shape.tiles / gpu.processors
     resident = max(min(side_by_side, worlds / gpu.processors, 2048 / shape.lanes), 1.0 / gpu.processors)
     instructions = path * INSTRUCTIONS
     issue = warps * instructions / (SCHEDULERS * ISSUE_SHARE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpusim.backends import choose_backend
+from gpusim.backends.cuda_builds import ENVIRONMENT as WAY_OF_BUILDING
 from gpusim.bench import machine, report
 from gpusim.bench.peers import PeerRecord, run_peers
 from gpusim.bench.runner import Options, run_cases
@@ -40,6 +42,8 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str, json:
     """
     from gpusim.bench.gpu_estimate import Estimator, StagedEstimate, find_card, table
 
+    if options.profile:
+        raise ModelError("--estimate counts and runs nothing on a card; leave --profile out")
     if json is not None:
         check_output_file(json, (".json",), "--json")
     card, found = find_card(card_name), []
@@ -83,6 +87,9 @@ def bench(names: Sequence[str], options: Options, peers: bool = False, json: Pat
     if json is not None:
         check_output_file(json, (".json",), "--json")
     name, reason = choose_backend(options.backend)
+    if name == "cuda":
+        os.environ.setdefault(WAY_OF_BUILDING, "full")  # what a long run has, not what a first start has
+        reason += f"; {WAY_OF_BUILDING}={os.environ[WAY_OF_BUILDING]}"
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)
     records = run_cases(cases, options, _tell)

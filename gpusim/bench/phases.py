@@ -20,6 +20,8 @@ from gpusim.solver.launch_plan import Launch
 
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
+BUSY_BYTES = 128 << 20
+"""Which a GPU writes in some 50 us, about what Python takes for a launch and its events."""
 
 
 def can_profile(sim: Any) -> bool:
@@ -27,14 +29,15 @@ def can_profile(sim: Any) -> bool:
     return isinstance(sim.backend, NativeBackend | CudaBackend) and sim.backend.launch in ("fused", "staged")
 
 
-def staged_twin(sim: Any) -> Any:
-    """A simulation in the same state that can be timed: fused launch does the same in one call."""
+def twin_of(sim: Any, launch: str) -> Any:
+    """A simulation of the native backend in the same state and with the same commands, in another launch."""
     from gpusim.simulation import Simulation
 
     twin = Simulation(
-        sim.model, sim.num_worlds, "native", sim.dtype, sim.config, threads=sim.backend.threads, launch="staged"
+        sim.model, sim.num_worlds, "native", sim.dtype, sim.config, threads=sim.backend.threads, launch=launch
     )
     twin.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
+    twin.control.array[...] = sim.control.array
     twin.changed()
     return twin
 
@@ -42,9 +45,10 @@ def staged_twin(sim: Any) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    Staged launch is timed launch by launch, on a GPU by events and without graphs. Stages are those of
-    solver/schedule.py; "start" and "store" load and store the state, "calls" is what Python and ctypes spend between
-    the kernels. Fused launch is clocked by :func:`clock_routines`: its "kernels" are the routines within the stages.
+    Staged launch is timed launch by launch, on a GPU by events and without graphs, while it is kept busy until a step's
+    launches wait for it. Stages are those of solver/schedule.py; "start" and "store" load and store the state, "calls"
+    is what Python and ctypes spend between the kernels. Fused launch is clocked by :func:`clock_routines`: its
+    "kernels" are the routines within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -58,10 +62,9 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     sim.backend._runner = timer.runner
     begin = timer.clock()
     try:
-        sim.step(steps)
+        timer.run(sim, steps)
     finally:
         del sim.backend._runner
-    timer.finish()
     spent = timer.clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
     if isinstance(sim.backend, NativeBackend):  # a GPU works while Python goes on
@@ -96,8 +99,9 @@ class _Timer:
         self.stages[launch.stage] += seconds
         self.kernels[launch.phase] += seconds
 
-    def finish(self) -> None:
-        """After the last launch."""
+    def run(self, sim: Any, steps: int) -> None:
+        """Steps that are timed."""
+        sim.step(steps)
 
 
 class _CpuTimer(_Timer):
@@ -125,7 +129,11 @@ class _CpuTimer(_Timer):
 
 
 class _GpuTimer(_Timer):
-    """Launches one by one, an event on either side of each."""
+    """Launches one by one, an event on either side of each.
+
+    Python takes longer for a launch than a small kernel runs. So the GPU writes zeros until all launches of a step are
+    there, and then does one right after the other.
+    """
 
     def __init__(self, backend: CudaBackend) -> None:
         import cupy
@@ -133,6 +141,8 @@ class _GpuTimer(_Timer):
         super().__init__()
         self._backend, self._cuda = backend, cupy.cuda
         self._launched: list[tuple[Launch, Any, Any]] = []
+        with backend._here():
+            self._busy = cupy.zeros(BUSY_BYTES, np.uint8)
 
     def runner(self, h: float) -> Runner:
         """In place of the backend's."""
@@ -147,8 +157,17 @@ class _GpuTimer(_Timer):
 
         return run
 
-    def finish(self) -> None:
-        """Wait, and read the events."""
-        for launch, begin, end in self._launched:
-            end.synchronize()
-            self.add(launch, 1e-3 * self._cuda.get_elapsed_time(begin, end))
+    def run(self, sim: Any, steps: int) -> None:
+        """A first step tells how many launches there are; the others are timed."""
+        sim.step(1)
+        count = len(self._launched)
+        self._launched.clear()
+        for _ in range(steps):
+            with self._backend._here():
+                for _ in range(count):
+                    self._busy.fill(0)
+            sim.step(1)
+            for launch, begin, end in self._launched:
+                end.synchronize()
+                self.add(launch, 1e-3 * self._cuda.get_elapsed_time(begin, end))
+            self._launched.clear()

@@ -31,6 +31,8 @@ PILE_LEGEND = (
     "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
     "deepest; ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
 )
+SHOWN_SHARE = 0.003
+"""Stages that take less of a step have done nothing, but for the clock."""
 LEAST_SHARE = 0.02
 """Kernels that take less of a step are not named."""
 LEGEND = (
@@ -135,8 +137,9 @@ def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> 
         if record.stages:
             total = sum(record.stages.values())
             named = {k: v for k, v in record.kernels.items() if v > LEAST_SHARE * total}
-            case = f"{record.case}{f', {record.worlds} worlds' if record.worlds > 1 else ''} {record.dtype}"
-            lines.append(f"{case}: {_shares(record.stages, total)}; of it {_shares(named, total)}")
+            lines.append(f"{_case(record)}: {_shares(record.stages, total)}; of it {_shares(named, total)}")
+        elif record.profiled:
+            lines.append(f"{_case(record)}: {record.profiled}")
     for peer in peers:
         parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}
         if any(parts.values()):
@@ -144,9 +147,15 @@ def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> 
     return lines
 
 
+def _case(record: Record) -> str:
+    """A case in words, with the launch whose shares are told."""
+    worlds = f", {record.worlds} worlds" if record.worlds > 1 else ""
+    return " ".join(filter(None, (f"{record.case}{worlds}", record.dtype, record.profiled if record.stages else "")))
+
+
 def _shares(times: dict[str, float], total: float) -> str:
     falling = sorted(times.items(), key=lambda item: -item[1])
-    return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling)
+    return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > SHOWN_SHARE * total)
 
 
 def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -19,6 +20,8 @@ ROUTINES = 96
 """Room for their numbers, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
 """What a step is made of beside reading and writing the state."""
+LEAST_SECONDS = 0.2
+"""To look at, so that what else the computer does is a small share."""
 GROUPS = ("contacts", "impulses", "substep")
 """Routines that are stages one after another."""
 
@@ -30,8 +33,9 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     the warp's time. A step is what the routines of STEP take together.
 
     Args:
-        sim: in fused launch, on the cuda or the native backend; it goes on by ``steps`` steps.
-        steps: how many to look at, 1 at least.
+        sim: in fused launch, on the cuda or the native backend; it goes on by ``steps`` steps, once or as often as
+            fit into LEAST_SECONDS.
+        steps: how many to look at at once.
 
     Raises:
         ModelError: another launch or backend.
@@ -48,8 +52,10 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
         raise ModelError(f"{rule}; give backend='cuda' or 'native' with launch='fused'")
     assert len(names) <= ROUTINES
     with counted(backend, variant) as read:
-        before = read()
+        before, end = read(), time.perf_counter() + LEAST_SECONDS
         sim.step(steps)
+        while time.perf_counter() < end:
+            sim.step(steps)
         spent = (read() - before)[: len(names)]
     cycles = dict(zip(names, spent.tolist(), strict=True))
     whole = sum(cycles.get(name, 0) for name in STEP)
@@ -69,13 +75,15 @@ def _cuda_variant(backend: CudaBackend) -> Variant:
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Reads the numbers of a clocked library that runs in place of the backend's."""
+    """Reads the numbers of a clocked library that runs in place of the backend's, by one thread: others would be held
+    up by whatever else the computer does."""
     usual, backend._library = backend._library, load_library(variant)
+    threads, backend.threads = backend.threads, 1
     numbers = (ctypes.c_ulonglong * ROUTINES).in_dll(backend._library, "routine_cycles")
     try:
         yield lambda: np.array(numbers, np.uint64).astype(np.int64)
     finally:
-        backend._library = usual
+        backend._library, backend.threads = usual, threads
 
 
 @contextmanager
@@ -83,11 +91,13 @@ def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
     """The same on the device."""
     import cupy
 
-    module = backend.builds.full_module(variant)
-    numbers = cupy.ndarray((ROUTINES,), np.uint64, module.get_global("routine_cycles"))
+    with backend._here():
+        module = backend.builds.full_module(variant)
+        numbers = cupy.ndarray((ROUTINES,), np.uint64, module.get_global("routine_cycles"))
 
     def read() -> Array:
-        return np.asarray(numbers.get()).astype(np.int64)
+        with backend._here():
+            return np.asarray(numbers.get()).astype(np.int64)
 
     with backend.steps_of(module):
         yield read

@@ -69,6 +69,7 @@ class Record:
         error: why there are no results.
         extra: figures of this workload alone.
         stages, kernels: piles, and where asked for: microseconds of a step by stage and by kernel (see phases.profile).
+        profiled: the launch that they are of, or why there are none though they were asked for.
     """
 
     workload: str
@@ -90,6 +91,7 @@ class Record:
     extra: dict[str, float] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     kernels: dict[str, float] = field(default_factory=dict)
+    profiled: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -162,15 +164,30 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         _add_pile_figures(sim, record)
     elif options.count:
         record.floor = find_floor(case, model, sim)
-    if options.profile and not record.stages and phases.can_profile(sim):
-        record.stages, record.kernels = phases.profile(sim)
+    if options.profile and not record.stages:
+        _profile(sim, case, record)
+
+
+def _profile(sim: Simulation, case: Case, record: Record) -> None:
+    """Tell where time goes; what is measured stays where that fails."""
+    if case.restart:
+        sim.reset()
+        command(sim, 0)
+    try:
+        # worlds in vectors have no clocks of their own
+        timed = phases.twin_of(sim, "fused") if record.launch == "grouped" else sim
+        record.stages, record.kernels = phases.profile(timed)
+        record.profiled = getattr(timed.backend, "launch", "")
+    except (GpusimError, MemoryError, RuntimeError) as error:
+        record.profiled = f"not profiled: {error}"
 
 
 def _add_pile_figures(sim: Simulation, record: Record) -> None:
     record.extra = piles.figures(sim, record.step_us)
     if isinstance(sim.backend, NativeBackend):
-        timed = sim if sim.backend.staged else phases.staged_twin(sim)
+        timed = sim if sim.backend.staged else phases.twin_of(sim, "staged")
         record.stages, record.kernels = phases.profile(timed)
+        record.profiled = "staged"
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:

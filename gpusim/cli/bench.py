@@ -29,7 +29,9 @@ def bench(
     return run(workloads, Options(backend, dtype, threads, quick, count, profile), peers, json)
 
 
-def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str, peers: bool, json: Path | None) -> int:
+def show_estimates(
+    workloads: list[str], dtype: str, quick: bool, profile: bool, card: str, peers: bool, json: Path | None
+) -> int:
     """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`.
 
     Raises:
@@ -40,7 +42,7 @@ def show_estimates(workloads: list[str], dtype: str, quick: bool, card: str, pee
     from gpusim.bench.main import show_estimates as run
     from gpusim.bench.runner import Options
 
-    return run(workloads, Options("native", dtype, None, quick), card, json)
+    return run(workloads, Options("native", dtype, None, quick, profile=profile), card, json)
 
 
 def list_workloads() -> None:

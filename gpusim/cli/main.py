@@ -404,7 +404,7 @@ def _bench(
         list_workloads()
         return
     if estimate is not None:
-        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, estimate, peers, json))
+        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, profile, estimate, peers, json))
     how = backend.value, dtype.value, threads, quick, not no_count, profile
     raise typer.Exit(bench(workloads or [], *how, peers, json))
 

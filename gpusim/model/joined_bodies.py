@@ -33,7 +33,9 @@ def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[t
     together = [members[part] for part in members if part not in still]
     together.append([body for part in still for body in members.get(part, [])])
     pairs = {_ordered(a, b) for bodies in together for a, b in combinations(bodies, 2)}
-    for a, b in _neighbors(holding, part_of, {part for part in members if not set(members[part]).isdisjoint(shaped)}):
+    with_shapes = set(shaped)
+    stops = {part for part, bodies in members.items() if not with_shapes.isdisjoint(bodies)}
+    for a, b in _neighbors(holding, part_of, stops):
         pairs |= {_ordered(one, other) for one in members[a] for other in members[b]}
     return pairs
 

@@ -13,6 +13,7 @@ import pytest
 
 import gpusim
 from gpusim.bench import floor, machine, peer_models, peers, report, workloads
+from gpusim.bench.__main__ import main as module_main
 from gpusim.bench.drive import valve_labels
 from gpusim.bench.models import joint_grid
 from gpusim.bench.peer_case import PeerRecord
@@ -243,3 +244,33 @@ def test_a_table_is_whole_in_a_pipe(capsys) -> None:
     assert all(name in lines[1] for name in head) and all(text in lines[3] for text in row)
     kept, _, dropped = report.narrowed(head, [row], 260)
     assert kept[0] == "ESTIMATE" and kept[-1] == "ns" and dropped == ["slab kB", "memory ns"]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--backend", "native"], "lift, 2 worlds float32 fused: solve "),
+        (["--backend", "numpy"], "lift, 2 worlds float32: not profiled: profile: only the native and the cuda backend"),
+    ],
+)
+def test_a_profile_tells_where_time_goes_or_why_not(cli, tiny: None, tmp_path: Path, options, told: str) -> None:
+    file = tmp_path / "bench.json"
+    result = cli("bench", "many_worlds", *options, "--profile", "--no-count", "--json", file)
+    assert result.exit_code == 0, result.output
+    assert told in result.stdout.replace("\n", " ")
+    (record,) = json.loads(file.read_text())["results"]
+    assert record["step_us"] > 0.0 and bool(record["stages"]) == ("native" in options)
+
+
+def test_estimates_are_no_profiles(cli, tiny: None) -> None:
+    result = cli("bench", "many_worlds", "--estimate", "h200", "--profile")
+    assert result.exit_code == 2 and "leave --profile out" in result.output
+
+
+def test_the_module_takes_what_the_command_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``python -m gpusim.bench``."""
+    assert module_main(["many_worlds", "--estimate", "h200", "--peers"]) == 2
+    assert "leave --peers out" in capsys.readouterr().err
+    assert module_main(["many_worlds", "--estimate", "h200", "--profile"]) == 2
+    assert "leave --profile out" in capsys.readouterr().err

@@ -114,7 +114,8 @@ def test_estimates_stand_beside_worlds_and_piles(estimates: ModuleType) -> None:
     assert told[3].split(" | ")[2:] == ["1000.0", "2000.0", "0.50 |"]
     late = estimates.beside_estimates(records, Options("native", quick=True), {}, lambda: True)
     assert "humanoid" not in late and "No time for other estimates" in late
-    assert estimates.beside_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False) == ""
+    other = estimates.beside_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False)
+    assert other == "No estimates for another: known are h100, h200."
 
 
 def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
@@ -154,7 +155,7 @@ def test_where_time_goes(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pyt
     left: list[dict[str, Any]] = []
     own = options(tmp_path, quick=True)
     report = gpu_check.step_profile(own, time.monotonic() + 600.0, left.append)
-    assert [found.get("launch") for found in report["cases"].values()] == ["fused", "staged", None]
+    assert [found.get("launch") for found in report["cases"].values()] == ["fused", None, "staged"]
     assert report["failed"].startswith("wrong, 2 worlds: UnknownNameError") and len(left) == 3
     assert report["nsight"] == {"skipped": "needs a GPU"}
     lines = gpu_check.markdown({"profile": report | {"seconds": 1.0, "failed": ""}}).splitlines()

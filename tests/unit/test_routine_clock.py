@@ -16,7 +16,8 @@ from gpusim.backends.kernel_sources import gpu_sources, kernel_sources
 from gpusim.backends.nvrtc import Nvrtc
 from gpusim.backends.schedule_source import routines_of
 from gpusim.backends.variants import clocked_variant, make_variant
-from gpusim.bench.phases import can_profile, profile
+from gpusim.bench import phases, routine_clock
+from gpusim.bench.phases import can_profile, profile, twin_of
 from gpusim.bench.routine_clock import ROUTINES, STEP, clock_routines
 from gpusim.scene import load_scene
 from gpusim.solver.nodes import Build
@@ -26,7 +27,9 @@ from tests.unit import fake_cupy
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU's backend without one."""
+    """A GPU's backend without one; what is told of its time is of so many steps as are asked for."""
+    monkeypatch.setattr(routine_clock, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(phases, "BUSY_BYTES", 1)
 
     def compile_cuda(*given, **options: object) -> Path:
         return build_plain(*given)
@@ -73,9 +76,21 @@ def test_a_step_is_told_by_stage_and_kernel_on_a_gpu(stand_in: None, launch: str
     assert {"broad_phase", "narrow_phase", "solve", "drift"} <= set(stages)
     assert ("find_manifold" if launch == "staged" else "free_solve") in kernels
     assert all(time > 0.0 for time in (*stages.values(), *kernels.values()))
-    other.step(4 if launch == "fused" else 2)  # once clocked, once for its time
+    other.step(4 if launch == "fused" else 3)  # once clocked and once for its time, or one to count launches
     for name, array in other.state.variables().items():
         np.testing.assert_array_equal(sim.state.variables()[name], array, err_msg=name)
+
+
+@pytest.mark.native
+def test_a_twin_goes_on_with_the_same_commands() -> None:
+    sim = lift("native")
+    sim.control["lift"] = 0.4
+    sim.step(3)
+    twin = twin_of(sim, "staged")
+    for own in (sim, twin):
+        own.step(4)
+    for name, array in sim.state.variables().items():
+        np.testing.assert_array_equal(twin.state.variables()[name], array, err_msg=name)
 
 
 def test_what_can_not_be_clocked_is_told() -> None:
