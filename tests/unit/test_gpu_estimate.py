@@ -12,6 +12,7 @@ import pytest
 from gpusim import Simulation, SolverConfig
 from gpusim.bench.counted import WIDTHS, Counter, Operations
 from gpusim.bench.gpu_estimate import (
+    Estimate,
     Estimator,
     beside_measured,
     estimate,
@@ -110,7 +111,7 @@ def test_a_pile_is_launches_and_bytes() -> None:
     first, last = (estimate_staged(sim, H200) for sim in sims)
     substep = (last.launches - first.launches) / 2
     assert substep == int(substep) and 20 < substep < 50
-    assert last.waits == 48 + 4 * 4 * 12  # coloring; warm start, push and two sweeps of a substep
+    assert last.waits == 48 + 8 + 4 * 4 * 12  # coloring, the grid; warm start, push and two sweeps of a substep
     assert last.us == pytest.approx(1e6 * last.bytes / (0.6 * 4.8e12) + 3.0 * last.launches + 1.5 * last.waits)
     lines = list(table(H200, [(Case("pile", "a pile", pile), last), (Case("pile", "unknown", pile), None)]))
     assert len({len(line) for line in lines}) == 1
@@ -137,6 +138,16 @@ def test_measured_and_estimated_times_beside_each_other() -> None:
     assert row[:3] == (BOOM, "64", "1000.0")
     assert float(row[2]) / float(row[3]) == pytest.approx(float(row[4]), abs=0.01)
     assert "ESTIMATE" in head[3]
+
+
+@pytest.mark.native
+def test_critical_paths_stay_as_short_as_was_asked() -> None:
+    """Warp time of a world-step at 8192 worlds, beside what it was with a block a world (ci/bench/gpu_estimate.md)."""
+    estimator = Estimator(Options("native", "float32", None, True), H200)
+    for name, before, times in ((BOOM, 5700.0, 4.0), (CHAIN, 7857.0, 1.8)):
+        found = estimator.of(Case("many_worlds", name, MODELS[name], 8192))
+        assert isinstance(found, Estimate) and before / found.warp_operations >= times
+        assert found.issue_ns > 0.0 and found.ns < 60.0
 
 
 def test_an_unknown_card_is_told() -> None:
