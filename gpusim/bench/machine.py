@@ -23,6 +23,7 @@ PACKAGES = (
     "mujoco",
     "mujoco-warp",
     "warp-lang",
+    "newton",
     "pybullet",
     "rapier3d",
 )

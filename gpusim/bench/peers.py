@@ -7,14 +7,13 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from gpusim.bench import mujoco_peers, piles
+from gpusim.bench import mujoco_peers, newton_peer, piles
 from gpusim.bench.peer_case import NOT_INSTALLED, PeerCase, PeerModel, PeerRecord, package_version, time_case
 from gpusim.bench.peer_models import ACROSS, ALONG, DT, LENGTH, LINKS, MASS, peer_models
 from gpusim.bench.pile_peers import PILE_PEERS
 from gpusim.bench.runner import Options
 from gpusim.bench.workloads import CHAIN, PILES, QUICK_PILES
 
-UNTRIED = ("newton",)
 Enough = Callable[[], bool] | None
 
 
@@ -34,7 +33,6 @@ def run_peers(
     if models:
         for peer, make in PEERS.items():
             records += _run_peer(peer, partial(make, options, models), options, tell, enough)
-        records += [_untried(name) for name in UNTRIED]
     for name in names or ("pile_1000",):
         if name not in PILES:
             continue
@@ -51,11 +49,6 @@ def told_once(records: Iterable[PeerRecord]) -> list[PeerRecord]:
     every = list(records)
     found = {record.peer: record for record in every if record.note == NOT_INSTALLED}
     return [record for record in every if record.note != NOT_INSTALLED] + list(found.values())
-
-
-def _untried(name: str) -> PeerRecord:
-    found = find_spec(name) is not None
-    return PeerRecord(name, note="installed, but gpusim has no workload for it" if found else NOT_INSTALLED)
 
 
 def _run_peer(
@@ -134,7 +127,8 @@ def _bullet_chain(p: Any, client: int) -> None:
 
 PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] = {
     "mujoco_warp": mujoco_peers.mujoco_warp,
+    "newton": newton_peer.newton,
     "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""What makes the cases of a peer, by the name of its package; the one for GPUs first, for the others take minutes."""
+"""What makes the cases of a peer, by the name of its package; those for GPUs first, for the others take minutes."""

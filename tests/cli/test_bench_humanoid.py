@@ -5,20 +5,29 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import gpusim
-from gpusim.bench import humanoid, mujoco_peers, peers
+from gpusim.bench import humanoid, mujoco_peers, newton_peer, peers
 from gpusim.bench.counted import Counter
 from gpusim.bench.drive import motor_labels, run_driven
 from gpusim.bench.floor import COUNTED_STEPS, count_operations
 from gpusim.bench.peer_case import PeerCase, PeerModel
 from gpusim.bench.peer_models import GYMNASIUM, peer_models
 from gpusim.bench.runner import Options, Record, Start, make_simulation, measure, run_cases
-from gpusim.bench.workloads import CHAIN, HUMANOID_LYING, HUMANOID_MOVING, HUMANOID_STANDING, MODELS, Case, chosen_cases
+from gpusim.bench.workloads import (
+    BIPED,
+    CHAIN,
+    HUMANOID_LYING,
+    HUMANOID_MOVING,
+    HUMANOID_STANDING,
+    MODELS,
+    Case,
+    chosen_cases,
+)
 
 
 def bodies_of(mujoco: Any, model: Any) -> list[tuple[float, np.ndarray, np.ndarray]]:
@@ -323,3 +332,56 @@ def test_mujoco_warp_starts_anew_and_gets_commands(warp: FakeWarp) -> None:
     next(iter(mujoco_peers.mujoco_warp(Options(), [moving])))
     assert warp.calls.count(("copy", "ctrl")) == moving.settle // moving.hold
     assert warp.calls.count(("launch",)) == moving.settle
+
+
+class FakeNewton(FakeWarp):
+    """Newton as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.solvers = SimpleNamespace(SolverMuJoCo=self.SolverMuJoCo)
+
+    class ModelBuilder:
+        def add_mjcf(self, text: str) -> None:
+            assert text.startswith("<mujoco>")
+
+        def replicate(self, one: Any, worlds: int) -> None:
+            self.worlds = worlds
+
+        def finalize(self) -> Any:
+            state = lambda: SimpleNamespace(joint_q="q", joint_qd="qd")  # noqa: E731
+            return SimpleNamespace(worlds=self.worlds, state=state, control=lambda: "control")
+
+    class SolverMuJoCo:
+        made: ClassVar[list[tuple[Any, ...]]] = []
+        steps: ClassVar[list[tuple[Any, ...]]] = []
+
+        def __init__(self, model: Any, *, nconmax: Any, njmax: Any) -> None:
+            self.made.append((model.worlds, nconmax, njmax))
+
+        @staticmethod
+        def register_custom_attributes(builder: Any) -> None:
+            """Of MJCF."""
+
+        def step(self, first: Any, second: Any, control: Any, contacts: Any, dt: float) -> None:
+            self.steps.append((id(first), id(second), dt))
+
+
+def test_newton_goes_there_and_back_and_leaves_out_what_it_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    fake = FakeNewton()
+    monkeypatch.setitem(sys.modules, "warp", fake)
+    monkeypatch.setitem(sys.modules, "newton", fake)
+    monkeypatch.setitem(sys.modules, "newton.solvers", fake.solvers)
+    cases = list(newton_peer.newton(Options(quick=True), peer_models()))
+    names = [CHAIN, BIPED, HUMANOID_STANDING, HUMANOID_LYING]
+    assert [(case.name, case.worlds) for case in cases] == [(name, n) for n in (1024, 64) for name in names]
+    solver = fake.SolverMuJoCo
+    assert solver.made[0] == (1024, None, None) and solver.made[2] == (1024, newton_peer.PAIRS, 72)
+    there, back = solver.steps[:2]
+    assert there[:2] == back[:2][::-1] and there[2] == 1e-3 and solver.steps[-1][2] == pytest.approx(3e-3)
+    fake.calls.clear()
+    cases[2].advance(120)
+    # it starts anew every 60 steps, two arrays each time; the steps that compiled count
+    assert [place for place, call in enumerate(fake.calls) if call[0] == "copy"] == [29, 30, 61, 62]
+    assert fake.calls.count(("launch",)) == 60 and fake.calls[-1] == ("wait",)

@@ -1,0 +1,87 @@
+"""The mechanisms of :mod:`gpusim.bench.peer_models` in Newton, by its MuJoCo solver on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpusim.bench.peer_case import PeerCase, PeerModel
+from gpusim.bench.runner import Options
+from gpusim.bench.workloads import WORLDS
+
+PAIRS = 160
+"""Room for pairs of shapes that are near each other, of which Newton looks at more than MuJoCo does."""
+STEPS = 2
+"""Of a graph: there and back between two states."""
+
+
+def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
+    """A CUDA graph of two steps, most worlds first.
+
+    Left out are models with commands of each world's own, tendons, or a solver that it does not have.
+    """
+    import warp
+
+    if not warp.is_cuda_available():
+        raise RuntimeError("needs a GPU")
+    for worlds in reversed(WORLDS[:2] if options.quick else WORLDS):
+        for own in filter(_reads, models):
+            note = "float32, SolverMuJoCo, CUDA graph of two steps"
+            yield PeerCase(own.name, worlds, _steps(own, worlds), f"{note}, {own.note}" if own.note else note, STEPS)
+
+
+def _reads(own: PeerModel) -> bool:
+    return not own.hold and "<tendon>" not in own.text and 'solver="PGS"' not in own.text
+
+
+def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
+    """Steps of many worlds, which start as the model does, and settle here."""
+    import mujoco
+    import warp
+
+    dt = float(mujoco.MjModel.from_xml_string(own.text).opt.timestep)
+    model = _model(own, worlds)
+    states, control, solver = [model.state(), model.state()], model.control(), _solver(own, model)
+    start = [warp.clone(array) for array in (states[0].joint_q, states[0].joint_qd)]
+
+    def there_and_back() -> None:
+        solver.step(states[0], states[1], control, None, dt)
+        solver.step(states[1], states[0], control, None, dt)
+
+    there_and_back()  # compiles, which a capture must not
+    with warp.ScopedCapture() as capture:
+        there_and_back()
+    done = STEPS
+
+    def advance(n: int) -> None:
+        nonlocal done
+        for _ in range(-(-n // STEPS)):
+            if own.restart and done >= own.restart:
+                for array, first in zip((states[0].joint_q, states[0].joint_qd), start, strict=True):
+                    warp.copy(array, first)
+                done = 0
+            warp.capture_launch(capture.graph)
+            done += STEPS
+        warp.synchronize()
+
+    advance(own.settle)
+    return advance
+
+
+def _model(own: PeerModel, worlds: int) -> Any:
+    import newton
+    from newton.solvers import SolverMuJoCo
+
+    one, many = newton.ModelBuilder(), newton.ModelBuilder()
+    for builder in (one, many):
+        SolverMuJoCo.register_custom_attributes(builder)
+    one.add_mjcf(own.text)
+    many.replicate(one, worlds)
+    return many.finalize()
+
+
+def _solver(own: PeerModel, model: Any) -> Any:
+    from newton.solvers import SolverMuJoCo
+
+    contacts, rows = (None, None) if own.places is None else (PAIRS, own.places[1])
+    return SolverMuJoCo(model, nconmax=contacts, njmax=rows)
