@@ -40,8 +40,8 @@ def valve_labels(model: Model) -> set[str]:
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Labels of the motors, whose commands are shares of their greatest torque."""
-    return {spec.label for group in model.groups if group.type.name == "motor" for spec in group.specs}
+    """Labels of the other commands, which are the humanoid's motors: shares of their greatest torque."""
+    return set(model.controls) - valve_labels(model)
 
 
 def synchronize(sim: Simulation) -> None:

@@ -138,8 +138,7 @@ class Steps:
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.num_worlds, self.backend_name, self.control = 1, "numpy", {"m": 0.0}
-        motor = SimpleNamespace(state={}, type=SimpleNamespace(name="motor"), specs=[SimpleNamespace(label="m")])
-        self.model = SimpleNamespace(groups=[motor])
+        self.model = SimpleNamespace(groups=[], controls={"m": 0})
         self.given: list[float] = []
 
     def step(self, n: int) -> None:

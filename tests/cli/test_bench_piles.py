@@ -58,7 +58,7 @@ def test_phases_of_a_staged_step_are_all_named() -> None:
     assert "other" not in stages
     assert "find_manifold" in kernels
     record = Record("pile_1000", "4 boxes", 1, stages=stages, kernels=kernels)
-    assert "solve" in report.share_lines([record])[0]
+    assert "sweep contacts" in report.share_lines([record])[0]
 
 
 def test_heap_is_the_same_each_time_and_touches_nowhere() -> None:

@@ -120,7 +120,8 @@ def test_wrong_ones_are_told() -> None:
 
 
 def test_worlds_differ_in_latency() -> None:
-    """A step of the speed is seen so many steps later in each; the same bits on both backends."""
+    """A step of the speed is seen so many steps later in each; the same on both backends, but for what NumPy rounds
+    otherwise on some processors."""
     seen = {}
     for backend in ("numpy", "native"):
         sim = table(4, backend, latency=0.01, most_latency=0.05)
@@ -135,7 +136,7 @@ def test_worlds_differ_in_latency() -> None:
         seen[backend] = np.array(rows)
     late = np.argmax(seen["numpy"] > 1.9, axis=0)
     np.testing.assert_array_equal(late - late[0], [0, 10, 23, 50])
-    np.testing.assert_array_equal(seen["numpy"], seen["native"])
+    np.testing.assert_allclose(seen["numpy"], seen["native"], rtol=1e-13, atol=0.0)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
