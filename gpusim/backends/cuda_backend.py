@@ -121,11 +121,10 @@ class CudaBackend(CudaMemory):
     def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
         """A build for this model."""
         known = self.real, self.stored, self.sizes, self.direct, self.kinds
-        of_model, of_all = (model_variant(main, *known, fixed, 1, shared, part) for fixed in (True, False))
-        if self._specialize is not None:
-            return of_model if self._specialize else of_all
-        many = self.num_worlds >= SPECIALIZED_FROM and not self.staged
-        return replace(of_all, full=of_model) if many else of_all
+        variant = model_variant(main, *known, bool(self._specialize), 1, shared, part)
+        if self._specialize is not None or self.staged or self.num_worlds < SPECIALIZED_FROM:
+            return variant
+        return replace(variant, full=model_variant(main, *known, True, 1, shared, part))
 
     def build(self, variant: Variant) -> Any:
         """The kernels of a build, as a module."""

@@ -98,12 +98,10 @@ def _block(node: Node, build: Build) -> Iterator[str]:
     elif isinstance(node, While):
         yield f"while ({node.when.text}) {{"
     elif isinstance(node, Sweeps):
-        count = f"w.{node.count}()" if isinstance(node.count, str) else str(node.count)
-        going = f" && {node.going.text}" if node.going else ""
         yield "GPUSIM_ROLLED"
-        yield f"for (int sweep = 0; sweep < {count}{going}; ++sweep) {{"
+        yield _sweeps(node, f" && {node.going.text}" if node.going else "")
     elif isinstance(node, Later):
-        yield f"if (sweep > 0{'' if node.last is None else f' && sweep <= {node.last}'}) {{"
+        yield _later(node)
     elif isinstance(node, Levels):
         ahead = f"int level = 0; level < w.{node.size}(); ++level"
         back = f"int level = w.{node.size}() - 1; level >= 0; --level"
@@ -111,6 +109,16 @@ def _block(node: Node, build: Build) -> Iterator[str]:
         yield f"for ({back if node.backward else ahead}) {{"
     yield from (f"    {line}" for line in inner)
     yield "}"
+
+
+def _sweeps(node: Sweeps, going: str = "") -> str:
+    """The head of the loop, which ends where ``going`` does not hold."""
+    count = f"w.{node.count}()" if isinstance(node.count, str) else str(node.count)
+    return f"for (int sweep = 0; sweep < {count}{going}; ++sweep) {{"
+
+
+def _later(node: Later) -> str:
+    return f"if (sweep > 0{'' if node.last is None else f' && sweep <= {node.last}'}) {{"
 
 
 def entries_header(build: Build) -> str:
@@ -181,9 +189,9 @@ def _part_in_turns(node: Node, build: Build, under: tuple[str, ...]) -> Iterator
         elif known is None:
             head = f"if ({node.when.text}) {{"
     elif isinstance(node, Sweeps):
-        head = f"for (int sweep = 0; sweep < w.{node.count}(); ++sweep) {{"
+        head = _sweeps(node)
         under = under if node.going is None else (*under, node.going.text)
     elif isinstance(node, Later):
-        head = f"if (sweep > 0{'' if node.last is None else f' && sweep <= {node.last}'}) {{"
+        head = _later(node)
     inner = [line for child in node.body for line in _in_turns(child, build, under)]
     yield from ([head, *(f"    {line}" for line in inner), "}"] if head else inner)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpusim.bench.main import bench, show_estimates, show_workloads
 from gpusim.bench.runner import Options
-from gpusim.errors import GpusimError, ModelError
+from gpusim.errors import GpusimError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,9 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = Options(given.backend, given.dtype, given.threads, given.quick, not given.no_count, given.profile)
     try:
         if given.estimate:
-            if given.peers:
-                raise ModelError("--estimate counts what gpusim does, and no other simulator; leave --peers out")
-            return show_estimates(given.workloads, options, given.estimate, given.json)
+            return show_estimates(given.workloads, options, given.estimate, given.json, given.peers)
         return bench(given.workloads, options, given.peers, given.json)
     except (GpusimError, OSError) as error:
         print(f"gpusim: {error}", file=sys.stderr)

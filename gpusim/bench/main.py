@@ -24,7 +24,9 @@ def show_workloads() -> None:
     report.print_table(("workload", "note"), [(name, workload.description) for name, workload in WORKLOADS.items()])
 
 
-def show_estimates(names: Sequence[str], options: Options, card_name: str, json: Path | None = None) -> int:
+def show_estimates(
+    names: Sequence[str], options: Options, card_name: str, json: Path | None = None, peers: bool = False
+) -> int:
     """Count what workloads do, and print what a GPU would take for it by estimate.
 
     Args:
@@ -32,16 +34,19 @@ def show_estimates(names: Sequence[str], options: Options, card_name: str, json:
         options: how to run them; ``dtype`` and ``quick`` count.
         card_name: of :data:`gpusim.bench.gpu_estimate.CARDS`.
         json: file for the lines of the table.
+        peers: other simulators are asked for, whose work nobody counts.
 
     Returns:
         0.
 
     Raises:
         UnknownNameError: a workload or a card that does not exist.
-        ModelError: there is no C++ compiler.
+        ModelError: there is no C++ compiler, or an option asks for what estimates have not.
     """
     from gpusim.bench.gpu_estimate import Estimator, StagedEstimate, find_card, table
 
+    if peers:
+        raise ModelError("--estimate counts what gpusim does, and no other simulator; leave --peers out")
     if options.profile:
         raise ModelError("--estimate counts and runs nothing on a card; leave --profile out")
     if json is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpusim.cli.exit_codes import OptionError
-
 
 def bench(
     workloads: list[str],
@@ -32,17 +30,11 @@ def bench(
 def show_estimates(
     workloads: list[str], dtype: str, quick: bool, profile: bool, card: str, peers: bool, json: Path | None
 ) -> int:
-    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`.
-
-    Raises:
-        OptionError: other simulators were asked for, whose work nobody counts.
-    """
-    if peers:
-        raise OptionError("--estimate counts what gpusim does, and no other simulator; leave --peers out")
+    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
     from gpusim.bench.main import show_estimates as run
     from gpusim.bench.runner import Options
 
-    return run(workloads, Options("native", dtype, None, quick, profile=profile), card, json)
+    return run(workloads, Options("native", dtype, None, quick, profile=profile), card, json, peers)
 
 
 def list_workloads() -> None:

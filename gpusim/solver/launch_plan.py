@@ -150,13 +150,11 @@ class LaunchPlan:
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
-    def _most(self, node: If) -> int | None:
-        """Items of the largest phase in a node."""
-        found = [self.sizes["pairs"]]
-        for part in reached(node, self.sizes):
-            if isinstance(part, Run):
-                found.append(part.phase.most({**self.sizes, "PARTS": PARTS}) or 0)
-        return max(found)
+    def _most(self, node: If) -> int:
+        """Items of the largest phase in a node; lists have those of all pairs."""
+        sizes = {**self.sizes, "PARTS": PARTS}
+        runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
+        return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
 
     def _add_all(self, nodes: tuple[Node, ...], mask: int, level: int, label: str, parts: list[Part]) -> None:
         for node in nodes:

@@ -29,6 +29,8 @@ from gpusim.bench.workloads import (
     chosen_cases,
 )
 
+NO_MUJOCO = 'MuJoCo is not installed; pip install "gpusim[mjcf]"'
+
 
 def bodies_of(mujoco: Any, model: Any) -> list[tuple[float, np.ndarray, np.ndarray]]:
     """Mass, center of mass and inertia in the body's axes of MuJoCo's bodies."""
@@ -53,7 +55,7 @@ def test_it_has_the_parts_of_gymnasiums() -> None:
 
 
 def test_mujoco_reads_the_same_bodies_and_pairs() -> None:
-    mujoco = pytest.importorskip("mujoco")
+    mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
     own = humanoid.humanoid().finalize()
     other = mujoco.MjModel.from_xml_string(humanoid.humanoid_mjcf(options=GYMNASIUM))
     assert (other.nv, other.nu, other.opt.timestep) == (23, 17, humanoid.DT)
@@ -74,7 +76,7 @@ def _limits(joint: Any) -> np.ndarray:
 @pytest.mark.native
 def test_it_moves_as_in_mujoco() -> None:
     """In free flight, thrown, with all motors at work: what differs is of second order in the step."""
-    mujoco = pytest.importorskip("mujoco")
+    mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
     dt, steps = 1e-3, 250
     other = mujoco.MjModel.from_xml_string(humanoid.humanoid_mjcf(options=GYMNASIUM))
     other.opt.timestep = dt
@@ -217,7 +219,7 @@ def test_peers_go_by_workloads() -> None:
 
 @pytest.mark.parametrize("name", [HUMANOID_STANDING, HUMANOID_MOVING, HUMANOID_LYING])
 def test_mujoco_times_the_same_states(name: str) -> None:
-    pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco", reason=NO_MUJOCO)
     own = next(own for own in peer_models(["humanoid"]) if own.name == name)
     cases = mujoco_peers.mujoco(Options(quick=True), [own])
     one = next(cases)
@@ -297,7 +299,7 @@ class FakeCapture:
 
 @pytest.fixture
 def warp(monkeypatch: pytest.MonkeyPatch) -> FakeWarp:
-    pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco", reason=NO_MUJOCO)
     fake = FakeWarp()
     for name in ("warp", "mujoco_warp"):
         monkeypatch.setitem(sys.modules, name, fake)
@@ -367,7 +369,7 @@ class FakeNewton(FakeWarp):
 
 
 def test_newton_goes_there_and_back_and_leaves_out_what_it_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco", reason=NO_MUJOCO)
     fake = FakeNewton()
     monkeypatch.setitem(sys.modules, "warp", fake)
     monkeypatch.setitem(sys.modules, "newton", fake)

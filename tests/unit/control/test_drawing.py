@@ -20,7 +20,8 @@ from tests.unit.control.test_diagrams import cart
 Rect = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 OWN = pytest.param("own")
-DOT = pytest.param("dot", marks=pytest.mark.skipif(not graphviz.command(), reason="Graphviz is not installed"))
+NO_DOT = pytest.mark.skipif(not graphviz.command(), reason="Graphviz is not installed; apt install graphviz")
+DOT = pytest.param("dot", marks=NO_DOT)
 
 
 def loops() -> Diagram:
