@@ -370,8 +370,9 @@ GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);
     real* kept = w.kept_solved() + SOLVED_SIZE * m;
-    const bool back = *w.guard_action() >= GUARD_RESTORE;
-    if (!back && *w.guard_action() != GUARD_KEEP) return;
+    const int action = *w.guard_action();
+    const bool back = action == GUARD_RESTORE || action == GUARD_RELEASE;
+    if (!back && action != GUARD_KEEP) return;
     guard_numbers(back, r + AT_TORQUE, 3, kept);
     guard_numbers(back, r + AT_SHEAR, 2, kept + 3);
     for (int k = 0; k < w.pair_points()[m]; ++k) {

@@ -10,6 +10,7 @@
 #define GUARD_WEIGH 2
 #define GUARD_RESTORE 3
 #define GUARD_RELEASE 4
+#define GUARD_RUNAWAY 5  // keep and release
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
@@ -54,7 +55,11 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.first_axis() = NO_AXIS;
     *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
     *w.factor_damping() = 0.0;
+    *w.weak() = *w.softening() = real(0);
 }
+// A world whose factor has a weak pivot is factored again, and from then on, with a softer diagonal.
+GPUSIM_PHASE void soften_factor(const World& w, int) { *w.softening() = real(SOFTENING); }
+GPUSIM_PHASE void end_softening(const World& w, int) { *w.weak() = real(0); }
 #endif
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
@@ -143,9 +148,32 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
 #if !GPUSIM_WIDE
 // Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
 // factor that gives way in the weak directions, the more the oftener they do.
+GPUSIM_FN void begin_again(const World& w, int action, double damping) {
+    *w.guard_action() = action;
+    *w.factor_damping() = damping;
+    *w.since_factor() = *w.refreshes() = 0;
+    *w.hold_bias() = *w.refactor() = 1;
+    *w.passes_left() = PASSES;
+}
+// Twice the kinetic energy after the kick.
+GPUSIM_FN double kicked_motion(const World& w) {
+    double sum = 0.0;
+    for (int b = 0; b < w.bodies(); ++b) {
+        if (!w.dynamic()[b]) continue;
+        const real *v = w.twist_kicked() + 6 * b, *momentum = w.momentum_kicked() + 3 * b;
+        sum += double(dot3(v, v)) / double(w.inverse_mass()[b]) + double(dot3(momentum, v + 3));
+    }
+    return sum;
+}
 GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
-    if (action == GUARD_KEEP) *w.first_energy() = part_total(w, w.energy());
+    if (action == GUARD_KEEP) {
+        const double energy = part_total(w, w.energy()), before = *w.factor_damping();
+        *w.first_energy() = energy;
+        const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
+        if (*w.softening() > real(0) && energy > RUNAWAY * kicked_motion(w) && damping <= MOST_DAMPING)
+            begin_again(w, GUARD_RUNAWAY, damping);
+    }
     if (action == GUARD_RESTORE) {
         *w.passes_left() = 0;
         *w.stalled() = 1;
@@ -155,18 +183,15 @@ GPUSIM_PHASE void guard(const World& w, int) {
     const double energy = part_total(w, w.energy()), growth = square_root(energy / *w.first_energy());
     const double before = *w.factor_damping();
     const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
-    if (!(growth > CONTRACTION && damping < MOST_DAMPING)) return;
-    *w.guard_action() = GUARD_RELEASE;
-    *w.factor_damping() = damping;
-    *w.since_factor() = *w.refreshes() = 0;
-    *w.hold_bias() = *w.refactor() = 1;
-    *w.passes_left() = PASSES;
+    if (growth > CONTRACTION && damping <= MOST_DAMPING) begin_again(w, GUARD_RELEASE, damping);
 }
 #endif
+GPUSIM_FN truth keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action == whole(GUARD_RUNAWAY)); }
+GPUSIM_FN truth releases(whole action) { return (action == whole(GUARD_RELEASE)) | (action == whole(GUARD_RUNAWAY)); }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
-    const truth keep = action == whole(GUARD_KEEP), release = action == whole(GUARD_RELEASE);
+    const truth keep = keeps(action), release = releases(action);
     const truth back = action >= whole(GUARD_RESTORE), own = release & truth(!is_left_to_sweeps(w, row));
     const real kept = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
     w.kept_impulse()[row] = kept;
@@ -175,14 +200,14 @@ GPUSIM_PHASE void guard_row(const World& w, int row) {
 }
 GPUSIM_PHASE void guard_bias(const World& w, int row) {
     const whole action = *w.guard_action();
-    if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_RELEASE)))) return;
-    w.kept_bias()[row] = choose_at(action == whole(GUARD_KEEP), w.bias() + row, w.kept_bias() + row);
-    w.bias()[row] = choose_at(action == whole(GUARD_RELEASE), w.kept_bias() + row, w.bias() + row);
+    if (!any(keeps(action) | releases(action))) return;
+    w.kept_bias()[row] = choose_at(keeps(action), w.bias() + row, w.kept_bias() + row);
+    w.bias()[row] = choose_at(releases(action), w.kept_bias() + row, w.bias() + row);
 }
 GPUSIM_PHASE void guard_body(const World& w, int b) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
-    const truth keep = action == whole(GUARD_KEEP), release = action == whole(GUARD_RELEASE);
+    const truth keep = keeps(action), release = releases(action);
     const truth back = action >= whole(GUARD_RESTORE);
     real moved[6] = {};
     if (any(release)) impulse_response(w, b, w.delta(), moved);

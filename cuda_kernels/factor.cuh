@@ -65,12 +65,22 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
         }
 }
 
+// Where pivots of a block are looked at: rows in loops may depend on each other (gpusim/reference/factor.py).
+struct PivotWatch {
+    const real* shown;  // the rows' own responses; null for a block of a tree
+    real* weak;
+    truth on;
+};
+GPUSIM_FN void watch_pivot(const PivotWatch& watch, real pivot, int row) {
+    if (watch.shown) raise_where(watch.on & truth(pivot < real(WEAK_PIVOT) * watch.shown[row]), watch.weak, real(1));
+}
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width, PivotWatch watch = {}) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
+        watch_pivot(watch, pivot[p], p);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
@@ -83,13 +93,14 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width) {
     }
 }
 #if WHOLE_BLOCKS
-GPUSIM_FN void invert_six(const real* from, real* out) {
+GPUSIM_FN void invert_six(const real* from, real* out, const PivotWatch& watch) {
     Six<real> m[6];
 #pragma GCC unroll 6
     for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
 #pragma GCC unroll 6
     for (int p = 0; p < 6; ++p) {
         const real scale = real(1) / m[p].get(p);
+        watch_pivot(watch, m[p].get(p), p);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
 #pragma GCC unroll 6
@@ -108,7 +119,8 @@ GPUSIM_FN void invert_six(const real* from, real* out) {
 // Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
-    real shown = own * (real(1.0 + REGULARIZATION) + real(*w.factor_damping())) + w.gamma()[row];
+    const real damping = real(*w.factor_damping()) + *w.softening();
+    real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
     const real scale = w.axes() ? square_root(own / shown) : real(1);
     w.scale()[row] = scale;
@@ -152,11 +164,13 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
+    const bool loop = w.constraint_in_loop()[pivot];
+    const PivotWatch watch = {loop ? w.scaled_diagonal() + pivot * n : nullptr, w.weak(), *w.softening() == real(0)};
 #if WHOLE_BLOCKS
-    if (n == 6) return invert_six(from, out);
+    if (n == 6) return invert_six(from, out, watch);
 #endif
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n);
+    invert_block(out, n, n, watch);
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     const BlockPart at = block_part(w, i);

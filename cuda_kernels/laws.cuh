@@ -37,6 +37,40 @@ GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
+// Limits of axis k and the stops of its actuators.
+struct AxisStops {
+    double lower, upper;
+};
+GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
+    AxisStops stops = {w.limit_lower()[k], w.limit_upper()[k]};
+    for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
+        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
+        stops.lower = larger(stops.lower, own.lower);
+        stops.upper = smaller(stops.upper, own.upper);
+    }
+    return stops;
+}
+// Least velocity that keeps or brings the axis at its limit; gap > 0 where it is passed.
+GPUSIM_FN real limit_velocity(const World& w, real gap) {
+    const real h = real(w.h);
+    return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
+}
+GPUSIM_FN bool axis_in_loop(const World& w, int k) { return w.constraint_in_loop()[w.axis_row()[k] / w.block()]; }
+// Axes in loops that are far beyond a limit are pushed back: a damper towards the speed of recovery.
+GPUSIM_FN void push_back(const World& w, int k) {
+    const AxisStops stops = axis_stops(w, k);
+    const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
+    const real down = limit_velocity(w, w.axis_position()[k] - real(stops.upper));
+    const truth low = up > real(LOOP_SPEED), high = down > real(LOOP_SPEED);
+    if (!any(low | high)) return;
+    const int row = w.axis_row()[k], n = w.block(), c = row / n, slots = w.slots();
+    const real *j = w.jacobian() + 6 * (c * slots * n + row - c * n), *m = w.mass_jacobian() + 6 * (c * slots * n + row - c * n);
+    real response = dot6(j, m);
+    for (int s = 1; s < w.constraint_slots()[c]; ++s) response += dot6(j + 6 * s * n, m + 6 * s * n);
+    const real slope = real(1) / response, none = real(0);
+    w.law_impulse()[k] += choose(low, up * slope, none) - choose(high, down * slope, none);
+    w.law_slope()[k] += choose(low, slope, none) + choose(high, slope, none);
+}
 // Totals of all terms on axis k.
 GPUSIM_PHASE void sum_law(const World& w, int k) {
     const double kick = kick_time(w), damping = w.damping()[k], armature = w.armature()[k];
@@ -60,25 +94,20 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
         w.clamped_slope()[n] = real(own.clamped_slope);
         w.clamped_bound()[n] = real(own.clamped_bound);
     }
+    if (axis_in_loop(w, k)) push_back(w, k);
 }
 
-// Least velocity that keeps or brings the axis at its limit; gap > 0 where it is passed.
-GPUSIM_FN real limit_velocity(const World& w, real gap) {
-    const real h = real(w.h);
-    return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
-}
 // Dry friction and velocity bounds of axis k.
 GPUSIM_PHASE void bound_law(const World& w, int k) {
-    double friction = double(kick_time(w)) * w.friction()[k], lower = w.limit_lower()[k], upper = w.limit_upper()[k];
-    for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
-        const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
-        friction += own.friction;
-        lower = larger(lower, own.lower);
-        upper = smaller(upper, own.upper);
-    }
+    double friction = double(kick_time(w)) * w.friction()[k];
+    for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) friction += read_term(w, w.axis_term()[n]).friction;
     w.law_friction()[k] = real(friction);
-    w.velocity_lower()[k] = limit_velocity(w, real(lower) - w.axis_position()[k]);
-    w.velocity_upper()[k] = -limit_velocity(w, w.axis_position()[k] - real(upper));
+    const AxisStops stops = axis_stops(w, k);
+    const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
+    const real down = limit_velocity(w, w.axis_position()[k] - real(stops.upper));
+    const bool loop = axis_in_loop(w, k);
+    w.velocity_lower()[k] = loop ? choose(up > real(LOOP_SPEED), real(0), up) : up;
+    w.velocity_upper()[k] = loop ? choose(down > real(LOOP_SPEED), real(0), -down) : -down;
 }
 
 #if !GPUSIM_WIDE

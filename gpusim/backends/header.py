@@ -97,14 +97,19 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "DAMPING": direct_solve.DAMPING,
         "FAR_SHARE": direct_solve.FAR_SHARE,
         "MOST_DAMPING": direct_solve.MOST_DAMPING,
+        "RUNAWAY": direct_solve.RUNAWAY,
+        "RUNAWAY_DAMPING": direct_solve.RUNAWAY_DAMPING,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
+        "WEAK_PIVOT": factor.WEAK_PIVOT[real],
+        "SOFTENING": factor.SOFTENING[real],
         "DEAD_BAND": modes.DEAD_BAND[real],
         "TURN_SHARE": modes.TURN_SHARE,
         "MOST_DOUBLINGS": modes.MOST_DOUBLINGS,
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
         "LIMIT_SPEED": laws.LIMIT_SPEED,
+        "LOOP_SPEED": laws.LOOP_SPEED,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "TURNS_LOCKED": LOCKED,
@@ -119,6 +124,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LEAST_SHARE": colored_solve.LEAST_SHARE,
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
         "GREATEST_SPEED": health.GREATEST_SPEED,
+        "BROKEN_GAPS": health.BROKEN_GAPS,
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,
@@ -137,7 +143,7 @@ def codes() -> dict[str, int]:
     modes_of_rows = (
         "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
     )  # fmt: skip
-    failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "INDICES")
+    failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "JOINT", "INDICES")
     return {
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},

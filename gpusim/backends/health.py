@@ -16,10 +16,13 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.contact_topology import capacity_message
 from gpusim.model.model import Model
 from gpusim.model.state import State
+from gpusim.reference.accuracy import constraint_of
 from gpusim.typing import Array
 
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
+# Joints further apart than so many times the gap that is warned of, ten usual levers, hold nothing together.
+BROKEN_GAPS = 1e3
 
 
 def _checked(group: Group) -> list[str]:
@@ -84,14 +87,21 @@ class Quarantine:
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             total += float(np.abs(state[name]).sum())
+        if np.any(self._broken()):
+            return False
         for group in self._backend.state.groups:
             for name in _checked(group):
                 total += 0.0 * float(group.state[name].sum())
         return total < GREATEST_SPEED
 
+    def _broken(self) -> Array:
+        """Worlds with a joint that is far apart, (num_worlds,)."""
+        limit = BROKEN_GAPS * self._backend.work.accuracy_limits["joint_drift_limit"]
+        return np.asarray(self._backend.state.arrays["joint_drift_peak"] > limit)
+
     def _fine(self) -> Array:
         state = self._backend.state.arrays
-        fine = np.ones(self._backend.state.num_worlds, dtype=bool)
+        fine = ~self._broken()
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             # The comparison is False for NaN.
             fine &= np.all(np.abs(state[name]) < self._bound(name), axis=(1, 2))
@@ -127,7 +137,16 @@ class Quarantine:
             if bad.size:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
+        gap = float(state["joint_drift_peak"][world])
+        if gap > 0.0:
+            return _broken_joint(work.model, gap, f"after t = {time:.6g} s")
         return f"unknown cause after t = {time:.6g} s"
+
+
+def _broken_joint(model: Model, gap: float, after: str) -> str:
+    """Name the joint that came apart; ``gap``: the state's ``joint_drift_peak``."""
+    label = model.topology.constraint_labels[constraint_of(gap)]
+    return f"joint '{label}' is {gap:.3g} m apart {after}; it cannot close"
 
 
 class CapacityWatch:
@@ -185,7 +204,7 @@ INDICES = 1 << 24
 # Of an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
-STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION = range(6)
+STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, JOINT = range(7)
 _FIELDS = {
     STARTED: "velocity",
     LINEAR: "linear_velocity",
@@ -285,5 +304,7 @@ class KernelQuarantine:
             groups = sorted(model.groups, key=lambda g: g.type.name)
             spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
+        if what == JOINT:
+            return _broken_joint(model, value, after)
         body = model.bodies[index].element if index < len(model.bodies) else "the world"
         return f"{body} has {_FIELDS[what]} = {value:.3g} {after}"

@@ -35,7 +35,7 @@ _FLOATS = {
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "constraint_slots",
+    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -69,7 +69,7 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "actuator_terms", "clamps", "blocks",
-    "edges", "levels", "coupled", "swept_constraints", "colors", "overflow_constraints",
+    "edges", "levels", "coupled", "swept_constraints", "loop_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
@@ -83,7 +83,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     for name, columns in _COLUMNS.items():
         for column in columns:
             tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
-    tables.update(_row_tables(t))
+    tables.update(_row_tables(t, direct))
     tables["side_arm"], tables["row_rigid"] = layout.side_arm, layout.row_kinds
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
@@ -118,6 +118,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
+        "loop_constraints": int(typed["constraint_in_loop"].sum()),
         "levels": typed["level_pivot"].size - 1,
         "coupled": t.coupled_constraint.size,
         "swept_constraints": swept,
@@ -157,7 +158,7 @@ def slots_taken(t: Topology) -> Array:
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 
 
-def _row_tables(t: Topology) -> dict[str, Array]:
+def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
     rows = t.num_constraints * t.block
     element_row = np.full(t.num_elements, -1)
     element_row[t.element_row] = t.element_row_index
@@ -177,6 +178,7 @@ def _row_tables(t: Topology) -> dict[str, Array]:
         "row_used": t.row_used,
         "constraint_rows": t.row_used.sum(axis=1),
         "constraint_slots": slots_taken(t),
+        "constraint_in_loop": t.in_loop & ~t.swept & direct,
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),

@@ -149,6 +149,8 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("plain_energy", ("constraints",), "pose", "J", "the same if each row were alone"),
     Field("first_energy", (), "pose", "J", "energy of the first refresh's correction"),
     Field("factor_damping", (), "pose", "-", "share of its diagonal that is added to the factor near singular poses"),
+    Field("weak", (), "real", "-", "1 where a pivot of the factor is weak, 0 else"),
+    Field("softening", (), "real", "-", "share of its diagonal that is added to the factor after a weak pivot"),
     Field("residual_now", (), "real", "m/s", "residual that the solve left"),
     Field("largest_change", (), "real", "N s", "greatest change of an impulse in this sweep"),
     Field("last_change", (), "real", "N s", "the same of the sweep before"),

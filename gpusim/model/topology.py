@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.model.coloring import ColorSets, color_constraints
 from gpusim.model.elimination import Assembly, Elimination, eliminate
+from gpusim.model.loops import constraints_in_loops
 from gpusim.typing import Array
 
 OUTER, MIDDLE = 4, 5
@@ -176,6 +177,19 @@ class Topology:
             if (lower == first).all():
                 return first
             first = lower
+
+    @cached_property
+    def in_loop(self) -> Array:
+        """(constraints,) True for those that lie in a closed loop: their rows may depend on each other."""
+        rows, elements = [self.element_row_index], [self.element_row]
+        coupling = self.coupling
+        rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
+        elements.append(coupling.element)
+        constraint, element = np.concatenate(rows) // self.block, np.concatenate(elements)
+        joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
+        for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
+            joined[c] |= {int(a), int(b)}
+        return constraints_in_loops(joined, self.dynamic)
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:

@@ -36,9 +36,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim import rotations
 from gpusim.reference import actuate, colored_solve, contact_direct, contact_push, coupled_laws
 from gpusim.reference.curvature import curvature
-from gpusim.reference.factor import REGULARIZATION, Factor, diagonal, products
+from gpusim.reference.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.modes import adjacent_modes, first_move, turn_shares
 from gpusim.reference.work import Work
@@ -67,6 +68,9 @@ FAR_SHARE = 0.05
 # than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved
 # laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
+# In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
+# energy. The joints begin again with this much added to the factor.
+RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
@@ -162,7 +166,9 @@ class Passes:
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
-        self.released = self.weighs & (growth > CONTRACTION) & (more < MOST_DAMPING)
+        more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
+        diverges = np.where(self.keeps, w.weak & (energy > RUNAWAY * _motion(w)), self.weighs & (growth > CONTRACTION))
+        self.released = self.active & diverges & (more <= MOST_DAMPING)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -212,6 +218,13 @@ class Passes:
         self.hold[:] = True
 
 
+def _motion(w: Work) -> Array:
+    """Twice the kinetic energy after the kick, (num_worlds,)."""
+    linear = rotations.dot(w.twist_kicked[..., :3], w.twist_kicked[..., :3]) * w.broadcast(w.parameters["mass"])
+    angular = rotations.dot(w.momentum_kicked, w.twist_kicked[..., 3:])
+    return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
+
+
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
     """These arrays of some worlds (bool, (num_worlds,)), others of the rest."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
@@ -240,9 +253,9 @@ def solve(w: Work) -> None:
     w.response = rows.response.copy()
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
-    w.factor, w.mode = Factor(t, _softened(w, blocks), rows.gamma, own), mode
-    w.solved = np.zeros_like(w.solved)
-    w.unconverged, w.factor_damping = np.zeros(w.num_worlds, bool), np.zeros(w.num_worlds)
+    w.mode, w.solved = mode, np.zeros_like(w.solved)
+    w.unconverged, w.factor_damping, w.weak = (np.zeros(w.num_worlds, kind) for kind in (bool, float, bool))
+    w.factor = _factor(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
@@ -265,6 +278,23 @@ def solve(w: Work) -> None:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
+def _factor(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+    """Factor some worlds; those with a weak pivot again, and from then on, with a softer diagonal."""
+    blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
+
+    def damping() -> Array:
+        softening = np.where(w.weak[worlds], SOFTENING[w.real], 0.0)
+        return np.asarray((w.factor_damping[worlds] + softening)[:, None, None].astype(w.real))
+
+    factor = Factor(w.topology, blocks, gamma, own, damping())
+    found = factor.weak & ~w.weak[worlds]
+    if found.any():
+        w.weak[worlds[found]] = True
+        pick = np.flatnonzero(found)
+        factor.replace(Factor(w.topology, blocks[pick], gamma[pick], own[pick], damping()[pick]), pick)
+    return factor
+
+
 def resume(w: Work, worlds: Array) -> None:
     """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     system: System = w.direct
@@ -285,10 +315,8 @@ def _run_passes(w: Work, system: System) -> None:
         passes.plan_bias(advancing)
         again = np.flatnonzero(again | passes.released)
         if again.size:
-            gamma, damping = rows.gamma[again], w.factor_damping[again, None, None].astype(w.real)
-            blocks = _softened(w, system.blocks)[again]
-            w.factor.replace(Factor(t, blocks, gamma, system.own[again], damping), again)
-            system.factored_gamma[again] = gamma
+            w.factor.replace(_factor(w, system.blocks, rows.gamma, system.own, again), again)
+            system.factored_gamma[again] = rows.gamma[again]
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
 

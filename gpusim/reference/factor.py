@@ -10,6 +10,12 @@ from gpusim.typing import Array
 
 # Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+# Rows in loops may depend on each other, or nearly do: then a pivot of the factor is less than this share of the row's
+# own response. As little of it as rounding leaves would make impulses of that row, and of others, random.
+WEAK_PIVOT = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-3}
+# What the diagonal gets in worlds with such a pivot, as a share: directions weaker than that are let go, and the passes
+# correct what the others lose by it.
+SOFTENING = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
@@ -55,9 +61,14 @@ class Factor:
         place = np.arange(t.block)
         pivots[..., place, place] = shown
         self.inverse = np.zeros((blocks.shape[0], count, t.block, t.block), dtype)
+        self.weak = np.zeros(blocks.shape[0], bool)
         self.lower: list[Array] = []
         for level in self.levels:
             self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
+            looped = level.pivots[t.in_loop[level.pivots]]
+            if looped.size:
+                least = dtype.type(WEAK_PIVOT[dtype]) * shown[:, looped]
+                self.weak |= (block_pivots(pivots[:, looped]) < least).any(axis=(1, 2))
             column = blocks[:, level.edge]
             lower = np.matmul(column, self.inverse[:, level.edge_pivot])
             self.lower.append(lower)
@@ -87,10 +98,20 @@ class Factor:
     def replace(self, other: Factor, worlds: Array) -> None:
         """Take the factor of some worlds from another one."""
         self.inverse[worlds] = other.inverse
+        self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:
             self.scale[worlds] = other.scale
         for mine, theirs in zip(self.lower, other.lower, strict=True):
             mine[worlds] = theirs
+
+
+def block_pivots(matrices: Array) -> Array:
+    """Pivots of the elimination of matrices (..., n, n) without exchanges, (..., n)."""
+    m = matrices.copy()
+    for p in range(m.shape[-1] - 1):
+        factor = m[..., p + 1 :, p] / m[..., None, p, p]
+        m[..., p + 1 :, p + 1 :] -= factor[..., None] * m[..., p, None, p + 1 :]
+    return np.diagonal(m, axis1=-2, axis2=-1)
 
 
 def inverse(matrices: Array) -> Array:

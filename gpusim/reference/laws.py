@@ -20,6 +20,9 @@ FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
 # A limit that is already passed is left at this share of the depth each substep, and no faster than this.
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
+# A loop may be unable to follow a limit that it has passed: next to its dead point other joints turn at any speed. So
+# a limit in a loop that would recover faster than this only holds, and pushes as if its joint moved two bodies alone.
+LOOP_SPEED = 0.02
 
 
 @dataclass
@@ -67,6 +70,7 @@ class AxisLaw:
         for group, impulse, slope in self.terms.values():
             _add(self.impulse, group, impulse)
             _add(self.slope, group, slope)
+        self._push_back(w)
         count = max((int(places.max(initial=-1)) + 1 for _, places, _ in self.clamped.values()), default=0)
         self.clamped_terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
         for group, places, values in self.clamped.values():
@@ -75,10 +79,24 @@ class AxisLaw:
                 for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
                     target[:, group.axis[pick]] = value[:, pick]
 
+    def _push_back(self, w: Work) -> None:
+        """Push axes in loops that are far beyond a limit back: a damper towards the speed of recovery."""
+        self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
+        at = w.layout.axis_in_loop
+        if not w.config.direct or not at.size:
+            return
+        for sign, limit, held in ((1.0, self.lower, self.held_lower), (-1.0, self.upper, self.held_upper)):
+            speed = _bound(sign * (limit - w.axis_position)[:, at], w.h)
+            held[:, at] = speed > LOOP_SPEED
+            if held.any():
+                slope = np.where(held[:, at], 1.0 / w.axis_response(at), 0.0)
+                self.impulse[:, at] += np.where(held[:, at], sign * speed * slope, 0.0)
+                self.slope[:, at] += slope
+
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
-        self.velocity_lower = _bound(self.lower - w.axis_position, w.h)
-        self.velocity_upper = -_bound(w.axis_position - self.upper, w.h)
+        self.velocity_lower = np.where(self.held_lower, 0.0, _bound(self.lower - w.axis_position, w.h))
+        self.velocity_upper = np.where(self.held_upper, 0.0, -_bound(w.axis_position - self.upper, w.h))
         self.rubs = bool((self.friction > 0.0).any())
         self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
         self.switches = bool(self.clamped) or self.rubs or self.limited

@@ -106,6 +106,7 @@ class Work:
     unconverged: Array
     stalled: Array
     factor_damping: Array
+    weak: Array
 
     # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.
     kick_time: Array
@@ -233,6 +234,11 @@ class Work:
         """J v, (num_worlds, constraints, block)."""
         sides = rotations.matvec(self.jacobian, twist[:, self.layout.side_body])
         return self.layout.sum_slots(sides)
+
+    def axis_response(self, axes: Array) -> Array:
+        """Rates that a unit impulse on each of these axis rows alone gives it, (num_worlds, n)."""
+        own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
+        return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 
     def apply_impulse(self, impulse: Array) -> Array:
         """M^-1 J^T p, (num_worlds, bodies, 6)."""

@@ -48,7 +48,7 @@ _TABLE = (
     ),
     Phase(
         "sum_law", "axes",
-        reads="actuator_term rate rate_old step_last",
+        reads="actuator_term axis_position jacobian mass_jacobian rate rate_old step_last",
         writes="clamped_bound clamped_impulse clamped_slope law_impulse law_slope",
     ),
     Phase(
@@ -105,15 +105,25 @@ _TABLE = (
     Phase(
         "start_passes",
         writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
-        "load_error passes_left refactor refreshes since_factor stale stalled switches unconverged worst worst_change",
+        "load_error passes_left refactor refreshes since_factor softening stale stalled switches unconverged weak "
+        "worst worst_change",
     ),
-    Phase("scale_row", "rows", reads="diagonal factor_damping gamma", writes="factored_gamma scale scaled_diagonal"),
+    Phase("soften_factor", writes="softening"),
+    Phase("end_softening", writes="weak"),
+    Phase(
+        "scale_row", "rows",
+        reads="diagonal factor_damping gamma softening",
+        writes="factored_gamma scale scaled_diagonal",
+    ),
     Phase(
         "scale_entry", "block_items(w, w.blocks())", bound="blocks * block * block",
         reads="coupled_gamma mass_blocks scale scaled_diagonal",
         writes="factor_blocks",
     ),
-    Phase("invert_pivot", "level_pivots(w, level)", bound="constraints", writes="factor_blocks inverse"),
+    Phase(
+        "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal softening",
+        writes="factor_blocks inverse weak",
+    ),
     Phase(
         "divide_entry", "block_items(w, level_edges(w, level))", bound="blocks * block * block",
         reads="factor_blocks inverse",
@@ -142,7 +152,7 @@ _TABLE = (
     Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="energy plain_energy",
+        reads="energy momentum_kicked plain_energy softening twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
@@ -297,11 +307,14 @@ _TABLE = (
     Phase("forward_term", "actuator_terms", reads="rate_next actuator_term step_last", writes="actuator_term_force"),
     Phase("keep_angle", "angles", reads="angle"),
     Phase("keep_offset", "couplings", reads="coupling_offset"),
-    Phase("start_check", writes="cause"),
+    Phase("start_check", reads="joint_drift_peak", writes="cause"),
     Phase("check_body", "bodies", reads="angular_momentum linear_velocity orientation position", writes="cause"),
     Phase("check_actuator", "actuators", reads="actuator_state", writes="cause"),
     Phase("check_start", "bodies", reads="twist_before", writes="cause"),
-    Phase("conclude", reads="angular_momentum cause linear_velocity orientation position twist_before"),
+    Phase(
+        "conclude",
+        reads="angular_momentum cause joint_drift_peak linear_velocity orientation position twist_before",
+    ),
     Phase("tell_active", reads="passes_left"),
     *CONTACT_PHASES,
 )

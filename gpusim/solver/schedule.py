@@ -86,6 +86,7 @@ UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.h
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
+WEAK = Condition("weak", "*w.weak() > real(0)", lambda s: s["loop_constraints"] > 0, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
@@ -93,7 +94,7 @@ ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_wor
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, FREE_BIAS, CORRECTING,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, WEAK, FREE_BIAS, CORRECTING,
     ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE,
     CONDENSING, UNCONDENSED,
 )  # fmt: skip
@@ -160,9 +161,13 @@ KICK = Stage("kick", run("kick_body"), reference="kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
 REFIT = Routine("refit", (*run("next_rate refresh sum_law"), If(COUPLED, run("recouple_law"))))
-FACTORIZE = Routine("factorize", (
+ELIMINATE = Routine("eliminate", (
     *run("scale_row scale_entry"),
     Levels("levels", by_level("invert_pivot divide_entry update_entry")),
+))  # fmt: skip
+FACTORIZE = Routine("factorize", (
+    ELIMINATE,
+    If(WEAK, (*run("soften_factor"), ELIMINATE, *run("end_softening"))),
 ))  # fmt: skip
 SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),

@@ -1,0 +1,53 @@
+"""Which constraints lie in closed loops of the machine; rows of trees are independent, those of loops need not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gpusim.typing import Array
+
+
+def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
+    """Return the constraints that lie on a cycle of the graph of bodies and constraints, bool (constraints,).
+
+    Bodies that impulses do not move are one node, the ground. A spanning forest is built breadth first; every edge
+    outside of it closes a cycle with the ways from its two ends to their nearest common ancestor.
+
+    Args:
+        bodies: those that each constraint joins, the world included.
+        dynamic: (bodies,) True where impulses change the velocity.
+    """
+    count, ground = len(bodies), int(dynamic.size)
+    joined = [sorted({b if dynamic[b] else ground for b in row}) for row in bodies]
+    edges: list[list[int]] = [[] for _ in range(ground + 1 + count)]
+    for c, row in enumerate(joined):
+        for b in row:
+            edges[b].append(ground + 1 + c)
+            edges[ground + 1 + c].append(b)
+    parent, depth = [-1] * len(edges), [-1] * len(edges)
+    found = np.zeros(len(edges), dtype=bool)
+    for root in (ground, *range(ground)):
+        if depth[root] >= 0:
+            continue
+        depth[root], queue = 0, [root]
+        for node in queue:
+            for other in edges[node]:
+                if depth[other] < 0:
+                    parent[other], depth[other] = node, depth[node] + 1
+                    queue.append(other)
+    for node in range(ground + 1, len(edges)):
+        for other in edges[node]:
+            if other != parent[node] and parent[other] != node:
+                _mark_cycle(node, other, parent, depth, found)
+    return found[ground + 1 :]
+
+
+def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
+    """Mark the nodes on the ways from two ends of an edge to their nearest common ancestor."""
+    while a != b:
+        if depth[a] < depth[b]:
+            a, b = b, a
+        found[a] = True
+        a = parent[a]
