@@ -13,6 +13,8 @@ from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
 from gpusim.model.ray_sensors import COLUMNS as RAY_COLUMNS
 from gpusim.model.ray_sensors import ray_table
+from gpusim.model.ropes import COLUMNS as ROPE_COLUMNS
+from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import COLUMNS as SENSOR_COLUMNS
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import COLUMNS as SITE_COLUMNS
@@ -63,12 +65,14 @@ TABLE_TYPES: dict[str, str] = {
     **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **SENSOR_COLUMNS,
     **RAY_COLUMNS,
+    **ROPE_COLUMNS,
     **CONTACT_TABLES,
 }
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
-    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "actuator_terms", "clamps", "blocks",
+    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "ropes", "actuator_terms", "clamps",
+    "blocks",
     "edges", "levels", "coupled", "swept_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
@@ -114,6 +118,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "axes": t.axis_row.size,
         "controls": len(model.controls),
         "joint_sensors": int(typed["joint_sensor_constraint"].size),
+        "ropes": int(typed["rope_axis"].size),
         "actuator_terms": int(typed["actuator_term_axis"].size),
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
@@ -330,6 +335,6 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
     tables |= sensor_table(model, model.topology.constraint_labels)
-    tables |= ray_table(model)
+    tables |= ray_table(model) | rope_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
     return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

@@ -77,8 +77,8 @@ class AxisLaw:
 
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
-        self.velocity_lower = _bound(self.lower - w.axis_position, w.h)
-        self.velocity_upper = -_bound(w.axis_position - self.upper, w.h)
+        self.velocity_lower = limit_velocity(self.lower - w.axis_position, w.h)
+        self.velocity_upper = -limit_velocity(w.axis_position - self.upper, w.h)
         self.rubs = bool((self.friction > 0.0).any())
         self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
         self.switches = bool(self.clamped) or self.rubs or self.limited
@@ -106,7 +106,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
     return impulse, slope
 
 
-def _bound(gap: Array, h: float) -> Array:
+def limit_velocity(gap: Array, h: float) -> Array:
     """Least velocity that keeps or brings the axis at its limit; ``gap`` > 0 where it is passed."""
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
