@@ -55,7 +55,6 @@ GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
     return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
-GPUSIM_FN bool axis_in_loop(const World& w, int k) { return w.constraint_in_loop()[w.axis_row()[k] / w.block()]; }
 // Axes in loops that are far beyond a limit are pushed back: a damper towards the speed of recovery.
 GPUSIM_FN void push_back(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
@@ -94,7 +93,7 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
         w.clamped_slope()[n] = real(own.clamped_slope);
         w.clamped_bound()[n] = real(own.clamped_bound);
     }
-    if (axis_in_loop(w, k)) push_back(w, k);
+    if (w.axis_in_loop()[k]) push_back(w, k);
 }
 
 // Dry friction and velocity bounds of axis k.
@@ -105,7 +104,7 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
     const real down = limit_velocity(w, w.axis_position()[k] - real(stops.upper));
-    const bool loop = axis_in_loop(w, k);
+    const bool loop = w.axis_in_loop()[k];
     w.velocity_lower()[k] = loop ? choose(up > real(LOOP_SPEED), real(0), up) : up;
     w.velocity_upper()[k] = loop ? choose(down > real(LOOP_SPEED), real(0), -down) : -down;
 }

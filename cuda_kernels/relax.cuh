@@ -4,6 +4,7 @@
 #pragma once
 #include "contact_direct.cuh"
 #include "drift.cuh"
+#include "ropes.cuh"
 
 // Whether something is swept between the forward and the backward solve.
 GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
@@ -38,11 +39,12 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
     const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
     const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
+    const real drive = limit_rate_of(w, k, contact == AT_UPPER);
     real& bound = contact == AT_LOWER ? w.velocity_lower()[k] : w.velocity_upper()[k];
-    const real gap = larger(-sign * bound * real(w.h), real(0));
-    const real speed = impact_speed(w, restitution, gap, sign * before, sign * kicked);
+    const real gap = larger(-sign * (bound - drive) * real(w.h), real(0));
+    const real speed = impact_speed(w, restitution, gap, sign * (before - drive), sign * (kicked - drive));
     if (!(speed > real(0))) return;
-    bound = sign * speed;
+    bound = drive + sign * speed;
     set_flag(w.relaxing());
 }
 // Staged launch: worlds that do not relax take no part in the sweeps.
@@ -59,5 +61,6 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
 // Bounds that drive away from a limit; after an impact there is no rate of a substep before.
 GPUSIM_PHASE void store_rate(const World& w, int k) {
     w.axis_velocity()[k] = stored(w.rate_next()[k]);
-    if (w.velocity_lower()[k] > real(0) || w.velocity_upper()[k] < real(0)) w.axis_velocity_before()[k] = w.axis_velocity()[k];
+    const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);
+    if (left) w.axis_velocity_before()[k] = w.axis_velocity()[k];
 }

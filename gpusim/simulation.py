@@ -27,6 +27,7 @@ from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
+from gpusim.sensors.assembling import Assembling
 from gpusim.sensors.control_map import ControlMap, offered
 from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
 from gpusim.sensors.observe import Command, Observation, matching
@@ -38,7 +39,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Stoppable):
+class Simulation(Assembling, Stoppable):
     """Runs ``num_worlds`` copies of a model.
 
     Args:
@@ -433,7 +434,7 @@ class Simulation(Stoppable):
         self._signals, self._single, self._writers = None, {}, {}
         self.changed()
 
-    # Reset, assembly, health.
+    # Reset, health.
 
     def reset(self, mask: Any = None) -> None:
         """Put worlds back to their first state and commands; parameters stay.
@@ -451,28 +452,6 @@ class Simulation(Stoppable):
             self.quarantine.release(worlds)
             self.capacity.release(worlds)
         self.changed()
-
-    def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
-        """Bring roughly placed joints together by moving the bodies (damped least squares).
-
-        In worlds that have not run yet the assembled pose is what :meth:`reset` returns to.
-
-        Args:
-            tolerance: greatest joint error to reach, m or rad.
-            iterations: bound on the steps.
-
-        Returns:
-            An :class:`gpusim.AssemblyReport` with the residual of every joint.
-        """
-        from gpusim.solver.assembly import assemble
-
-        report = assemble(self.backend.work, self.state, tolerance, iterations)
-        start = np.flatnonzero(self.state.arrays["time"] == 0.0)
-        for name in ("position", "orientation", "angle"):
-            self._initial.arrays[name][start] = self.state.arrays[name][start]
-        self.backend.initial_changed()
-        self.changed()
-        return report
 
     def health(self) -> Array:
         """True for every world that runs; False for one that is quarantined at its last good state.

@@ -40,6 +40,7 @@ from gpusim.reference import (
     modes,
     now,
     positions,
+    ropes,
 )
 from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
@@ -110,6 +111,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
         "LIMIT_SPEED": laws.LIMIT_SPEED,
         "LOOP_SPEED": laws.LOOP_SPEED,
+        "LENGTH_SPEED": ropes.LENGTH_SPEED,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "TURNS_LOCKED": LOCKED,

@@ -13,11 +13,13 @@ from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
 from gpusim.model.ray_sensors import COLUMNS as RAY_COLUMNS
 from gpusim.model.ray_sensors import ray_table
+from gpusim.model.ropes import COLUMNS as ROPE_COLUMNS
+from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import COLUMNS as SENSOR_COLUMNS
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import COLUMNS as SITE_COLUMNS
 from gpusim.model.sites import site_table
-from gpusim.model.topology import Topology
+from gpusim.model.topology import Topology, axes_in_loops
 from gpusim.reference.layout import Layout
 from gpusim.typing import Array
 
@@ -35,7 +37,7 @@ _FLOATS = {
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop",
+    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "axis_in_loop",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -63,13 +65,14 @@ TABLE_TYPES: dict[str, str] = {
     **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **SENSOR_COLUMNS,
     **RAY_COLUMNS,
+    **ROPE_COLUMNS,
     **CONTACT_TABLES,
 }
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
-    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "actuator_terms", "clamps", "blocks",
-    "edges", "levels", "coupled", "swept_constraints", "loop_constraints", "colors", "overflow_constraints",
+    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "ropes", "actuator_terms", "clamps",
+    "blocks", "edges", "levels", "coupled", "swept_constraints", "loop_constraints", "colors", "overflow_constraints",
     "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
@@ -88,6 +91,8 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
+    tables["axis_in_loop"] = np.zeros(t.axis_row.size)
+    tables["axis_in_loop"][axes_in_loops(t, rope_table(model)["rope_axis"])] = direct
     tables.update(_coupled_tables(model))
     tables.update(_signal_tables(model))
     tables.update(contact_tables(model.contact))
@@ -114,6 +119,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "axes": t.axis_row.size,
         "controls": len(model.controls),
         "joint_sensors": int(typed["joint_sensor_constraint"].size),
+        "ropes": int(typed["rope_axis"].size),
         "actuator_terms": int(typed["actuator_term_axis"].size),
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
@@ -332,6 +338,6 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])
     tables |= sensor_table(model, model.topology.constraint_labels)
-    tables |= ray_table(model)
+    tables |= ray_table(model) | rope_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
     return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

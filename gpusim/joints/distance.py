@@ -28,6 +28,7 @@ class Distance(JointType):
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
     sets_pose: ClassVar[bool] = False
+    pulls: ClassVar[bool] = True
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -54,7 +55,9 @@ def add_joint_distance(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> int:
-    """Add a distance joint between the origins of the two joint frames.
+    """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon.
+
+    ``joint.<label>.tension`` reads how it pulls, N.
 
     Args:
         parent: body index, -1 for the world.
@@ -62,7 +65,9 @@ def add_joint_distance(
         parent_xform: its origin is the first point, in the parent's body frame.
         child_xform: its origin is the second point, in the child's body frame.
         min_distance: least distance, m; 0 for a rope.
-        max_distance: greatest distance, m; equal to min_distance for a rod.
+        max_distance: greatest distance, m; equal to min_distance for a rod. Without both, the joint only measures the
+            distance, as a part of a tendon (a rope over pulleys) does. Written at run time, as
+            ``joint.<label>.limit_upper``, it moves to the new length over the next step, as a winch reels.
         damping: viscous along the line, N s/m.
         label, solver: see ``add_joint``.
         at_a, at_b: in place of parent_xform and child_xform: the points in the world, as the bodies stand now, m.
@@ -71,7 +76,7 @@ def add_joint_distance(
         The joint's index.
 
     Raises:
-        ModelError: min above max, a rod of no length, or neither limit given.
+        ModelError: min above max, or a rod of no length.
     """
     element = self.element("joint", label)
     least = validate.not_negative(element, "min_distance", min_distance)
@@ -79,10 +84,6 @@ def add_joint_distance(
     if least > greatest:
         raise validate.fail(
             element, f"min_distance = {least:g} is above max_distance = {greatest:g}", "swap them, or make them equal"
-        )
-    if least == 0.0 and greatest == float("inf"):
-        raise validate.fail(
-            element, "neither min_distance nor max_distance is given, so it does nothing", "give max_distance, or both"
         )
     if greatest <= 0.0:
         raise validate.fail(element, "max_distance = 0 gives a rod of no length", "use a ball joint for one point")

@@ -38,6 +38,7 @@ class Tendon(JointType):
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
     sets_pose: ClassVar[bool] = False
     holds: ClassVar[bool] = False
+    pulls: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Nothing."""
@@ -78,12 +79,13 @@ def add_tendon(
 
     Args:
         terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.
-        limit_lower, limit_upper: of the sum, m or rad.
+        limit_lower, limit_upper: of the sum, m or rad. Written at run time, they move to the new value over the next
+            step, as a winch reels.
         damping: viscous, N s/m or N m s/rad of the sum's rate.
         friction: dry, N or N m.
         armature: inertia that moves with the sum, kg or kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name; signals ``joint.<label>.position`` and so on.
+        label: unique name; signals ``joint.<label>.position`` and so on, ``joint.<label>.tension`` the pull.
         solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
 
     Returns:

@@ -122,7 +122,7 @@ class BuilderMethods:
         damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
         at_b: Vector | None = None,
     ) -> int:
-        """Add a distance joint between the origins of the two joint frames."""
+        """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,

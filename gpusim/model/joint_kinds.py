@@ -177,6 +177,8 @@ class JointType(ABC):
     """False: nothing in it bears a load, so that it can have no force sensor."""
     welds: ClassVar[bool] = False
     """True: it makes its bodies parts of one, whose neighbors at other joints are those of both."""
+    pulls: ClassVar[bool] = False
+    """True: it has a tension along its one coordinate, and its limits are lengths that may move (model/ropes.py)."""
     picture: ClassVar[str | None] = None
     """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or nothing."""
 

@@ -14,6 +14,7 @@ from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.ordered_turns import wrapped
+from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import of_kind
 from gpusim.model.specs import JOINT_SENSOR
 from gpusim.typing import Array
@@ -44,6 +45,7 @@ class State:
             "couplings": t.coupling.row.size,
             "controls": len(model.controls),
             "joint_sensors": len(of_kind(model, JOINT_SENSOR)),
+            "ropes": rope_table(model)["rope_axis"].size,
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
             **{f"{group.type.name}_count": len(group.specs) for group in model.groups},
         }
@@ -53,6 +55,7 @@ class State:
         arrays = fields.allocate(fields.state_fields(kinds), sizes, np.dtype(real))
         arrays["orientation"][..., 3] = 1.0
         arrays["coupling_offset"][:] = t.coupling.offset
+        arrays["limit_now"][:] = np.nan
         for k, body in enumerate(model.bodies):
             arrays["position"][:, k] = body.xform.apply(body.com)
             arrays["orientation"][:, k] = body.xform.rotation

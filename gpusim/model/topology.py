@@ -219,3 +219,8 @@ class Topology:
             among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
             self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors, among)
         return self._colorings[max_colors]
+
+
+def axes_in_loops(t: Topology, ropes: Array) -> Array:
+    """Return the axis rows of loops that are solved directly, without the limits of ropes, which move."""
+    return np.setdiff1d(np.flatnonzero((t.in_loop & ~t.swept)[t.axis_row // t.block]), ropes)

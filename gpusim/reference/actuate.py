@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.reference import coupled_laws
+from gpusim.reference import coupled_laws, ropes
 from gpusim.reference.laws import AxisLaw
 from gpusim.reference.work import Work
 
@@ -17,6 +17,7 @@ def actuate(w: Work) -> None:
         group.type.contribute(group, w, None)
     w.law.sum(w)
     w.law.bound(w)
+    ropes.move_limits(w)
     coupled_laws.invert(w)
 
 

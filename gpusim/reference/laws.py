@@ -82,11 +82,11 @@ class AxisLaw:
     def _push_back(self, w: Work) -> None:
         """Push axes in loops that are far beyond a limit back: a damper towards the speed of recovery."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
-        at = w.layout.axis_in_loop
+        at = w.looped_axes
         if not w.config.direct or not at.size:
             return
         for sign, limit, held in ((1.0, self.lower, self.held_lower), (-1.0, self.upper, self.held_upper)):
-            speed = _bound(sign * (limit - w.axis_position)[:, at], w.h)
+            speed = limit_velocity(sign * (limit - w.axis_position)[:, at], w.h)
             held[:, at] = speed > LOOP_SPEED
             if held.any():
                 slope = np.where(held[:, at], 1.0 / w.axis_response(at), 0.0)
@@ -95,8 +95,9 @@ class AxisLaw:
 
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
-        self.velocity_lower = np.where(self.held_lower, 0.0, _bound(self.lower - w.axis_position, w.h))
-        self.velocity_upper = np.where(self.held_upper, 0.0, -_bound(w.axis_position - self.upper, w.h))
+        lower, upper = limit_velocity(self.lower - w.axis_position, w.h), limit_velocity(w.axis_position - self.upper, w.h)
+        self.velocity_lower = np.where(self.held_lower, 0.0, lower)
+        self.velocity_upper = np.where(self.held_upper, 0.0, -upper)
         self.rubs = bool((self.friction > 0.0).any())
         self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
         self.switches = bool(self.clamped) or self.rubs or self.limited
@@ -124,7 +125,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
     return impulse, slope
 
 
-def _bound(gap: Array, h: float) -> Array:
+def limit_velocity(gap: Array, h: float) -> Array:
     """Least velocity that keeps or brings the axis at its limit; ``gap`` > 0 where it is passed."""
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)

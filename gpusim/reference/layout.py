@@ -48,7 +48,6 @@ class Layout:
         self.longest_arm = float(np.sqrt(np.max(np.sum(self.side_arm**2, axis=1), initial=0.0)))
         self.axis_constraint, self.axis_place = np.divmod(t.axis_row, t.block)
         self.axis_swept = t.swept[self.axis_constraint]
-        self.axis_in_loop = np.flatnonzero((t.in_loop & ~t.swept)[self.axis_constraint])
 
     def _row_kinds(self) -> Array:
         """ROW_GAP, ROW_TURN, or 0 (axis rows and places without a row) of every row, (constraints * block,)."""

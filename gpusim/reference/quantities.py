@@ -130,6 +130,29 @@ COORDINATE = (
     Quantity("velocity", (), "m/s, rad/s", "rate of the coordinate at t", Now.rate, "*out = coordinate_rate(w, i);"),
 )  # fmt: skip
 """Of a coordinate (model/coordinates.py)."""
+
+
+def _tension(now: Now, i: Array) -> Array:
+    """Minus the impulses along the joint over the time that the last kick covered."""
+    table, kick = now.ropes, now.state["kick_before"]
+    impulse = now.state["impulse"].reshape(kick.size, -1).astype(np.float64)
+    total = np.zeros((kick.size, len(i)))
+    for n, joint in enumerate(i.tolist()):
+        for k in range(table["tension_start"][joint], table["tension_start"][joint + 1]):
+            total[:, n] -= table["tension_weight"][k] * impulse[:, table["tension_row"][k]]
+    time = np.where(kick > 0.0, kick, 1.0)[:, None]
+    return np.where(kick[:, None] > 0.0, total / time, 0.0)
+
+
+TENSION = (
+    Quantity(
+        "tension", (), "N",
+        "pull along the rope, rod or tendon, mean over the last kick; below zero where it pushes; of a distance joint "
+        "with that of the tendons that it is part of, in each of its lines",
+        _tension, "*out = joint_tension(w, i);",
+    ),
+)  # fmt: skip
+"""Of a joint that pulls (model/ropes.py), by its place among them."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
@@ -356,7 +379,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """All that kernels with these kinds of actuators read, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
-    return (*SIM, *BODY, *COORDINATE, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
+    return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache

@@ -19,6 +19,7 @@ import numpy as np
 from gpusim.reference import colored_solve, contact_direct, contact_laws, contact_rows, direct_solve
 from gpusim.reference.drift import momentum_change
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
+from gpusim.reference.ropes import limit_rates
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -59,11 +60,13 @@ def _find_axis_impacts(w: Work) -> Array:
     world = np.broadcast_to(np.arange(w.num_worlds)[:, None], contact.shape)
     found = none[:, None]
     for mode, sign, bound in ((AT_LOWER, 1, law.velocity_lower), (AT_UPPER, -1, law.velocity_upper)):
-        stopped, signed = contact == mode, w.real.type(sign)
-        gap = np.maximum(np.where(stopped, -signed * bound * w.real.type(w.h), 0.0), 0.0).astype(w.real)
-        speed = contact_laws.impact_speed(w, world, restitution, gap, signed * w.rate, signed * kicked)
+        stopped, signed, drive = contact == mode, w.real.type(sign), limit_rates(w, int(mode == AT_UPPER))
+        way = -signed * (bound - drive) * w.real.type(w.h)
+        gap = np.maximum(np.where(stopped, way, 0.0), 0.0).astype(w.real)
+        before, after = signed * (w.rate - drive), signed * (kicked - drive)
+        speed = contact_laws.impact_speed(w, world, restitution, gap, before, after)
         leaves = stopped & (speed > 0.0)
-        bound[:] = np.where(leaves, signed * speed, bound)
+        bound[:] = np.where(leaves, drive + signed * speed, bound)
         found = found | leaves
     return np.asarray(found.any(axis=1))
 
@@ -97,5 +100,5 @@ def _store(w: Work, worlds: Array) -> None:
     ):
         state[name][worlds] = values[worlds]
     # Bounds that drive away from a limit; after an impact there is no rate of a substep before.
-    left = worlds[:, None] & ((w.law.velocity_lower > 0.0) | (w.law.velocity_upper < 0.0))
+    left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
     state["axis_velocity_before"][left] = state["axis_velocity"][left]

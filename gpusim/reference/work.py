@@ -16,8 +16,10 @@ from gpusim.model.coordinates import coordinates
 from gpusim.model.fields import WORK_FIELDS, allocate
 from gpusim.model.model import Model
 from gpusim.model.parameters import derived_parameters, refresh_derived
+from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import sensor_table
 from gpusim.model.state import State
+from gpusim.model.topology import axes_in_loops
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_work import contact_work
 from gpusim.reference.layout import Layout
@@ -44,6 +46,8 @@ class Work:
         self.scratch: dict[str, Array] = {}
         self.sensors = sensor_table(model, model.topology.constraint_labels)
         self.coordinates = coordinates(model) if model.sensors else None
+        self.ropes, self.trial = rope_table(model), False
+        self.looped_axes = axes_in_loops(model.topology, self.ropes["rope_axis"])
         self.term_forces: dict[str, Array] = {}
         self.control = np.zeros((self.num_worlds, len(model.controls)))
         self.h = 0.0

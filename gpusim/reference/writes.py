@@ -93,7 +93,7 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     """Joints and what hangs on them, from parent to child: (joint or -1, body that moves, body that it hangs on)."""
     own = {model.joints[j].child: j for j in reversed(joints)}
-    hanging = _hanging(model)
+    hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
 
     def follow(root: int) -> None:
@@ -114,19 +114,38 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     return list(moved.values())
 
 
-def _hanging(model: Model) -> dict[int, list[tuple[int, int]]]:
-    """What hangs on each body: (joint, body). A body that only carries the link that it is welded to hangs on that."""
+def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+    """What hangs on each body: (joint, body). A body that only carries the link that it is welded to hangs on that.
+
+    A body hangs by its ``written`` joint, else by its first one that sets its pose, else by its first one: the others
+    close loops.
+    """
+    fittings = _fittings(model)
+    carriers = dict(written)
+    for sets_pose in (True, False):
+        for j, spec in enumerate(model.joints):
+            if j not in fittings and joint_type(spec.kind).sets_pose >= sets_pose:
+                carriers.setdefault(spec.child, j)
     hanging: dict[int, list[tuple[int, int]]] = {}
     for j, spec in enumerate(model.joints):
-        if spec.child != WORLD:
+        if spec.child != WORLD and carriers.get(spec.child) == j:
             hanging.setdefault(spec.parent, []).append((j, spec.child))
+    for j in sorted(fittings):
+        hanging.setdefault(model.joints[j].child, []).append((j, model.joints[j].parent))
+    return hanging
+
+
+def _fittings(model: Model) -> set[int]:
+    """Welds of bodies that carry nothing but the link that they are welded to."""
+    parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
+    found = set()
     for j, spec in enumerate(model.joints):
         free = spec.parent != WORLD and spec.parent not in children and not model.bodies[spec.parent].kinematic
         link = spec.child != WORLD and children.count(spec.child) > 1
-        if joint_type(spec.kind).welds and free and link and len(hanging[spec.parent]) == 1:
-            hanging.setdefault(spec.child, []).append((j, spec.parent))
-    return hanging
+        if joint_type(spec.kind).welds and free and link and parents.count(spec.parent) == 1:
+            found.add(j)
+    return found
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:

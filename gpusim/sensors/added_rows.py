@@ -17,6 +17,7 @@ from gpusim.model.coordinates import coordinates
 from gpusim.model.finalize import with_axes
 from gpusim.model.model import Model
 from gpusim.model.parameters import check_parameter
+from gpusim.model.ropes import rope_table
 from gpusim.model.state import State
 from gpusim.reference.now import Now
 from gpusim.typing import Array
@@ -87,6 +88,8 @@ def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int)
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
             array[:, axes] = before
+        elif "ropes" in field.dims:
+            array[:, rope_table(model)["axis_rope"][axes[rope_table(sim.model)["rope_axis"]]]] = before
         elif "couplings" in field.dims:
             rigid = model.topology.coupling.rigid  # the others are sums without an offset
             array[:, :rigid] = before[:, :rigid]

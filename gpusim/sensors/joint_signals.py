@@ -10,8 +10,9 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.joint_kinds import joint_type
+from gpusim.model.ropes import pulling
 from gpusim.model.rows import AXIS_PARAMETERS
-from gpusim.reference.quantities import COORDINATE, FRAME
+from gpusim.reference.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.work import Work
 from gpusim.reference.writes import Target
 from gpusim.sensors.added_rows import add_row
@@ -30,9 +31,10 @@ def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
         axes[axis.joint][axis.coordinate] = k
     labels = sim.model.topology.constraint_labels[: len(sim.model.joints)]
     constraints = {label: k for k, label in enumerate(labels)}
+    ropes = {joint: k for k, joint in enumerate(pulling(sim.model))}
     for index, joint in enumerate(sim.model.joints):
         constraint = constraints.get(joint.label, -1)
-        JointSignals(sim, index, axes[index], constraint).add(table, f"joint.{joint.label}.")
+        JointSignals(sim, index, axes[index], constraint, ropes.get(index, -1)).add(table, f"joint.{joint.label}.")
 
 
 class JointSignals:
@@ -43,11 +45,12 @@ class JointSignals:
         index: of the joint.
         axes: the model's axis that serves each of the joint's coordinates, where one does.
         constraint: that holds the joint's rows, or -1.
+        rope: its place among the joints that pull, or -1.
     """
 
-    def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int) -> None:
+    def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
         self.sim, self.index, self.model = sim, index, sim.model
-        self.axes, self.constraint = axes, constraint
+        self.axes, self.constraint, self.rope = axes, constraint, rope
         self.spec = sim.model.joints[index]
         self.type = joint_type(self.spec.kind)
         self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
@@ -70,6 +73,9 @@ class JointSignals:
                 table.observe(prefix + "position", value, numbers, write, shape=rate_shape, unit=unit)
             write = Target("rates", self.index) if writable else None
             table.observe(prefix + "velocity", rate, numbers, write, shape=rate_shape, unit=unit + "/s")
+        if self.rope >= 0:
+            force = {"m": "N", "rad": "N m"}.get(unit, "N, N m")
+            table.observe(prefix + "tension", TENSION[0], (self.rope,), unit=force)
         if self.count:
             table.add(
                 prefix + "drive_force",

@@ -58,7 +58,7 @@ def assemble(w: Work, state: State, tolerance: float, iterations: int) -> Assemb
     t = w.topology
     prepare.prepare(w, w.config.dt)
     errors = row_errors(w)
-    before = _by_label(t.constraint_labels, errors)
+    before = by_label(t.constraint_labels, errors)
     damping = np.full(w.num_worlds, FIRST_DAMPING)
     count = 0
     while count < iterations and np.any(_size(errors) > tolerance):
@@ -73,7 +73,7 @@ def assemble(w: Work, state: State, tolerance: float, iterations: int) -> Assemb
         damping = np.clip(np.where(better, 0.1 * damping, 10.0 * damping), LEAST_DAMPING, MOST_DAMPING)
     prepare.prepare(w, w.config.dt)
     state.arrays["step_before"][:] = 0.0
-    return AssemblyReport(before, _by_label(t.constraint_labels, row_errors(w)), count, tolerance, w.num_worlds)
+    return AssemblyReport(before, by_label(t.constraint_labels, row_errors(w)), count, tolerance, w.num_worlds)
 
 
 def _move(w: Work, errors: Array, damping: Array) -> None:
@@ -99,6 +99,7 @@ def _square(errors: Array) -> Array:
     return np.sum(errors * errors, axis=(1, 2))
 
 
-def _by_label(labels: list[str], errors: Array) -> dict[str, Array]:
+def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
+    """Greatest error of each constraint, (num_worlds,) each."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

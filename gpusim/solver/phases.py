@@ -57,6 +57,11 @@ _TABLE = (
         writes="law_friction velocity_lower velocity_upper",
     ),
     Phase(
+        "move_limit", "ropes",
+        reads="actuator_term axis_position forward_only",
+        writes="limit_left limit_now limit_rate velocity_lower velocity_upper",
+    ),
+    Phase(
         "couple_law", "coupled",
         reads="actuator_state axis_position rate rate_old step_last",
         writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
@@ -269,7 +274,7 @@ _TABLE = (
     Phase("start_relax", writes="done relaxing"),
     Phase(
         "find_axis_impact", "axes",
-        reads="jacobian mode rate rate_old step_last twist_kicked",
+        reads="jacobian limit_rate mode rate rate_old step_last twist_kicked",
         writes="relaxing velocity_lower velocity_upper",
     ),
     Phase("enter_relax", reads="relaxing", writes="done"),
@@ -287,7 +292,7 @@ _TABLE = (
     ),
     Phase(
         "store_rate", "axes",
-        reads="rate_next velocity_lower velocity_upper",
+        reads="limit_rate rate_next velocity_lower velocity_upper",
         writes="axis_velocity axis_velocity_before",
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),

@@ -43,6 +43,7 @@ BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
+ROPES = Condition("ropes", "w.ropes()", lambda s: s["ropes"] > 0)
 COUPLED = Condition("coupled", "", lambda s: s["coupled"] > 0, build=lambda b: b.coupled)
 OVERFLOW = Condition("overflow", "w.overflow_constraints()", lambda s: s["overflow_constraints"] > 0)
 PAIRS = Condition("pairs", "w.pairs()", lambda s: s["pairs"] > 0, build=lambda b: None if b.shapes else False)
@@ -155,7 +156,7 @@ PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     If(FOLLOWS, run("follow_shape follow_pair")),
     *run("prepare_pair"),
 )),))  # fmt: skip
-LAWS = (*run("push_body contribute sum_law bound_law"), If(COUPLED, run("couple_law")))
+LAWS = (*run("push_body contribute sum_law bound_law"), If(ROPES, run("move_limit")), If(COUPLED, run("couple_law")))
 ACTUATE = Stage("actuate", LAWS, reference="actuate.actuate")
 KICK = Stage("kick", run("kick_body"), reference="kick.kick")
 

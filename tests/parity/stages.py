@@ -35,6 +35,7 @@ OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 #: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset"),
+    "actuate": ("limit_left", "limit_now", "limit_rate"),
     "solve": (
         "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
         "overflow_change", "law_impulse", "law_slope", "clamped_impulse", "clamped_slope", "clamped_bound",

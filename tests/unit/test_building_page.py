@@ -24,6 +24,10 @@ def test_examples_run() -> None:
     sim.reset()
     for label in sim.model.labels("joint"):
         assert abs(sim.read(f"joint.{label}.position")[0]) < 1e-14
+    crane = names["crane"]
+    assert crane.read("joint.rope.tension")[0] == pytest.approx(150.0 * 9.81, rel=1e-3)
+    assert crane.read("joint.hoist.position")[0] == pytest.approx(2.5, abs=1e-9)
+    assert crane.read("joint.hoist.tension")[0] == pytest.approx(981.0, rel=1e-6)
     tries, ends = names["tries"], names["ends"]
     assert ends[0] != ends[1] != ends[2]
     assert len(set(tries.read("joint.hinge.position"))) == 1 and set(tries.read("sim.time")) == {tries.time}

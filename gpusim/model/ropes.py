@@ -1,0 +1,70 @@
+"""Ropes as tables: axes whose limits are lengths that move, and the rows that pull along a joint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+COLUMNS = {
+    "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
+}  # fmt: skip
+"""Columns and their C types: the axis of each rope, the rope of each axis or -1; and of each joint that pulls the rows
+whose impulses add up to its tension, with their weights."""
+
+
+def pulling(model: Model) -> list[int]:
+    """Joints that have a tension, in order."""
+    return [index for index, joint in enumerate(model.joints) if joint_type(joint.kind).pulls]
+
+
+def rope_table(model: Model) -> dict[str, Array]:
+    """``COLUMNS`` by name."""
+    joints = pulling(model)
+    known = set(joints)
+    axes = [k for k, axis in enumerate(model.axes) if axis.joint in known]
+    rope = np.full(len(model.axes), -1)
+    rope[axes] = np.arange(len(axes))
+    terms = _terms(model, joints) if joints else []
+    flat = [term for own in terms for term in own]
+    return {
+        "rope_axis": np.array(axes, np.int64),
+        "axis_rope": rope,
+        "tension_start": np.cumsum([0, *map(len, terms)]),
+        "tension_row": np.array([row for row, _ in flat], np.int64),
+        "tension_weight": np.array([weight for _, weight in flat], np.float64),
+    }
+
+
+def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
+    """Rows and weights for each of the joints: its own rows, and those of tendons and couplings that it is part of.
+
+    A factor above 1 counts lines next to each other, each of which has the tendon's tension.
+    """
+    own = _rows_of_joints(model)
+    found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
+    coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)
+    sums = [(spec.terms, [row]) for spec, row in coupled]
+    sums += [(spec.params["terms"], own.get(k, [])) for k, spec in enumerate(model.joints) if "terms" in spec.params]
+    for terms, rows in sums:
+        for joint, _, factor in terms:
+            if joint in found:
+                found[joint] += [(row, factor / max(1.0, abs(factor))) for row in rows]
+    return list(found.values())
+
+
+def _rows_of_joints(model: Model) -> dict[int, list[int]]:
+    """Rows along the coordinates of each joint: of its constraint, and of laws over several axes."""
+    t = model.topology
+    rows: dict[int, list[int]] = {}
+    for constraint, joint in enumerate(t.constraint_joint.tolist()):
+        if joint >= 0:
+            rows.setdefault(joint, []).extend(constraint * t.block + np.flatnonzero(t.row_used[constraint]))
+    for group in model.groups:
+        for number, axes in zip(group.coupled or (), group.axes, strict=False):
+            for place, axis in enumerate(axes.tolist()):
+                joint = model.axes[axis].joint
+                rows.setdefault(joint, []).append(int(t.coupled_constraint[number]) * t.block + place)
+    return rows

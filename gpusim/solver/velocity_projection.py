@@ -1,0 +1,138 @@
+"""Velocity projection: rates that fit the loops, with the least change in the metric of the kinetic energy.
+
+Of all velocities v' that the rigid rows and the held rates allow, C v' = d, it finds the one of least
+``(v' - v)^T M (v' - v)``. M holds the bodies and the inertias on axes. Rows that a loop states twice do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.model.coordinates import KINDS, axis_inertia
+from gpusim.model.joint_kinds import DISTANCE, SUM, TRANSLATION
+from gpusim.model.state import State
+from gpusim.reference import prepare
+from gpusim.reference.now import Now
+from gpusim.reference.work import Work
+from gpusim.rotations import cross, matvec, norm
+from gpusim.solver.assembly import AssemblyReport, by_label
+from gpusim.typing import Array
+
+PASSES = 3
+"""The second and third take back what rounding has left of the first."""
+LEAST_SHARE = 1e-11
+"""Singular values below this share of the greatest one belong to rows that others state already."""
+
+
+def project(w: Work, state: State, now: Now, held: Sequence[Held], tolerance: float) -> AssemblyReport:
+    """Give all bodies velocities at t that fit; ``state`` is that of ``w``, lent to be written."""
+    velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
+    arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
+    arrays["step_before"][:] = 0.0
+    prepare.prepare(w, w.config.dt)
+    jacobian, rigid = _jacobian(w), np.concatenate([t.rigid_row, t.coupling.rigid_row])
+    rows = np.concatenate([jacobian[:, rigid], _held_rows(now, held)], axis=1)
+    goal = np.einsum("wrbk,wbk->wr", rows, old)
+    goal[:, : rigid.size] = 0.0
+    metric = _metric(w, now, jacobian[:, t.axis_row])
+    new = np.stack([_solved(*world) for world in zip(metric, rows, goal, old, _moving(w, rows), strict=True)])
+    turn = now.rotation()
+    change = matvec(turn.swapaxes(-1, -2), new[..., 3:] - old[..., 3:])
+    arrays["linear_velocity"][:] = new[..., :3]
+    arrays["angular_momentum"][:] += matvec(turn, matvec(now.parameters["inertia"], change))
+
+    def report(twist: Array) -> dict[str, Array]:
+        errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+        errors[:, rigid] = np.einsum("wrbk,wbk->wr", rows[:, : rigid.size], twist)
+        return by_label(t.constraint_labels, errors.reshape(w.num_worlds, t.num_constraints, t.block))
+
+    return AssemblyReport(report(old), report(new), PASSES, tolerance, w.num_worlds)
+
+
+def _jacobian(w: Work) -> Array:
+    """All rows over all bodies, (num_worlds, rows, bodies + 1, 6)."""
+    t, count = w.topology, w.num_worlds
+    full = np.zeros((count, t.num_constraints, t.block, t.num_bodies + 1, 6))
+    sides = w.jacobian.reshape(count, t.num_constraints, t.slots, t.block, 6)
+    for slot in range(t.slots):
+        for c, body in enumerate(t.constraint_bodies[:, slot].tolist()):
+            full[:, c, :, body] += sides[:, c, slot]
+    return full.reshape(count, t.num_constraints * t.block, t.num_bodies + 1, 6)
+
+
+def _moving(w: Work, rows: Array) -> Array:
+    """Bodies that the rows can move, (num_worlds, bodies + 1)."""
+    return np.asarray(rows.any(axis=(1, 3)) & w.topology.dynamic)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rates that stay: of coordinates by their numbers, or (``body`` >= 0) three columns of a body's velocity."""
+
+    numbers: tuple[int, ...]
+    body: int = -1
+    first: int = 0
+
+
+def _held_rows(now: Now, held: Sequence[Held]) -> Array:
+    """Rows of rates that stay as they are, (num_worlds, n, bodies + 1, 6)."""
+    count = now.state["position"].shape[1]
+    found = [np.zeros((now.num_worlds, 0, count, 6))]
+    for one in held:
+        own = np.zeros((now.num_worlds, 3, count, 6))
+        own[:, np.arange(3), one.body, np.arange(3) + one.first] = 1.0
+        found.append(own if one.body >= 0 else _rate_rows(now, np.array(one.numbers, np.int64), count))
+    return np.concatenate(found, axis=1)
+
+
+def _rate_rows(now: Now, numbers: Array, count: int) -> Array:
+    """What the rates of coordinates are of the bodies' velocities (now.py)."""
+    c, rows = now.coordinates.columns, np.zeros((now.num_worlds, numbers.size, count, 6))
+    kind = c["kind"][numbers]
+    arm_a, arm_b, apart = now.points(numbers)
+    length = norm(apart)[..., None]
+    line = (kind == KINDS[DISTANCE])[:, None]
+    along = np.where(line, apart / np.where(length > 0.0, length, 1.0), now.axis(numbers))
+    about, slides = now.turn_direction(numbers), line | (kind == KINDS[TRANSLATION])[:, None]
+    of_a = [np.where(slides, -along, 0.0), np.where(slides, -cross(arm_a + apart, along), -about)]
+    of_b = [np.where(slides, along, 0.0), np.where(slides, cross(arm_b, along), about)]
+    for k, (a, b) in enumerate(zip(c["body_a"][numbers], c["body_b"][numbers], strict=True)):
+        if kind[k] == KINDS[SUM]:
+            sums, part = now.coordinates.sums, c["part"][numbers[k]]
+            terms = slice(sums["sum_start"][part], sums["sum_start"][part + 1])
+            own = _rate_rows(now, sums["sum_coordinate"][terms], count)
+            rows[:, k] = np.einsum("n,wnbk->wbk", sums["sum_factor"][terms], own)
+            continue
+        rows[:, k, a] += np.concatenate([x[:, k] for x in of_a], axis=-1)
+        rows[:, k, b] += np.concatenate([x[:, k] for x in of_b], axis=-1)
+    return rows
+
+
+def _metric(w: Work, now: Now, axes: Array) -> Array:
+    """M over all bodies, (num_worlds, 6 bodies, 6 bodies); ``axes``: the axis rows."""
+    count, bodies = w.num_worlds, axes.shape[2]
+    turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
+    inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))
+    for b in range(bodies):
+        blocks[:, b, :3, b, :3] = now.parameters["mass"][:, b, None, None] * np.eye(3)
+        blocks[:, b, 3:, b, 3:] = inertia[:, b]
+    flat = axes.reshape(count, -1, 6 * bodies)
+    own = axis_inertia(w.model, w.parameters["armature"], [g.type.inertia(g) for g in now.groups])
+    metric = blocks.reshape(count, 6 * bodies, 6 * bodies)
+    return np.asarray(metric + np.matmul(flat.swapaxes(-1, -2) * own[:, None, :], flat))
+
+
+def _solved(metric: Array, rows: Array, goal: Array, old: Array, moves: Array) -> Array:
+    """Velocities of one world, (bodies + 1, 6)."""
+    flat, new, free = rows.reshape(len(rows), -1), old.reshape(-1).copy(), np.repeat(moves, 6)
+    if not len(rows) or not free.any():
+        return old
+    factor = np.linalg.cholesky(metric[np.ix_(free, free)])
+    white = np.linalg.solve(factor, flat[:, free].T).T
+    for _ in range(PASSES):
+        change = np.linalg.lstsq(white, goal - flat @ new, rcond=LEAST_SHARE)[0]
+        new[free] += np.linalg.solve(factor.T, change)
+    return new.reshape(old.shape)
