@@ -32,6 +32,7 @@ from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
 from gpusim.sensors.observe import Command, Observation, matching
 from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
+from gpusim.sensors.snapshot import LiveState
 from gpusim.sensors.writing import Part, StateWriter, chosen_worlds
 from gpusim.typing import Array
 
@@ -87,6 +88,7 @@ class Simulation(Stoppable):
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
+        self.built = model  # without the rows that writes of parameters add
         model, self.config = choose_solvers(model, config or SolverConfig())
         self.model = model
         self.dtype = dtype
@@ -95,9 +97,8 @@ class Simulation(Stoppable):
         try:
             state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
         except (MemoryError, ValueError) as error:
-            raise validate.fail(
-                "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
-            ) from None
+            rule = f"num_worlds = {self.num_worlds} needs more memory than there is ({error})"
+            raise validate.fail("Simulation", rule, "give fewer") from None
         work = DTYPES[work_dtype(dtype, self.config, fast)]
         self._make_backend: Callable[..., Backend] = partial(make_backend, config=self.config, real=work, **options)
         self.backend: Backend = self._first_backend(backend, model, state)
@@ -143,9 +144,10 @@ class Simulation(Stoppable):
     # Stepping.
 
     @property
-    def state(self) -> State:
-        """The state's arrays, with ``copy()`` and ``restore(kept, worlds)``; call :meth:`changed` after writing."""
-        return self.backend.state
+    def state(self) -> LiveState:
+        """The state's arrays; ``copy()`` takes a snapshot, ``restore(kept, worlds)``; :meth:`changed` after writing."""
+        state = self.backend.state
+        return LiveState(state.num_worlds, state.arrays, state.groups, sim=self)
 
     def read_state(self) -> dict[str, Array]:
         """The state's arrays, to be read only."""
@@ -416,7 +418,7 @@ class Simulation(Stoppable):
         self.changed()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Go on with a model that has the same elements and more rows; see sensors/added_rows.py."""
+        """Go on with a model that has the same elements and other rows; see sensors/added_rows.py."""
         control = np.array(self.backend.host_control())
         model, _ = choose_solvers(model, self.config)
         self.model, self.parameters, self._initial = model, parameters, initial
@@ -426,8 +428,8 @@ class Simulation(Stoppable):
         if self.programs is not None:
             self.programs.adopt()
         self.now = self._make_now()
-        former, self.quarantine = self.quarantine, self.backend.make_quarantine(self.drivers)
-        self.quarantine.take_over(former)
+        failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)
+        self.quarantine.resume(failed, np.arange(self.num_worlds))
         self.capacity.backend = self.backend
         self.accuracy.adopt(self.backend, model)
         self._signals, self._single, self._writers = None, {}, {}

@@ -8,6 +8,7 @@ from functools import cached_property
 from gpusim.errors import unknown_name
 from gpusim.model.actuator_kinds import Group
 from gpusim.model.contact_topology import ContactTopology
+from gpusim.model.digest import model_digest
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import Coordinate
 from gpusim.model.rows import Axis
@@ -37,6 +38,11 @@ class Model(Elements):
     def axis_of(self) -> dict[tuple[int, int], int]:
         """Axis row of each joint coordinate that has one, by joint and coordinate."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
+
+    @cached_property
+    def digest(self) -> dict[str, str]:
+        """Digest of each part, by which a kept state knows its model."""
+        return model_digest(self, self.parameters["gravity"])
 
     def with_swept(self, swept: Array) -> Model:
         """The same model, with some constraints left to sweeps."""
