@@ -90,6 +90,7 @@ class Quarantine:
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
             total += float(np.abs(state[name]).sum())
+        total += 0.0 * float(state["command_before"].sum())
         for group in self._backend.state.groups:
             for name in _checked(group):
                 total += 0.0 * float(group.state[name].sum())
@@ -104,7 +105,7 @@ class Quarantine:
         for group in self._backend.state.groups:
             for name in _checked(group):
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
-        return fine
+        return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
         """Greatest number of an array, (1 or num_worlds, 1 or bodies, 1): momenta are large in a large machine."""
@@ -133,7 +134,7 @@ class Quarantine:
             if bad.size:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
-        return f"unknown cause after t = {time:.6g} s"
+        return f"a command was not finite after t = {time:.6g} s"
 
 
 class CapacityWatch:
@@ -195,8 +196,8 @@ INDICES = 1 << 24
 # Of an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
-STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION = range(6)
-RESUMED = INDICES * (ORIENTATION + 1) + 1
+STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND = range(7)
+RESUMED = INDICES * (COMMAND + 1) + 1
 """Health word of a world that was restored as a failed one."""
 _FIELDS = {
     STARTED: "velocity",
@@ -311,5 +312,7 @@ class KernelQuarantine:
             groups = sorted(model.groups, key=lambda g: g.type.name)
             spec, kind = [(s, g.type) for g in groups for s in g.specs][number]
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
+        if what == COMMAND:
+            return f"a command was not finite {after}"
         body = model.bodies[index].element if index < len(model.bodies) else "the world"
         return f"{body} has {_FIELDS[what]} = {value:.3g} {after}"

@@ -55,6 +55,8 @@ TABLE_TYPES: dict[str, str] = {
     **dict.fromkeys(_INDICES, "int"),
     **{f"coordinate_{name}": kind for name, kind in COLUMNS.items()},
     "axis_coordinate": "int",
+    "command_lower": "double",
+    "command_upper": "double",
     "sum_start": "int",
     "sum_coordinate": "int",
     "sum_factor": "double",
@@ -332,4 +334,5 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     tables |= sensor_table(model, model.topology.constraint_labels)
     tables |= ray_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
+    tables |= dict(zip(("command_lower", "command_upper"), model.control_range, strict=True))
     return tables | read.sums | {"axis_coordinate": read.of_axis, "body_center": center}

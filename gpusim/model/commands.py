@@ -6,7 +6,9 @@ from typing import Any
 
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
+from gpusim.model.elements import Elements
 from gpusim.model.specs import ActuatorSpec
+from gpusim.model.steering import Steering
 
 APPLIED = ".applied"
 """Behind the name of a command with a delay: what acts."""
@@ -21,6 +23,16 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 def applied_names(spec: ActuatorSpec) -> list[str]:
     """Those that the actuator acts on: the same, or with ``.applied`` behind them where it has a delay."""
     return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
+
+
+def command_steering(model: Elements) -> dict[str, Steering]:
+    """How people move each command of an actuator, and its range, by label."""
+    found: dict[str, Steering] = {}
+    for spec in model.actuators:
+        kind = actuator_type(spec.kind)
+        for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
+            found |= dict.fromkeys(labels, kind.steering(model, spec, command))
+    return found
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
