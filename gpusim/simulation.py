@@ -27,9 +27,9 @@ from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
-from gpusim.sensors.control_map import ControlMap, offered
+from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
-from gpusim.sensors.observe import Command, Observation, matching
+from gpusim.sensors.observe import Command, Observation, chosen_commands, matching
 from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
 from gpusim.sensors.snapshot import LiveState
@@ -90,8 +90,7 @@ class Simulation(Stoppable):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
         self.built = model  # without the rows that writes of parameters add
         model, self.config = choose_solvers(model, config or SolverConfig())
-        self.model = model
-        self.dtype = dtype
+        self.model, self.dtype = model, dtype
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         try:
@@ -99,8 +98,8 @@ class Simulation(Stoppable):
         except (MemoryError, ValueError) as error:
             rule = f"num_worlds = {self.num_worlds} needs more memory than there is ({error})"
             raise validate.fail("Simulation", rule, "give fewer") from None
-        work = DTYPES[work_dtype(dtype, self.config, fast)]
-        self._make_backend: Callable[..., Backend] = partial(make_backend, config=self.config, real=work, **options)
+        options |= {"config": self.config, "real": DTYPES[work_dtype(dtype, self.config, fast)]}
+        self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
         self.backend: Backend = self._first_backend(backend, model, state)
         self.now = self._make_now()
         self._initial = state.copy()
@@ -333,12 +332,13 @@ class Simulation(Stoppable):
         return [table[name] for name in matching("signal", names, table)]
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of commands, by label or wildcard, that are written together; see :class:`Command`.
+        """Compile a list of commands that are written together, by label, or by wildcard: the operator's that match
+        (``model.operator_commands``), or internal ones where none does. See :class:`Command`.
 
         Raises:
             UnknownNameError: no such command; names the nearest ones.
         """
-        return Command(self._self, matching("command", names, offered(self._self, names)))
+        return Command(self._self, chosen_commands(self._self, names))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.

@@ -25,7 +25,8 @@ class Model(Elements):
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS with one world; ``groups`` the actuators by
     kind; ``controls`` the column of every command in the control array; ``control_range`` (2, controls) the least and
-    the greatest value that acts, infinite where a command has no limits.
+    the greatest value that acts, infinite where a command has no limits; ``operator_commands`` the labels of those that
+    are the operator's, which wildcards and panels offer.
     """
 
     topology: Topology
@@ -37,6 +38,7 @@ class Model(Elements):
     controls: dict[str, int]
     default_controls: Array
     control_range: Array
+    operator_commands: list[str]
     parameters: dict[str, Array]
 
     @cached_property
